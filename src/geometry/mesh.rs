@@ -1,0 +1,222 @@
+//! An indexed triangle mesh that can be deformed and cut.
+//!
+//! Ids are stable: a removed triangle leaves a hole in the numbering, and its id is not used again.
+//! Each vertex knows its triangles through lists of corners threaded through one array, so neighbours
+//! are found and edited locally.
+
+use glam::{DVec3, Vec3};
+
+use super::Aabb;
+
+/// Names a triangle of a mesh. A corner is `3 * triangle + k`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TriangleId(pub u32);
+
+/// Vertices and triangles as they came from a file or the wire, unchecked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MeshData {
+    /// In the sender's unit.
+    pub positions: Vec<Vec3>,
+    /// Vertex numbers from 0.
+    pub triangles: Vec<[u32; 3]>,
+}
+
+/// Triangles over shared vertices, with the triangles around each vertex at hand.
+#[derive(Clone, Debug)]
+pub struct TriangleMesh {
+    positions: Vec<Vec3>,
+    triangles: Vec<[u32; 3]>,
+    first_corner: Vec<u32>,
+    next_corner: Vec<u32>,
+    n_live: usize,
+}
+
+const NO_CORNER: u32 = u32::MAX;
+const REMOVED: [u32; 3] = [u32::MAX; 3];
+
+impl TriangleMesh {
+    /// # Panics
+    /// When a triangle names a vertex that is not there.
+    pub fn new(data: MeshData) -> TriangleMesh {
+        let n_triangles = data.triangles.len();
+        let mut mesh = TriangleMesh {
+            first_corner: vec![NO_CORNER; data.positions.len()],
+            next_corner: vec![NO_CORNER; 3 * n_triangles],
+            positions: data.positions,
+            triangles: data.triangles,
+            n_live: n_triangles,
+        };
+        // From the back, so that each vertex lists its corners in ascending order.
+        for t in (0..n_triangles as u32).rev() {
+            mesh.link_corners(TriangleId(t));
+        }
+        mesh
+    }
+
+    /// All vertices, those without a triangle included: `[n_vertices]`.
+    pub fn positions(&self) -> &[Vec3] {
+        &self.positions
+    }
+
+    /// Triangles that are there.
+    pub fn n_triangles(&self) -> usize {
+        self.n_live
+    }
+
+    /// One more than the greatest triangle id ever given.
+    pub fn triangle_id_end(&self) -> u32 {
+        self.triangles.len() as u32
+    }
+
+    /// The triangle's vertices, or `None` when the id is unknown or removed.
+    pub fn get(&self, t: TriangleId) -> Option<[u32; 3]> {
+        self.triangles.get(t.0 as usize).copied().filter(|v| *v != REMOVED)
+    }
+
+    /// The vertices of a triangle that is there.
+    pub fn vertices(&self, t: TriangleId) -> [u32; 3] {
+        let v = self.triangles[t.0 as usize];
+        debug_assert!(v != REMOVED, "triangle {t:?} was removed");
+        v
+    }
+
+    /// The triangle's corners, exact.
+    pub fn triangle(&self, t: TriangleId) -> [DVec3; 3] {
+        self.vertices(t).map(|v| self.position(v))
+    }
+
+    /// One vertex, exact.
+    pub fn position(&self, v: u32) -> DVec3 {
+        self.positions[v as usize].as_dvec3()
+    }
+
+    /// The triangle's box, exact.
+    pub fn triangle_box(&self, t: TriangleId) -> Aabb {
+        Aabb::of_points(self.vertices(t).map(|v| self.positions[v as usize]))
+    }
+
+    /// Ids of the triangles that are there, ascending.
+    pub fn triangle_ids(&self) -> impl Iterator<Item = TriangleId> + '_ {
+        (0..self.triangle_id_end())
+            .map(TriangleId)
+            .filter(|t| self.triangles[t.0 as usize] != REMOVED)
+    }
+
+    /// The corners at a vertex as (triangle, which of its three). A triangle that names the vertex twice
+    /// is given twice.
+    pub fn ring(&self, v: u32) -> impl Iterator<Item = (TriangleId, usize)> + '_ {
+        let some = |c: u32| (c != NO_CORNER).then_some(c);
+        std::iter::successors(some(self.first_corner[v as usize]), move |&c| {
+            some(self.next_corner[c as usize])
+        })
+        .map(|c| (TriangleId(c / 3), (c % 3) as usize))
+    }
+
+    /// The box of all vertices that a triangle uses.
+    pub fn used_box(&self) -> Aabb {
+        self.triangle_ids().fold(Aabb::EMPTY, |b, t| b.union(&self.triangle_box(t)))
+    }
+
+    /// Mean edge length over all triangles, 0 for an empty mesh.
+    pub fn mean_edge(&self) -> f64 {
+        let sum: f64 = self
+            .triangle_ids()
+            .map(|t| {
+                let [a, b, c] = self.triangle(t);
+                a.distance(b) + b.distance(c) + c.distance(a)
+            })
+            .sum();
+        if self.n_live == 0 { 0.0 } else { sum / (3 * self.n_live) as f64 }
+    }
+
+    /// Puts a vertex elsewhere.
+    pub fn move_vertex(&mut self, v: u32, to: Vec3) {
+        self.positions[v as usize] = to;
+    }
+
+    /// Adds a vertex without triangles and names it.
+    pub fn add_vertex(&mut self, at: Vec3) -> u32 {
+        self.positions.push(at);
+        self.first_corner.push(NO_CORNER);
+        (self.positions.len() - 1) as u32
+    }
+
+    /// Adds a triangle and names it.
+    ///
+    /// # Panics
+    /// When it names a vertex that is not there.
+    pub fn add_triangle(&mut self, vertices: [u32; 3]) -> TriangleId {
+        let t = TriangleId(self.triangle_id_end());
+        self.triangles.push(vertices);
+        self.next_corner.extend([NO_CORNER; 3]);
+        self.link_corners(t);
+        self.n_live += 1;
+        t
+    }
+
+    /// Removes a triangle; its id stays unused.
+    pub fn remove_triangle(&mut self, t: TriangleId) {
+        for (k, v) in self.vertices(t).into_iter().enumerate() {
+            self.unlink_corner(3 * t.0 + k as u32, v);
+        }
+        self.triangles[t.0 as usize] = REMOVED;
+        self.n_live -= 1;
+    }
+
+    /// Checks that every corner is listed once at its vertex and nowhere else.
+    pub fn assert_well_formed(&self) {
+        let mut n_listed = 0;
+        for v in 0..self.positions.len() as u32 {
+            for (t, k) in self.ring(v) {
+                assert_eq!(self.vertices(t)[k], v, "corner {k} of {t:?} is listed at vertex {v}");
+                n_listed += 1;
+                assert!(n_listed <= 3 * self.n_live, "a corner list has a loop");
+            }
+        }
+        assert_eq!(n_listed, 3 * self.n_live);
+        assert_eq!(self.triangle_ids().count(), self.n_live);
+    }
+
+    fn link_corners(&mut self, t: TriangleId) {
+        let vertices = self.triangles[t.0 as usize];
+        for k in (0..3).rev() {
+            let first = &mut self.first_corner[vertices[k] as usize];
+            let corner = 3 * t.0 + k as u32;
+            self.next_corner[corner as usize] = *first;
+            *first = corner;
+        }
+    }
+
+    fn unlink_corner(&mut self, corner: u32, v: u32) {
+        let next = self.next_corner[corner as usize];
+        let mut at = self.first_corner[v as usize];
+        if at == corner {
+            self.first_corner[v as usize] = next;
+            return;
+        }
+        while self.next_corner[at as usize] != corner {
+            at = self.next_corner[at as usize];
+        }
+        self.next_corner[at as usize] = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_follow_edits() {
+        let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::ONE];
+        let mut mesh =
+            TriangleMesh::new(MeshData { positions, triangles: vec![[0, 1, 2], [2, 1, 3]] });
+        mesh.assert_well_formed();
+        assert_eq!(mesh.ring(1).map(|(t, _)| t.0).collect::<Vec<_>>(), [0, 1]);
+        mesh.remove_triangle(TriangleId(0));
+        let v = mesh.add_vertex(Vec3::Z);
+        let t = mesh.add_triangle([3, 1, v]);
+        mesh.assert_well_formed();
+        assert_eq!((t, mesh.n_triangles(), mesh.get(TriangleId(0))), (TriangleId(2), 2, None));
+        assert_eq!(mesh.ring(0).count(), 0);
+    }
+}

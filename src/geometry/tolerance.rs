@@ -1,0 +1,14 @@
+//! Every tolerance of the core, each with its unit, where it comes from and what breaks when it changes.
+
+/// Largest |1 - norm| of a quaternion that is normalised instead of refused. Unitless. A pose kept in
+/// `f32` by a simulator is off by 1e-6; 1e-3 is no rounding error but a bug of the sender.
+pub const QUATERNION_NORM_SLACK: f64 = 1e-3;
+
+/// Farthest a coordinate may be from the origin, metres. At 10 km one `f32` step is 1 mm; beyond it
+/// stored surfaces lose their shape, and squares of squares still stay far from overflow.
+pub const COORDINATE_MAX_M: f64 = 1e4;
+
+/// Relative slack of an `f32` bound on a box distance: 2^-21. Rounding the query point, the subtraction
+/// and the sum of squares lose at most 4 units of 2^-24 relative to the coordinates met; a smaller
+/// value would let a bound exceed the true distance and a query miss the nearest triangle.
+pub const BOX_DISTANCE_SLACK: f32 = 1.0 / 2_097_152.0;
