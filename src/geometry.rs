@@ -5,9 +5,16 @@
 
 pub mod aabb;
 pub mod mesh;
+pub mod mesh_load;
+pub mod mesh_report;
+pub mod orientation;
 pub mod pose;
 pub mod tolerance;
+pub mod topology;
 
 pub use aabb::Aabb;
 pub use mesh::{MeshData, TriangleId, TriangleMesh};
+pub use mesh_load::{Basis, LoadOptions, LoadedMesh, MeshError};
+pub use mesh_report::MeshReport;
 pub use pose::Pose;
+pub use topology::{SignRule, Topology};
