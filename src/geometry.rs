@@ -8,9 +8,15 @@ pub mod mesh;
 pub mod mesh_load;
 pub mod mesh_report;
 pub mod orientation;
+pub mod point_triangle;
 pub mod pose;
+pub mod principal_axes;
+pub mod pseudonormal;
+pub mod segment_segment;
 pub mod tolerance;
 pub mod topology;
+pub mod triangle_distance;
+pub mod winding;
 
 pub use aabb::Aabb;
 pub use mesh::{MeshData, TriangleId, TriangleMesh};

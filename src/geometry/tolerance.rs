@@ -12,3 +12,13 @@ pub const COORDINATE_MAX_M: f64 = 1e4;
 /// and the sum of squares lose at most 4 units of 2^-24 relative to the coordinates met; a smaller
 /// value would let a bound exceed the true distance and a query miss the nearest triangle.
 pub const BOX_DISTANCE_SLACK: f32 = 1.0 / 2_097_152.0;
+
+/// A triangle with |normal|^2 at most this times the fourth power of its longest edge is a sliver: its
+/// height is at most 1e-6 of that edge. Interior weights of a sliver lose all digits (rounding of 1e-16
+/// against 1e-12), so its edges answer beside its face; that is wrong by at most half its height.
+pub const SLIVER: f64 = 1e-12;
+
+/// Squared sine of the angle below which two segments count as parallel when their closest points are
+/// computed; the answer is then taken from the four ends, which is exact for parallel segments and wrong
+/// by at most 1e-8 of a segment's length otherwise.
+pub const PARALLEL_SINE_SQUARED: f64 = 1e-16;

@@ -1,0 +1,53 @@
+//! How well the frame still fits: the work of a standard query now against after the build.
+
+use glam::Vec3;
+
+use super::skip_list::SkipList;
+use crate::geometry::{Aabb, TriangleMesh};
+
+/// Queries that the running mean goes over.
+const WINDOW: usize = 64;
+/// The list is worth rebuilding when a query visits this many times what it did after the build.
+const WORN: f64 = 2.0;
+
+/// Nodes visited by a box query of two mean edges around a random triangle.
+#[derive(Clone, Debug)]
+pub(super) struct Quality {
+    reach: f32,
+    built: f64,
+    running: f64,
+}
+
+impl Quality {
+    pub(super) fn of(list: &mut SkipList, mesh: &TriangleMesh) -> Quality {
+        let mut quality = Quality { reach: mesh.mean_edge() as f32, built: 0.0, running: 0.0 };
+        let sum: usize = (0..WINDOW).map(|_| quality.visited(list, mesh)).sum();
+        quality.built = sum as f64 / WINDOW as f64;
+        quality.running = quality.built;
+        quality
+    }
+
+    /// Runs one query and takes it into the running mean.
+    pub(super) fn observe(&mut self, list: &mut SkipList, mesh: &TriangleMesh) {
+        self.running += (self.visited(list, mesh) as f64 - self.running) / WINDOW as f64;
+    }
+
+    /// Work now against after the build.
+    pub(super) fn wear(&self) -> f64 {
+        self.running / self.built.max(1.0)
+    }
+
+    pub(super) fn is_worn(&self) -> bool {
+        self.wear() > WORN
+    }
+
+    fn visited(&self, list: &mut SkipList, mesh: &TriangleMesh) -> usize {
+        let end = u64::from(mesh.triangle_id_end().max(1));
+        let t = crate::geometry::TriangleId((list.next_random() % end) as u32);
+        let Some((n, lane)) = list.handle(t) else { return self.running as usize };
+        let b = list.blocks[n as usize].entry(lane).bounds;
+        let around =
+            Aabb { min: b.min - Vec3::splat(self.reach), max: b.max + Vec3::splat(self.reach) };
+        list.overlap(&around, |_| ())
+    }
+}

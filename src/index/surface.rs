@@ -1,0 +1,232 @@
+//! A mesh with its list and its sign: what both a tissue and a link are.
+
+use glam::{DVec3, Vec3};
+
+use super::{
+    frame::FrameOptions,
+    nearest::{NearestTo, NearestTriangle, Point},
+    overlap::BoxTest,
+    quality::Quality,
+    skip_list::SkipList,
+    update::Updated,
+};
+use crate::geometry::{
+    TriangleId, TriangleMesh,
+    point_triangle::ClosestPoint,
+    pseudonormal::pseudonormal,
+    topology::{SignRule, Topology},
+};
+
+/// A triangle mesh that answers distances, and stays able to while it is deformed and cut.
+#[derive(Clone, Debug)]
+pub struct Surface {
+    mesh: TriangleMesh,
+    list: SkipList,
+    options: FrameOptions,
+    topology: Topology,
+    quality: Quality,
+    stamps: Vec<u32>,
+    stamp: u32,
+}
+
+/// The nearest point of a surface and on which side of it the asker is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SignedNearest {
+    /// Metres, negative inside.
+    pub signed_distance: f64,
+    /// Where the surface is nearest.
+    pub triangle: TriangleId,
+    /// The point on it.
+    pub closest: ClosestPoint,
+    /// Unit, outwards; zero only on a surface without area.
+    pub normal: DVec3,
+    /// 0 (the sign is a guess) to 1 (certain).
+    pub certainty: f64,
+}
+
+impl Surface {
+    /// Indexes a mesh.
+    pub fn new(mesh: TriangleMesh, options: FrameOptions) -> Surface {
+        let topology = Topology::of(&mesh);
+        let mut list = SkipList::build(&mesh, &options, needs_moments(&topology));
+        let quality = Quality::of(&mut list, &mesh);
+        let stamps = vec![0; mesh.triangle_id_end() as usize];
+        Surface { mesh, list, options, topology, quality, stamps, stamp: 0 }
+    }
+
+    /// The triangles as they are.
+    pub fn mesh(&self) -> &TriangleMesh {
+        &self.mesh
+    }
+
+    /// How inside is told from outside.
+    pub fn sign_rule(&self) -> SignRule {
+        self.topology.sign_rule()
+    }
+
+    /// Gives every triangle whose box passes to `visit`.
+    pub fn overlap(&self, test: &impl BoxTest, visit: impl FnMut(TriangleId)) {
+        self.list.overlap(test, visit);
+    }
+
+    /// The nearest triangle within `max_distance` metres, the smallest id among equals. A good `hint` makes
+    /// it faster and changes nothing else.
+    pub fn nearest<T: NearestTo>(
+        &self,
+        to: &T,
+        max_distance: f64,
+        hint: Option<TriangleId>,
+    ) -> Option<NearestTriangle<T::Found>> {
+        self.list.nearest(&self.mesh, to, max_distance, hint).0
+    }
+
+    /// The signed distance of a point, when the surface is within `max_distance` metres.
+    pub fn signed_distance(
+        &self,
+        p: DVec3,
+        max_distance: f64,
+        hint: Option<TriangleId>,
+    ) -> Option<SignedNearest> {
+        let NearestTriangle { triangle, closest } = self.nearest(&Point(p), max_distance, hint)?;
+        let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
+        let away = p - closest.point;
+        let (inside, certainty) = match self.sign_rule() {
+            SignRule::Pseudonormal => {
+                (away.dot(pseudo.direction) < 0.0, f64::from(pseudo.complete))
+            }
+            SignRule::WindingNumber => {
+                self.list.winding(&self.mesh, p).inside(self.topology.closed())
+            }
+        };
+        let distance = closest.distance_squared.sqrt();
+        let side = if inside { -1.0 } else { 1.0 };
+        let normal = match away.try_normalize() {
+            Some(direction) => direction * side,
+            None => pseudo.direction,
+        };
+        Some(SignedNearest {
+            signed_distance: distance * side,
+            triangle,
+            closest,
+            normal,
+            certainty,
+        })
+    }
+
+    /// Whether a point is inside, and how certain that is. Works at any distance.
+    pub fn contains(&self, p: DVec3) -> (bool, f64) {
+        self.signed_distance(p, f64::INFINITY, None)
+            .map_or((false, 0.0), |d| (d.signed_distance < 0.0, d.certainty))
+    }
+
+    /// Puts vertices elsewhere: `vertices` and `positions` are of one length, no vertex named twice.
+    pub fn move_vertices(&mut self, vertices: &[u32], positions: &[Vec3]) -> Updated {
+        for (v, p) in vertices.iter().zip(positions) {
+            self.mesh.move_vertex(*v, *p);
+        }
+        self.stamp = self.stamp.wrapping_add(1);
+        let mut moved = Vec::with_capacity(vertices.len() * 2);
+        for &v in vertices {
+            for (t, _) in self.mesh.ring(v) {
+                if std::mem::replace(&mut self.stamps[t.0 as usize], self.stamp) != self.stamp {
+                    moved.push(t);
+                }
+            }
+        }
+        let updated = self.list.update(&self.mesh, moved.into_iter());
+        self.quality.observe(&mut self.list, &self.mesh);
+        updated
+    }
+
+    /// Puts all vertices elsewhere: `[n_vertices]`.
+    pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
+        for (v, p) in positions.iter().enumerate() {
+            self.mesh.move_vertex(v as u32, *p);
+        }
+        let updated = self.list.update(&self.mesh, self.mesh.triangle_ids());
+        self.quality.observe(&mut self.list, &self.mesh);
+        updated
+    }
+
+    /// Removes triangles that are there and adds vertices and triangles. Returns the first new triangle.
+    pub fn edit(
+        &mut self,
+        removed: &[TriangleId],
+        added_positions: &[Vec3],
+        added: &[[u32; 3]],
+    ) -> TriangleId {
+        let first = TriangleId(self.mesh.triangle_id_end());
+        for p in added_positions {
+            self.mesh.add_vertex(*p);
+        }
+        for t in removed {
+            self.mesh.remove_triangle(*t);
+        }
+        let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
+        self.stamps.resize(self.mesh.triangle_id_end() as usize, self.stamp);
+        self.list.edit(&self.mesh, removed, &added);
+        self.topology = Topology::of(&self.mesh);
+        self.list.keep_moments(&self.mesh, needs_moments(&self.topology));
+        first
+    }
+
+    /// A query visits this many times the nodes that it did after the last build.
+    pub fn wear(&self) -> f64 {
+        self.quality.wear()
+    }
+
+    /// The list is worth a [`Surface::rebuild`].
+    pub fn is_worn(&self) -> bool {
+        self.quality.is_worn()
+    }
+
+    /// Fits the frame and bands to the surface as it is now.
+    pub fn rebuild(&mut self) {
+        self.list = SkipList::build(&self.mesh, &self.options, needs_moments(&self.topology));
+        self.quality = Quality::of(&mut self.list, &self.mesh);
+    }
+
+    /// Checks mesh and list against each other. O(n).
+    pub fn assert_well_formed(&self) {
+        self.mesh.assert_well_formed();
+        self.list.assert_well_formed(&self.mesh);
+    }
+}
+
+fn needs_moments(topology: &Topology) -> bool {
+    topology.sign_rule() == SignRule::WindingNumber
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        geometry::MeshData,
+        oracle::{random::Random, shapes},
+    };
+
+    fn surface(data: MeshData) -> Surface {
+        Surface::new(TriangleMesh::new(data), FrameOptions::default())
+    }
+
+    #[test]
+    fn stays_well_formed_while_it_trembles_and_travels() {
+        let mut s = surface(shapes::organ(5_000, 1));
+        s.assert_well_formed();
+        let mut random = Random::new(7);
+        let n = s.mesh().positions().len();
+        for step in 0..200 {
+            let reach = [1e-4, 1e-2, 1.0][step % 3];
+            let vertices: Vec<u32> =
+                (0..n as u32).filter(|_| random.f64() < [0.001, 0.05, 1.0][step / 3 % 3]).collect();
+            let moved = |v: &u32| {
+                let p = s.mesh().position(*v) + random.unit_vector() * reach * random.f64();
+                p.as_vec3()
+            };
+            let positions: Vec<Vec3> = vertices.iter().map(moved).collect();
+            let updated = s.move_vertices(&vertices, &positions);
+            assert!(updated.relocated <= updated.touched);
+            s.assert_well_formed();
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What must be true of a list at all times.
+
+use super::{
+    block::{Block, LANES},
+    skip_list::{END, HEAD_LEVELS, SkipList},
+};
+use crate::geometry::{Aabb, TriangleMesh, winding::Moments};
+
+impl SkipList {
+    /// Checks order, levels, owners, handles, boxes and moments against the mesh. O(n).
+    ///
+    /// # Panics
+    /// When anything is wrong.
+    pub fn assert_well_formed(&self, mesh: &TriangleMesh) {
+        assert!(self.touched.nodes.is_empty(), "touched nodes wait for a refit");
+        for band in 0..self.bands.len() {
+            self.assert_order(band);
+            for level in 0..=self.bands[band].top {
+                self.assert_level(band, level);
+            }
+            let Aabb { min, max } = self.bands[band].bounds;
+            let all = self.band_entries(band).fold(Aabb::EMPTY, |b, e| b.union(&e.bounds));
+            assert_eq!(Aabb { min, max }, all, "box of band {band}");
+        }
+        self.assert_handles(mesh);
+        let live =
+            self.bands.iter().enumerate().map(|(b, _)| self.band_nodes(b).count()).sum::<usize>();
+        assert_eq!(live + self.free_nodes.len(), self.nodes.len(), "nodes are listed or free");
+    }
+
+    /// Bottom list: sorted, linked both ways, keys between their node's and the next.
+    fn assert_order(&self, band: usize) {
+        let (mut prev, mut n_triangles, mut top) = (END, 0, 0);
+        for n in self.band_nodes(band) {
+            let node = &self.nodes[n as usize];
+            assert_eq!(
+                (node.band as usize, node.prev),
+                (band, prev),
+                "band and predecessor of node {n}"
+            );
+            let next = self.link(n, 0).next;
+            let high = if next == END { u32::MAX } else { self.nodes[next as usize].low_key };
+            let block = &self.blocks[n as usize];
+            for e in block.entries() {
+                assert!(node.low_key <= e.key && e.key <= high, "key {} in node {n}", e.key);
+            }
+            assert_lanes_clear(block);
+            assert!(prev == END || block.len() > 0, "node {n} is empty");
+            if prev != END {
+                top = top.max(node.n_links as usize - 1);
+            }
+            n_triangles += block.len();
+            prev = n;
+        }
+        assert_eq!(n_triangles, self.bands[band].n_triangles, "triangles of band {band}");
+        assert_eq!(top, self.bands[band].top, "levels of band {band}");
+    }
+
+    /// One level: links the nodes that are tall enough, boxes are the unions of what the links span.
+    fn assert_level(&self, band: usize, level: usize) {
+        let tall = |n: &u32| self.nodes[*n as usize].n_links as usize > level;
+        let nodes: Vec<u32> = self.band_nodes(band).filter(tall).collect();
+        let mut owner = END;
+        for (i, &n) in nodes.iter().enumerate() {
+            let link = self.link(n, level);
+            assert_eq!(
+                link.next,
+                nodes.get(i + 1).copied().unwrap_or(END),
+                "link {n} at level {level}"
+            );
+            if self.nodes[n as usize].n_links as usize > level + 1 {
+                owner = n;
+            }
+            if level + 1 < HEAD_LEVELS {
+                assert_eq!(link.owner, owner, "owner of link {n} at level {level}");
+            }
+            let (bounds, moments) = if level == 0 {
+                (self.blocks[n as usize].bounds(), None)
+            } else {
+                let (b, m) = self.union_of_run(n, link.next, level - 1);
+                (b, Some(m))
+            };
+            assert_eq!(link.bounds, bounds, "box of link {n} at level {level}");
+            if let (Some(m), false) = (moments, self.moments.is_empty()) {
+                self.assert_moments(n, level, &m);
+            }
+        }
+    }
+
+    fn assert_moments(&self, n: u32, level: usize, expected: &Moments) {
+        let got = &self.moments[self.nodes[n as usize].tower as usize + level];
+        assert_eq!(got, expected, "moments of link {n} at level {level}");
+    }
+
+    /// Each triangle of the mesh is filed once, under its handle, with its present box.
+    fn assert_handles(&self, mesh: &TriangleMesh) {
+        assert_eq!(self.len(), mesh.n_triangles(), "triangles filed");
+        assert_eq!(self.handles.len(), mesh.triangle_id_end() as usize, "handles");
+        for t in mesh.triangle_ids() {
+            let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
+            let entry = self.blocks[n as usize].entry(lane);
+            assert!(lane < self.blocks[n as usize].len(), "handle of {t:?} points past its block");
+            assert_eq!((entry.triangle, entry.bounds), (t, mesh.triangle_box(t)), "entry of {t:?}");
+        }
+    }
+}
+
+fn assert_lanes_clear(block: &Block) {
+    for lane in block.len()..LANES {
+        assert!(block.entry(lane).bounds.is_empty(), "an unused lane has a box");
+    }
+}
