@@ -4,9 +4,12 @@
 //! monotonic clock. Ticks read published revisions and never wait for a writer.
 
 pub mod answer;
+mod contacts;
 pub mod deform;
+pub mod distance;
 pub mod edit;
 pub mod limits;
+mod proximity;
 pub mod query;
 pub mod tick;
 pub mod tissue;
@@ -18,11 +21,9 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 pub use crate::index::FrameOptions as TissueOptions;
-pub use answer::{
-    Contact, Distance, LinkAnswer, Nearest, ProbeAnswer, Proximity, SurfacePoint, TickAnswer,
-};
+pub use answer::{Contact, Distance, LinkAnswer, Nearest, ProbeAnswer, SurfacePoint, TickAnswer};
 pub use limits::Limits;
-pub use tissue::{Revision, Tissue, TissueId};
+pub use tissue::{Held, Revision, Tissue, TissueId};
 pub use tool::{Link, Probe, Tool, ToolId, ToolParts};
 
 use crate::geometry::mesh_load::LoadedMesh;

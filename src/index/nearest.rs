@@ -116,8 +116,8 @@ impl SkipList {
     /// How much an `f32` distance along one axis between the two boxes may be too large, metres.
     fn slack(&self, bounds: &Aabb) -> f32 {
         let reach = |b: &Aabb| b.min.abs().max(b.max.abs()).max_element();
-        let all = self.bands.iter().filter(|b| b.n_triangles > 0).map(|b| reach(&b.bounds));
-        all.fold(reach(bounds), f32::max) * BOX_DISTANCE_SLACK
+        let own = if self.bounds.is_empty() { 0.0 } else { reach(&self.bounds) };
+        own.max(reach(bounds)) * BOX_DISTANCE_SLACK
     }
 }
 

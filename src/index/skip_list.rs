@@ -21,6 +21,8 @@ pub(super) const HEAD_LEVELS: usize = 7;
 pub struct SkipList {
     pub(super) frame: Frame,
     pub(super) bands: Vec<Band>,
+    /// Holds every triangle.
+    pub(super) bounds: Aabb,
     pub(super) nodes: Vec<Node>,
     pub(super) blocks: Vec<Block>,
     pub(super) links: Vec<Link>,
@@ -123,6 +125,7 @@ impl SkipList {
         let mut list = SkipList {
             frame,
             bands: Vec::with_capacity(n_bands),
+            bounds: Aabb::EMPTY,
             nodes: Vec::new(),
             blocks: Vec::new(),
             links: Vec::new(),
@@ -157,6 +160,11 @@ impl SkipList {
     /// Nothing is filed.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The box of all triangles, exact.
+    pub fn bounds(&self) -> &Aabb {
+        &self.bounds
     }
 
     pub(super) fn link(&self, node: u32, level: usize) -> &Link {

@@ -11,7 +11,7 @@ use super::{
     update::Updated,
 };
 use crate::geometry::{
-    TriangleId, TriangleMesh,
+    Aabb, TriangleId, TriangleMesh,
     point_triangle::ClosestPoint,
     pseudonormal::pseudonormal,
     topology::{SignRule, Topology},
@@ -62,6 +62,11 @@ impl Surface {
     /// How inside is told from outside.
     pub fn sign_rule(&self) -> SignRule {
         self.topology.sign_rule()
+    }
+
+    /// The box of all triangles, exact.
+    pub fn bounds(&self) -> &Aabb {
+        self.list.bounds()
     }
 
     /// Gives every triangle whose box passes to `visit`.

@@ -148,6 +148,7 @@ impl SkipList {
         for band in bands {
             self.refit_band(band as usize);
         }
+        self.bounds = self.bands.iter().fold(Aabb::EMPTY, |b, band| b.union(&band.bounds));
     }
 
     /// Notes who has to be recomputed after the link of `n` at `level`, once each.

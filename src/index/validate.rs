@@ -22,6 +22,7 @@ impl SkipList {
             let all = self.band_entries(band).fold(Aabb::EMPTY, |b, e| b.union(&e.bounds));
             assert_eq!(Aabb { min, max }, all, "box of band {band}");
         }
+        assert_eq!(self.bounds, mesh.used_box(), "box of the list");
         self.assert_handles(mesh);
         let live =
             self.bands.iter().enumerate().map(|(b, _)| self.band_nodes(b).count()).sum::<usize>();

@@ -40,25 +40,7 @@ pub struct Nearest {
     pub sign_certainty: f64,
 }
 
-/// How near a link is to the tissues.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Proximity {
-    /// Metres. Apart: the distance of the two surfaces. Penetrating: minus the depth of the deepest point
-    /// of either surface inside the other.
-    pub signed_distance_m: f64,
-    /// The tissue met.
-    pub tissue: TissueId,
-    /// End on the tissue.
-    pub on_tissue: SurfacePoint,
-    /// End on the link; its triangle is the link's.
-    pub on_tool: SurfacePoint,
-    /// Unit, from tissue to tool.
-    pub normal: DVec3,
-    /// 0 (the sign is a guess) to 1 (certain).
-    pub sign_certainty: f64,
-}
-
-/// One place where a link touches a tissue.
+/// A point of a link and a point of a tissue: their closest ones, or two that touch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contact {
     /// The tissue touched.
@@ -69,7 +51,8 @@ pub struct Contact {
     pub on_tool: SurfacePoint,
     /// Unit, from tissue to tool.
     pub normal: DVec3,
-    /// Metres; negative: penetrating by that much.
+    /// Metres. Apart: the distance of the two points. Negative: the depth of the one that is inside the
+    /// other's body.
     pub signed_distance_m: f64,
     /// 0 (the sign is a guess) to 1 (certain).
     pub sign_certainty: f64,
@@ -82,8 +65,9 @@ pub struct LinkAnswer {
     pub tool: ToolId,
     /// Counted from 0 in its tool.
     pub link: usize,
-    /// To the nearest tissue.
-    pub distance: Distance<Proximity>,
+    /// To the nearest tissue: the closest points of the two surfaces, or the deepest contact when something
+    /// is inside.
+    pub distance: Distance<Contact>,
     /// Deepest first, at most `max_contacts`.
     pub contacts: Vec<Contact>,
     /// All contacts, those not given included.

@@ -2,6 +2,8 @@
 
 use glam::Vec3;
 
+use crate::geometry::tolerance::COORDINATE_MAX_M;
+
 /// New places of vertices: metres, scene frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Deformation {
@@ -66,4 +68,45 @@ pub enum DeformError {
         /// The farthest allowed.
         limit_m: f64,
     },
+}
+
+impl Deformation {
+    /// Whether a tissue of so many vertices can be moved like this.
+    pub(super) fn check(&self, n_vertices: usize) -> Result<(), DeformError> {
+        let (positions, expected) = match self {
+            Deformation::Sparse { vertices, positions } => {
+                check_vertices(vertices, n_vertices)?;
+                (positions, vertices.len())
+            }
+            Deformation::Dense(positions) => (positions, n_vertices),
+        };
+        if positions.len() != expected {
+            return Err(DeformError::Count { got: positions.len(), expected });
+        }
+        match positions.iter().position(|p| !is_in_world(*p)) {
+            Some(at) => Err(DeformError::Position {
+                at,
+                position: positions[at],
+                limit_m: COORDINATE_MAX_M,
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_vertices(vertices: &[u32], n_vertices: usize) -> Result<(), DeformError> {
+    let mut named = vec![false; n_vertices];
+    for (at, &vertex) in vertices.iter().enumerate() {
+        match named.get_mut(vertex as usize) {
+            None => return Err(DeformError::UnknownVertex { at, vertex, n_vertices }),
+            Some(true) => return Err(DeformError::RepeatedVertex { at, vertex }),
+            Some(first) => *first = true,
+        }
+    }
+    Ok(())
+}
+
+/// Finite and within [`COORDINATE_MAX_M`] of the origin on each axis.
+pub(super) fn is_in_world(p: Vec3) -> bool {
+    p.is_finite() && p.abs().max_element() <= COORDINATE_MAX_M as f32
 }

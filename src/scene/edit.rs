@@ -1,8 +1,11 @@
 //! Cutting: one transaction that removes triangles and adds vertices and triangles.
 
+use std::collections::HashSet;
+
 use glam::Vec3;
 
-use crate::geometry::{TriangleId, topology::SignRule};
+use super::{Limits, Revision, deform::is_in_world};
+use crate::geometry::{SignRule, TriangleId, tolerance::COORDINATE_MAX_M};
 
 /// A cut.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -99,4 +102,47 @@ pub enum EditError {
         /// The limit.
         limit: usize,
     },
+}
+
+impl TopologyEdit {
+    /// Whether a revision can be cut like this.
+    pub(super) fn check(&self, current: &Revision, limits: &Limits) -> Result<(), EditError> {
+        let mesh = current.surface.mesh();
+        if let Some(got) = self.base_revision.filter(|b| *b != current.topology_revision) {
+            return Err(EditError::StaleBase { got, current: current.topology_revision });
+        }
+        let n_vertices = mesh.positions().len() + self.added_positions.len();
+        let n_triangles = mesh.triangle_id_end() as usize + self.added.len();
+        check_room("vertex", n_vertices, limits.vertices_per_mesh)?;
+        check_room("triangle", n_triangles, limits.triangles_per_mesh)?;
+        let mut removed = HashSet::with_capacity(self.removed.len());
+        for (at, t) in self.removed.iter().enumerate() {
+            if mesh.get(*t).is_none() || !removed.insert(*t) {
+                return Err(EditError::UnknownTriangle { at, triangle: t.0 });
+            }
+        }
+        if let Some(at) = self.added_positions.iter().position(|p| !is_in_world(*p)) {
+            let position = self.added_positions[at];
+            return Err(EditError::Position { at, position, limit_m: COORDINATE_MAX_M });
+        }
+        for (at, vertices) in self.added.iter().enumerate() {
+            if let Some(&vertex) = vertices.iter().find(|v| **v as usize >= n_vertices) {
+                return Err(EditError::UnknownVertex { at, vertex, n_vertices });
+            }
+        }
+        if !self.parents.is_empty() && self.parents.len() != self.added.len() {
+            return Err(EditError::ParentCount {
+                got: self.parents.len(),
+                expected: self.added.len(),
+            });
+        }
+        match self.parents.iter().position(|t| !removed.contains(t)) {
+            Some(at) => Err(EditError::ParentNotRemoved { at, triangle: self.parents[at].0 }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_room(what: &'static str, got: usize, limit: usize) -> Result<(), EditError> {
+    if got > limit { Err(EditError::Full { what, got, limit }) } else { Ok(()) }
 }

@@ -2,20 +2,34 @@
 
 use glam::DVec3;
 
-use super::{Distance, Nearest, Tissue, Tool};
+use super::{
+    Distance, Held, Nearest, TissueId, Tool,
+    distance::{Hint, to_link, to_tissues},
+};
 use crate::geometry::Pose;
-use std::sync::Arc;
 
 /// What points are measured against.
 pub enum Target<'a> {
     /// The nearest of these tissues.
-    Tissues(&'a [Arc<Tissue>]),
+    Tissues(&'a [(TissueId, Held)]),
     /// A link at a pose (scene frame from link frame).
     Link(&'a Tool, usize, Pose),
 }
 
-/// Signed distance of each point (scene frame, metres) to the target, no farther than `max_distance_m`.
+/// Signed distance of each point (scene frame, metres) to the target: within `max_distance_m` outside it, at
+/// any depth inside.
 pub fn distances(target: &Target, points: &[DVec3], max_distance_m: f64) -> Vec<Distance<Nearest>> {
-    let _ = (target, points, max_distance_m);
-    todo!()
+    let mut hint = Hint::default();
+    let mut last = None;
+    let mut one = |p: &DVec3| match target {
+        Target::Tissues(tissues) => to_tissues(tissues, *p, max_distance_m, &mut hint),
+        Target::Link(tool, link, pose) => {
+            let answer = to_link(&tool.links[*link].surface, pose, *p, max_distance_m, last);
+            if let Distance::Within(found) = &answer {
+                last = Some(found.on_surface.triangle);
+            }
+            answer
+        }
+    };
+    points.iter().map(&mut one).collect()
 }

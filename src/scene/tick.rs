@@ -1,9 +1,15 @@
 //! The haptic tick: poses in, distances and contacts out.
 
-use std::sync::Arc;
+use std::{cmp::Ordering, sync::Arc};
 
-use super::{Scene, SceneError, TickAnswer, Tool, ToolId};
-use crate::geometry::Pose;
+use super::{
+    Contact, Distance, Held, LinkAnswer, ProbeAnswer, Scene, SceneError, TickAnswer, TissueId,
+    Tool, ToolId,
+    answer::{Flags, TissueState},
+    contacts::{Meeting, Scratch},
+    distance::{Hint, to_tissues},
+};
+use crate::geometry::{Pose, TriangleId};
 
 /// What a tick reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,9 +95,24 @@ pub enum TickError {
 /// One haptic loop: the tools it poses, what the last tick found, and room to work in.
 pub struct Session {
     scene: Arc<Scene>,
-    tools: Vec<Arc<Tool>>,
+    tools: Vec<TrackedTool>,
     options: TickOptions,
+    last_sequence: Option<u64>,
     answer: TickAnswer,
+    scratch: Scratch,
+    seen: Vec<(TissueId, Held)>,
+}
+
+/// A tool of the session and what is known of it.
+struct TrackedTool {
+    tool: Arc<Tool>,
+    /// Where its pose stands in the tick under way.
+    at: usize,
+    last_pose: Option<Pose>,
+    size: f64,
+    probes: Vec<Hint>,
+    /// For each link: the tissue and the closest pair of triangles.
+    links: Vec<Option<(TissueId, TriangleId, TriangleId)>>,
 }
 
 impl Session {
@@ -104,14 +125,39 @@ impl Session {
         tools: &[ToolId],
         options: TickOptions,
     ) -> Result<Session, SceneError> {
-        let tools = tools.iter().map(|id| scene.tool(*id)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Session { scene, tools, options, answer: TickAnswer::default() })
+        let tools: Vec<TrackedTool> = tools
+            .iter()
+            .map(|id| scene.tool(*id).map(TrackedTool::new))
+            .collect::<Result<_, _>>()?;
+        let empty_link = |tool: &Arc<Tool>, link| LinkAnswer {
+            tool: tool.id,
+            link,
+            distance: Distance::Beyond(options.max_distance_m),
+            contacts: Vec::with_capacity(options.max_contacts),
+            contacts_total: 0,
+        };
+        let links = |t: &TrackedTool| {
+            let tool = t.tool.clone();
+            (0..tool.links.len()).map(move |link| empty_link(&tool, link)).collect::<Vec<_>>()
+        };
+        let answer =
+            TickAnswer { links: tools.iter().flat_map(links).collect(), ..TickAnswer::default() };
+        Ok(Session {
+            scene,
+            tools,
+            options,
+            last_sequence: None,
+            answer,
+            scratch: Scratch::default(),
+            seen: Vec::new(),
+        })
     }
 
     /// Answers one tick. Allocates nothing once the buffers have grown.
     ///
     /// `poses`: one for each tool of the session, in any order. `now_ns`: the caller's monotonic clock.
-    /// `late` says that the deadline has passed; contacts are cut short then, distances never.
+    /// `late` says that the deadline has passed; contacts are left out then, distances never, but the depth
+    /// of a penetration is no longer looked for.
     ///
     /// # Errors
     /// The session is as it was before the tick.
@@ -122,7 +168,191 @@ impl Session {
         now_ns: u64,
         late: &dyn Fn() -> bool,
     ) -> Result<&TickAnswer, TickError> {
-        let _ = (&self.scene, &self.tools, &self.options, sequence, poses, now_ns, late);
-        todo!()
+        self.check(sequence, poses)?;
+        self.last_sequence = Some(sequence);
+        self.answer.flags = Flags::default();
+        self.see(now_ns);
+        self.answer.probes.clear();
+        let mut first_link = 0;
+        for i in 0..self.tools.len() {
+            let pose = &poses[self.tools[i].at];
+            self.note_jump(i, pose);
+            if self.options.probes {
+                self.answer_probes(i, pose);
+            }
+            for link in 0..self.tools[i].tool.links.len() {
+                self.answer_link(i, link, first_link + link, pose, late);
+            }
+            first_link += self.tools[i].tool.links.len();
+        }
+        self.seen.clear();
+        Ok(&self.answer)
     }
+
+    fn check(&mut self, sequence: u64, poses: &[ToolPose]) -> Result<(), TickError> {
+        if let Some(last) = self.last_sequence.filter(|last| sequence <= *last) {
+            return Err(TickError::Sequence { got: sequence, last });
+        }
+        let in_scene = self.scene.tools();
+        for (at, pose) in poses.iter().enumerate() {
+            let tool = pose.tool.0;
+            if poses[..at].iter().any(|p| p.tool == pose.tool) {
+                return Err(TickError::Repeated { at, tool });
+            }
+            let tracked = self.tools.iter_mut().find(|t| t.tool.id == pose.tool);
+            let tracked = tracked.ok_or(TickError::NotTracked { at, tool })?;
+            let (got, expected) = (pose.tool_from_link.len(), tracked.tool.links.len());
+            if got != 0 && got != expected {
+                return Err(TickError::LinkPoses { at, got, expected });
+            }
+            tracked.at = at;
+        }
+        for t in &self.tools {
+            let tool = t.tool.id.0;
+            if !in_scene.iter().any(|s| s.id == t.tool.id) {
+                return Err(TickError::Removed { tool });
+            }
+            if !poses.iter().any(|p| p.tool == t.tool.id) {
+                return Err(TickError::Missing { tool });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes hold of the newest revision of every tissue.
+    fn see(&mut self, now_ns: u64) {
+        self.seen.clear();
+        self.answer.tissues.clear();
+        for tissue in self.scene.tissues().iter() {
+            let revision = tissue.current();
+            let age_ns = now_ns.saturating_sub(revision.published_ns);
+            self.answer.flags.stale |=
+                self.options.stale_after_ns.is_some_and(|limit| age_ns > limit);
+            self.answer.tissues.push(TissueState {
+                tissue: tissue.id(),
+                geometry_revision: revision.geometry_revision,
+                topology_revision: revision.topology_revision,
+                age_ns,
+            });
+            self.seen.push((tissue.id(), revision));
+        }
+    }
+
+    fn note_jump(&mut self, tool: usize, pose: &ToolPose) {
+        let tracked = &mut self.tools[tool];
+        let here = pose.scene_from_tool;
+        let jumped = |last: Pose| here.translation.distance(last.translation) > tracked.size;
+        self.answer.flags.pose_jump |= !pose.teleport && tracked.last_pose.is_some_and(jumped);
+        tracked.last_pose = Some(here);
+    }
+
+    fn answer_probes(&mut self, tool: usize, pose: &ToolPose) {
+        let TrackedTool { tool, probes: hints, .. } = &mut self.tools[tool];
+        for (i, (probe, hint)) in tool.probes.iter().zip(hints).enumerate() {
+            let centre = scene_from_link(tool, probe.link, pose).point(probe.position);
+            let reach = self.options.max_distance_m + probe.radius;
+            let distance = match to_tissues(&self.seen, centre, reach, hint) {
+                Distance::Within(mut found) => {
+                    self.answer.flags.sign_uncertain |= is_uncertain(found.sign_certainty);
+                    found.signed_distance_m -= probe.radius;
+                    Distance::Within(found)
+                }
+                Distance::Beyond(_) => Distance::Beyond(self.options.max_distance_m),
+            };
+            self.answer.probes.push(ProbeAnswer { tool: tool.id, probe: i, distance });
+        }
+    }
+
+    /// `slot`: the link's place in the answer.
+    fn answer_link(
+        &mut self,
+        tool: usize,
+        link: usize,
+        slot: usize,
+        pose: &ToolPose,
+        late: &dyn Fn() -> bool,
+    ) {
+        let TrackedTool { tool, links: hints, .. } = &mut self.tools[tool];
+        let (surface, hint) = (&tool.links[link].surface, &mut hints[link]);
+        let scene_from_link = scene_from_link(tool, link, pose);
+        let answer = &mut self.answer.links[slot];
+        let in_time = !late();
+        self.answer.flags.degraded |= !in_time;
+        answer.contacts.clear();
+        let mut nearest: Option<Contact> = None;
+        for (tissue, revision) in &self.seen {
+            let margin = self.options.contact_margin_m;
+            let meeting =
+                Meeting { tissue: *tissue, revision, link: surface, scene_from_link, margin };
+            let first = answer.contacts.len();
+            if in_time {
+                meeting.find(&mut self.scratch, &mut answer.contacts);
+            }
+            let found = &mut answer.contacts;
+            let reach =
+                nearest.map_or(self.options.max_distance_m, |n| n.signed_distance_m.max(0.0));
+            let closest = meeting.closest(&found[first..], reach, hint);
+            let closest = if in_time { closest } else { meeting.signed(closest) };
+            let Some(closest) = closest else { continue };
+            // Surfaces may cross or be near with no vertex near: the closest points are the contact then.
+            if in_time && found.len() == first && closest.signed_distance_m <= margin {
+                found.push(closest);
+            }
+            if nearest.is_none_or(|n| closest.signed_distance_m < n.signed_distance_m) {
+                nearest = Some(closest);
+            }
+        }
+        answer.distance =
+            nearest.map_or(Distance::Beyond(self.options.max_distance_m), Distance::Within);
+        let uncertain = nearest.is_some_and(|n| is_uncertain(n.sign_certainty))
+            || answer.contacts.iter().any(|c| is_uncertain(c.sign_certainty));
+        self.answer.flags.sign_uncertain |= uncertain;
+        answer.contacts_total = answer.contacts.len();
+        if self.options.contacts {
+            answer.contacts.sort_unstable_by(deepest_first);
+            answer.contacts.truncate(self.options.max_contacts);
+            self.answer.flags.truncated |= answer.contacts.len() < answer.contacts_total;
+        } else {
+            answer.contacts.clear();
+        }
+    }
+}
+
+impl TrackedTool {
+    fn new(tool: Arc<Tool>) -> TrackedTool {
+        let reach = |l: &super::Link| {
+            let b = l.rest.aabb(l.surface.bounds());
+            b.min.abs().max(b.max.abs()).as_dvec3().length()
+        };
+        TrackedTool {
+            at: 0,
+            last_pose: None,
+            size: tool.links.iter().map(reach).fold(0.0, f64::max),
+            probes: vec![Hint::default(); tool.probes.len()],
+            links: vec![None; tool.links.len()],
+            tool,
+        }
+    }
+}
+
+/// Where a link of a tool is in the scene.
+pub fn scene_from_link(tool: &Tool, link: usize, pose: &ToolPose) -> Pose {
+    let tool_from_link = pose.tool_from_link.get(link).unwrap_or(&tool.links[link].rest);
+    pose.scene_from_tool.then_from(tool_from_link)
+}
+
+/// A sign is flagged as uncertain below this: nearer to a guess than to certain.
+const CERTAIN_ENOUGH: f64 = 0.5;
+
+fn is_uncertain(certainty: f64) -> bool {
+    certainty < CERTAIN_ENOUGH
+}
+
+pub(super) fn deepest_first(a: &Contact, b: &Contact) -> Ordering {
+    let ids = |c: &Contact| (c.tissue, c.on_tissue.triangle, c.on_tool.triangle);
+    let weights = |c: &Contact| c.on_tissue.barycentric.to_array().map(f64::to_bits);
+    a.signed_distance_m
+        .total_cmp(&b.signed_distance_m)
+        .then_with(|| ids(a).cmp(&ids(b)))
+        .then_with(|| weights(a).cmp(&weights(b)))
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, Guard};
+use parking_lot::Mutex;
 
 use super::{
     deform::{DeformError, Deformation, Deformed},
@@ -10,8 +11,8 @@ use super::{
     limits::Limits,
 };
 use crate::{
-    geometry::{MeshReport, TriangleMesh},
-    index::{FrameOptions, Surface},
+    geometry::{MeshReport, TriangleId, TriangleMesh},
+    index::{FrameOptions, Surface, Updated},
 };
 
 /// Names a tissue of a scene; never used again there.
@@ -31,12 +32,35 @@ pub struct Revision {
     pub published_ns: u64,
 }
 
+/// A published revision that a reader looks at.
+pub type Held = Guard<Arc<Revision>>;
+
 /// A deformable triangle mesh in scene frame.
+///
+/// Left-right: readers take the published revision, the writer brings a spare copy up to date, changes it
+/// and swaps the two. Neither waits for the other; while a reader still holds the spare, the writer works
+/// on a fresh copy instead.
 pub struct Tissue {
     id: TissueId,
     name: String,
     report: MeshReport,
     published: ArcSwap<Revision>,
+    writer: Mutex<Writer>,
+}
+
+#[derive(Default)]
+struct Writer {
+    /// The revision before the published one.
+    spare: Option<Arc<Revision>>,
+    /// What the published revision has and the spare has not.
+    missed: Option<Change>,
+    /// Old revisions that readers still held: kept so that they are freed here and not in a tick.
+    retired: Vec<Arc<Revision>>,
+}
+
+enum Change {
+    Moved(Deformation),
+    Cut(TopologyEdit),
 }
 
 impl Revision {
@@ -44,11 +68,27 @@ impl Revision {
         let surface = Surface::new(mesh, options);
         Revision { surface, geometry_revision: 0, topology_revision: 0, published_ns: now_ns }
     }
+
+    fn move_vertices(&mut self, deformation: &Deformation) -> Updated {
+        self.geometry_revision += 1;
+        match deformation {
+            Deformation::Sparse { vertices, positions } => {
+                self.surface.move_vertices(vertices, positions)
+            }
+            Deformation::Dense(positions) => self.surface.move_all(positions),
+        }
+    }
+
+    fn cut(&mut self, edit: &TopologyEdit) -> TriangleId {
+        self.topology_revision += 1;
+        self.surface.edit(&edit.removed, &edit.added_positions, &edit.added)
+    }
 }
 
 impl Tissue {
     pub(super) fn new(id: TissueId, name: String, report: MeshReport, first: Revision) -> Tissue {
-        Tissue { id, name, report, published: ArcSwap::from_pointee(first) }
+        let published = ArcSwap::from_pointee(first);
+        Tissue { id, name, report, published, writer: Mutex::default() }
     }
 
     /// Names it in its scene.
@@ -67,7 +107,7 @@ impl Tissue {
     }
 
     /// The newest revision; wait-free.
-    pub fn current(&self) -> arc_swap::Guard<Arc<Revision>> {
+    pub fn current(&self) -> Held {
         self.published.load()
     }
 
@@ -75,9 +115,21 @@ impl Tissue {
     ///
     /// # Errors
     /// Nothing has moved then.
-    pub fn deform(&self, deformation: &Deformation, now_ns: u64) -> Result<Deformed, DeformError> {
-        let _ = (deformation, now_ns);
-        todo!()
+    pub fn deform(&self, deformation: Deformation, now_ns: u64) -> Result<Deformed, DeformError> {
+        let mut writer = self.writer.lock();
+        let current = self.published.load_full();
+        deformation.check(current.surface.mesh().positions().len())?;
+        let superseded = matches!(deformation, Deformation::Dense(_));
+        let mut next = writer.next_revision(&current, superseded);
+        drop(current);
+        let Updated { touched, relocated } = next.move_vertices(&deformation);
+        let geometry_revision = next.geometry_revision;
+        self.publish(&mut writer, next, Change::Moved(deformation), now_ns);
+        Ok(Deformed {
+            geometry_revision,
+            triangles_touched: touched,
+            triangles_relocated: relocated,
+        })
     }
 
     /// Cuts and publishes the result. Waits for another writer, never for a reader.
@@ -86,18 +138,71 @@ impl Tissue {
     /// Nothing has changed then.
     pub fn edit(
         &self,
-        edit: &TopologyEdit,
+        edit: TopologyEdit,
         limits: &Limits,
         now_ns: u64,
     ) -> Result<Edited, EditError> {
-        let _ = (edit, limits, now_ns);
-        todo!()
+        let mut writer = self.writer.lock();
+        let current = self.published.load_full();
+        edit.check(&current, limits)?;
+        let first_vertex = current.surface.mesh().positions().len() as u32;
+        let mut next = writer.next_revision(&current, false);
+        drop(current);
+        let first_triangle = next.cut(&edit);
+        let topology_revision = next.topology_revision;
+        let sign_rule = next.surface.sign_rule();
+        self.publish(&mut writer, next, Change::Cut(edit), now_ns);
+        Ok(Edited { topology_revision, first_vertex, first_triangle, sign_rule })
     }
 
-    /// Brings the writer's spare copy up to date: for the writer's idle time, so that the next
-    /// deformation starts at once. Also rebuilds an index whose quality has fallen.
-    pub fn catch_up(&self, now_ns: u64) {
-        let _ = now_ns;
-        todo!()
+    /// For the writer's idle time: brings the spare copy up to date, so that the next deformation starts at
+    /// once, and rebuilds an index that has worn.
+    pub fn catch_up(&self) {
+        let mut writer = self.writer.lock();
+        let current = self.published.load_full();
+        if current.surface.is_worn() {
+            let mut next = writer.next_revision(&current, false);
+            next.surface.rebuild();
+            let spare = Arc::new(next.clone());
+            writer.retired.push(self.published.swap(Arc::new(next)));
+            writer.spare = Some(spare);
+        } else if writer.missed.is_some() {
+            let next = writer.next_revision(&current, false);
+            writer.spare = Some(Arc::new(next));
+        }
+        drop(current);
+        writer.retired.retain(|r| Arc::strong_count(r) > 1);
+    }
+
+    fn publish(&self, writer: &mut Writer, mut next: Revision, change: Change, now_ns: u64) {
+        next.published_ns = now_ns;
+        writer.spare = Some(self.published.swap(Arc::new(next)));
+        writer.missed = Some(change);
+    }
+}
+
+impl Writer {
+    /// A copy of the current revision that nobody else sees. `superseded`: all vertices are about to be
+    /// moved, so a missed deformation need not be made up for.
+    fn next_revision(&mut self, current: &Arc<Revision>, superseded: bool) -> Revision {
+        let missed = self.missed.take();
+        let mut next = match self.spare.take().map(Arc::try_unwrap) {
+            Some(Ok(spare)) => spare,
+            Some(Err(held)) => {
+                self.retired.push(held);
+                return Revision::clone(current);
+            }
+            None => return Revision::clone(current),
+        };
+        match missed {
+            Some(Change::Moved(_)) if superseded => {}
+            Some(Change::Moved(deformation)) => drop(next.move_vertices(&deformation)),
+            Some(Change::Cut(edit)) => drop(next.cut(&edit)),
+            None => {}
+        }
+        next.geometry_revision = current.geometry_revision;
+        next.topology_revision = current.topology_revision;
+        next.published_ns = current.published_ns;
+        next
     }
 }

@@ -1,0 +1,79 @@
+//! Signed distance of a point to tissues and links: the part that probes, queries and contacts share.
+
+use glam::DVec3;
+
+use super::{Distance, Held, Nearest, SurfacePoint, TissueId};
+use crate::{
+    geometry::{Pose, TriangleId},
+    index::{SignedNearest, Surface},
+};
+
+/// What was nearest last time: changes the work of the next search, never its answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Hint(Option<(TissueId, TriangleId)>);
+
+/// Signed distance to a surface: within `max_distance` metres outside it, and at any depth inside.
+pub fn to_surface(
+    surface: &Surface,
+    p: DVec3,
+    max_distance: f64,
+    hint: Option<TriangleId>,
+) -> Option<SignedNearest> {
+    // What lies outside the surface's box is not inside the surface, so its side need not be found out.
+    let may_be_inside = surface.bounds().distance_squared(p) == 0.0;
+    let reach = if may_be_inside { f64::INFINITY } else { max_distance };
+    surface.signed_distance(p, reach, hint).filter(|d| d.signed_distance <= max_distance)
+}
+
+/// Signed distance of a scene point to the nearest of the tissues, the deepest when inside several.
+pub fn to_tissues(
+    tissues: &[(TissueId, Held)],
+    p: DVec3,
+    max_distance: f64,
+    hint: &mut Hint,
+) -> Distance<Nearest> {
+    let mut best: Option<(TissueId, SignedNearest)> = None;
+    for (id, revision) in tissues {
+        let last = hint.0.filter(|(tissue, _)| tissue == id).map(|(_, triangle)| triangle);
+        let reach = best.map_or(max_distance, |(_, b)| b.signed_distance.clamp(0.0, max_distance));
+        let found = to_surface(&revision.surface, p, reach, last);
+        if let Some(found) = found
+            && best.is_none_or(|(_, b)| found.signed_distance < b.signed_distance)
+        {
+            best = Some((*id, found));
+        }
+    }
+    *hint = Hint(best.map(|(id, found)| (id, found.triangle)));
+    match best {
+        Some((id, found)) => Distance::Within(nearest(found, Some(id), &Pose::IDENTITY)),
+        None => Distance::Beyond(max_distance),
+    }
+}
+
+/// Signed distance of a scene point to a link.
+pub fn to_link(
+    link: &Surface,
+    scene_from_link: &Pose,
+    p: DVec3,
+    max_distance: f64,
+    hint: Option<TriangleId>,
+) -> Distance<Nearest> {
+    match to_surface(link, scene_from_link.inverse().point(p), max_distance, hint) {
+        Some(found) => Distance::Within(nearest(found, None, scene_from_link)),
+        None => Distance::Beyond(max_distance),
+    }
+}
+
+fn nearest(found: SignedNearest, tissue: Option<TissueId>, scene_from_surface: &Pose) -> Nearest {
+    Nearest {
+        signed_distance_m: found.signed_distance,
+        tissue,
+        on_surface: SurfacePoint {
+            position: scene_from_surface.point(found.closest.point),
+            triangle: found.triangle,
+            barycentric: found.closest.barycentric,
+        },
+        normal: scene_from_surface.vector(found.normal),
+        sign_certainty: found.certainty,
+    }
+}

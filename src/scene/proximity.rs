@@ -1,0 +1,73 @@
+//! The closest points of a link and a tissue whose surfaces are apart.
+
+use std::cell::Cell;
+
+use super::Revision;
+use crate::{
+    geometry::{Aabb, Pose, TriangleId, triangle_distance::ClosestPair},
+    index::{Point, Surface, Triangle},
+};
+
+/// A tissue triangle and a link triangle with their closest points: A is the tissue's, in link frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pair {
+    pub(super) tissue_triangle: TriangleId,
+    pub(super) link_triangle: TriangleId,
+    pub(super) closest: ClosestPair,
+}
+
+/// The closest pair of triangles within `max_distance` metres; 0 apart when the surfaces cross. `hint`: the
+/// pair of the last tick.
+pub(super) fn closest_pair(
+    revision: &Revision,
+    link: &Surface,
+    scene_from_link: &Pose,
+    max_distance: f64,
+    hint: Option<(TriangleId, TriangleId)>,
+) -> Option<Pair> {
+    let tissue = &revision.surface;
+    let link_from_scene = scene_from_link.inverse();
+    let best: Cell<Option<Pair>> = Cell::new(None);
+    let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt());
+    let offer = |t: TriangleId, link_hint: Option<TriangleId>| {
+        let corners = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
+        let Some(found) = link.nearest(&Triangle(corners), reach(), link_hint) else { return };
+        let pair =
+            Pair { tissue_triangle: t, link_triangle: found.triangle, closest: found.closest };
+        if best.get().is_none_or(|b| is_before(&pair, &b)) {
+            best.set(Some(pair));
+        }
+    };
+    if let Some((t, l)) = hint.filter(|(t, _)| tissue.mesh().get(*t).is_some()) {
+        offer(t, Some(l));
+    } else {
+        let centre = scene_from_link.point(link.bounds().centre());
+        let far = max_distance + link.bounds().diagonal();
+        if let Some(near) = tissue.nearest(&Point(centre), far, None) {
+            offer(near.triangle, None);
+        }
+    }
+    let within_reach = |b: &Aabb| gap(&link_from_scene.aabb(b), link.bounds()) <= reach();
+    tissue.overlap(&within_reach, |t| {
+        if within_reach(&tissue.mesh().triangle_box(t)) {
+            offer(t, best.get().map(|b| b.link_triangle));
+        }
+    });
+    best.get()
+}
+
+/// Nearer first, then the smaller ids: the answer does not depend on the order of the search.
+fn is_before(a: &Pair, b: &Pair) -> bool {
+    let key = |p: &Pair| (p.tissue_triangle, p.link_triangle);
+    a.closest
+        .distance_squared
+        .total_cmp(&b.closest.distance_squared)
+        .then_with(|| key(a).cmp(&key(b)))
+        .is_lt()
+}
+
+/// Distance of two boxes, metres.
+fn gap(a: &Aabb, b: &Aabb) -> f64 {
+    let gap = (a.min.as_dvec3() - b.max.as_dvec3()).max(b.min.as_dvec3() - a.max.as_dvec3());
+    gap.max(glam::DVec3::ZERO).length()
+}
