@@ -1,0 +1,261 @@
+//! PLY, ASCII or binary: a face on ply-rs-bw for the header and for each element, which are taken one by
+//! one so that only what is used is kept.
+
+use std::io::{self, BufRead};
+
+use glam::Vec3;
+use ply_rs_bw::{
+    parser::{ParseError, Parser, Reader},
+    ply::{
+        ElementDef, Encoding, Header, Property, PropertyAccess, PropertyAccessResult, PropertyType,
+        ScalarType,
+    },
+};
+
+use super::{MeshReadError, Place, check_fits, one_line, push_fan, text::unexpected};
+use crate::geometry::MeshData;
+
+/// Corners of the smallest polygon.
+const CORNERS_MIN: u64 = 3;
+
+pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+    let mut reader = Reader::new(bytes);
+    let parser = Parser::<Record>::new();
+    let header =
+        parser.read_header(&mut reader).map_err(|e| damaged(&e, Place::Line(reader.line())))?;
+    let mut payload = Payload {
+        line: reader.line(),
+        rest: reader.into_inner(),
+        n_bytes: bytes.len(),
+        encoding: header.encoding,
+        parser,
+        text: String::new(),
+    };
+    let (vertex, face) = (element(&header, "vertex")?, element(&header, "face")?);
+    let mut data = MeshData::default();
+    for definition in header.elements.values() {
+        payload.check_fits(definition)?;
+        if std::ptr::eq(definition, vertex) {
+            data.positions.reserve_exact(definition.count);
+        }
+        for _ in 0..definition.count {
+            let place = payload.place();
+            let record = payload.next(definition)?;
+            if std::ptr::eq(definition, vertex) {
+                data.positions.push(Vec3::from_array(record.position));
+            } else if std::ptr::eq(definition, face) {
+                let corners = record.corners.as_deref();
+                if !corners.is_some_and(|corners| push_fan(&mut data.triangles, corners)) {
+                    let expected = "a face of at least 3 vertex numbers, none negative";
+                    return Err(unexpected(place, expected, Some(b"another list")));
+                }
+            }
+        }
+    }
+    Ok(data)
+}
+
+/// One vertex or face; what else the file says of it is passed over.
+struct Record {
+    position: [f32; 3],
+    /// `None` also when one of the numbers is no vertex number.
+    corners: Option<Vec<u32>>,
+}
+
+impl PropertyAccess for Record {
+    fn new() -> Record {
+        Record { position: [0.0; 3], corners: None }
+    }
+
+    fn set_property(&mut self, name: &str, value: Property) -> PropertyAccessResult {
+        match name {
+            "x" | "y" | "z" => match value.to_f32_lossy() {
+                Some(coordinate) => {
+                    self.position[usize::from(name.as_bytes()[0] - b'x')] = coordinate
+                }
+                None => return PropertyAccessResult::UnsupportedType,
+            },
+            "vertex_indices" | "vertex_index" => self.corners = value.to_u32_list(),
+            _ => return PropertyAccessResult::Ignored,
+        }
+        PropertyAccessResult::Set
+    }
+}
+
+/// What follows the header.
+struct Payload<'a> {
+    rest: &'a [u8],
+    n_bytes: usize,
+    /// Of the next line, counted from 1, while ASCII.
+    line: usize,
+    encoding: Encoding,
+    parser: Parser<Record>,
+    text: String,
+}
+
+impl Payload<'_> {
+    fn place(&self) -> Place {
+        match self.encoding {
+            Encoding::Ascii => Place::Line(self.line),
+            _ => Place::Byte(self.n_bytes - self.rest.len()),
+        }
+    }
+
+    fn check_fits(&self, definition: &ElementDef) -> Result<(), MeshReadError> {
+        let smallest: u64 = definition
+            .properties
+            .iter()
+            .map(|(name, p)| smallest_size(name, &p.data_type, self.encoding))
+            .sum();
+        if smallest == 0 && definition.count > 0 {
+            let expected = "an element with a property";
+            return Err(unexpected(self.place(), expected, Some(definition.name.as_bytes())));
+        }
+        // The last line of a text may lack its end.
+        let left = self.rest.len() + usize::from(self.encoding == Encoding::Ascii);
+        let what = format!("{} elements", definition.name);
+        check_fits(self.place(), definition.count as u64, &what, smallest, left)
+    }
+
+    fn next(&mut self, definition: &ElementDef) -> Result<Record, MeshReadError> {
+        let place = self.place();
+        let record = match self.encoding {
+            Encoding::Ascii => self.next_line().and_then(|()| {
+                self.line += 1;
+                self.parser.read_ascii_element(&self.text, definition)
+            }),
+            Encoding::BinaryBigEndian => {
+                self.parser.read_big_endian_element(&mut self.rest, definition)
+            }
+            Encoding::BinaryLittleEndian => {
+                self.parser.read_little_endian_element(&mut self.rest, definition)
+            }
+        };
+        record.map_err(|e| damaged(&e, place))
+    }
+
+    fn next_line(&mut self) -> Result<(), ParseError> {
+        self.text.clear();
+        match self.rest.read_line(&mut self.text)? {
+            0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn element<'a>(header: &'a Header, name: &str) -> Result<&'a ElementDef, MeshReadError> {
+    let needed: &[&[&str]] = match name {
+        "vertex" => &[&["x"], &["y"], &["z"]],
+        _ => &[&["vertex_indices", "vertex_index"]],
+    };
+    let found = header.elements.get(name);
+    let has = |names: &&[&str]| {
+        names.iter().any(|n| found.is_some_and(|d| d.properties.contains_key(*n)))
+    };
+    match needed.iter().find(|names| !has(names)) {
+        None => found.ok_or_else(|| unexpected(Place::Line(1), name, None)),
+        Some(names) => {
+            let expected =
+                format!("a header that declares element {name} with {}", names.join(" or "));
+            Err(unexpected(Place::Line(1), &expected, None))
+        }
+    }
+}
+
+/// Bytes that a property takes at least.
+fn smallest_size(name: &str, data_type: &PropertyType, encoding: Encoding) -> u64 {
+    // In a text, a digit and what separates it from the next.
+    let size = |scalar: &ScalarType| match (encoding, scalar) {
+        (Encoding::Ascii, _) => 2,
+        (_, ScalarType::Char | ScalarType::UChar) => 1,
+        (_, ScalarType::Short | ScalarType::UShort) => 2,
+        (_, ScalarType::Int | ScalarType::UInt | ScalarType::Float) => 4,
+        (_, ScalarType::Double) => 8,
+    };
+    match data_type {
+        PropertyType::Scalar(scalar) => size(scalar),
+        PropertyType::List(count, item) if matches!(name, "vertex_indices" | "vertex_index") => {
+            size(count) + CORNERS_MIN * size(item)
+        }
+        PropertyType::List(count, _) => size(count),
+    }
+}
+
+/// The reader knows the line where it read text.
+fn damaged(error: &ParseError, place: Place) -> MeshReadError {
+    let message = one_line(&error.to_string());
+    let named = error.line().map(|line| format!("Line {line}: "));
+    let message = match named.as_deref().and_then(|named| message.strip_prefix(named)) {
+        Some(rest) => rest.to_owned(),
+        None => message,
+    };
+    MeshReadError::Reader { place, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(vertex: &str, face: &str, payload: &str) -> String {
+        format!(
+            "ply\nformat ascii 1.0\ncomment by hand\nelement vertex 3\n{vertex}element face 1\n\
+             property list uchar {face}\nend_header\n{payload}"
+        )
+    }
+
+    const XYZ: &str = "property double x\nproperty uchar red\nproperty float y\nproperty short z\n";
+
+    #[test]
+    fn passes_over_what_it_does_not_use() {
+        let payload = "0 9 0 0\n1.5 9 0 0\n0 9 1 -2\n3 2 1 0\n";
+        for face in ["int vertex_indices", "ushort vertex_index", "uchar vertex_index"] {
+            let text = file(XYZ, face, payload);
+            let edges = "element edge 1\nproperty int a\nproperty list uchar float b\nend_header\n";
+            let longer = text.replace("end_header\n", edges) + "7 2 0.5 0.5\n";
+            for text in [text, longer] {
+                let data = read(text.as_bytes()).expect("readable");
+                assert_eq!(data.positions, [Vec3::ZERO, Vec3::X * 1.5, Vec3::new(0.0, 1.0, -2.0)]);
+                assert_eq!(data.triangles, [[2, 1, 0]]);
+            }
+        }
+    }
+
+    #[test]
+    fn names_the_place() {
+        let face = "int vertex_indices";
+        let zeros = "0 9 0 0\n".repeat(3);
+        for (text, said) in [
+            (String::new(), "line 1: Unexpected end of file while reading magic number."),
+            (
+                file("property float x\nproperty float y\n", face, ""),
+                "line 1: expected a header that declares element vertex with z, got nothing",
+            ),
+            (
+                file(XYZ, "int corners", ""),
+                "expected a header that declares element face with vertex_indices or vertex_index",
+            ),
+            (file(XYZ, face, &zeros), "line 15: 1 face elements need at least 8 bytes, 1 are left"),
+            (file(XYZ, face, "0 9 0 0\n0 9 0 x\n0 9 0 0\n3 0 0 0"), "line 13: Couldn't parse"),
+            (
+                file(XYZ, face, &(zeros.clone() + "3 0 0 -1\n")),
+                "line 15: expected a face of at least 3",
+            ),
+            (
+                file(XYZ, face, &(zeros.clone() + "2 0 0     \n")),
+                "line 15: expected a face of at least 3",
+            ),
+            (file(XYZ, face, &(zeros + "3 0 0     \n")), "line 15: Expected 3 list elements"),
+        ] {
+            let found = read(text.as_bytes()).expect_err("damaged").to_string();
+            assert!(found.contains(said), "{found}");
+        }
+    }
+
+    #[test]
+    fn an_element_of_nothing_cannot_be_counted() {
+        let header = "ply\nformat binary_little_endian 1.0\nelement nothing 4000000000\n";
+        let rest = file(XYZ, "int vertex_indices", "").split_off(37);
+        let said = read((header.to_owned() + &rest).as_bytes()).expect_err("lies").to_string();
+        assert!(said.contains("expected an element with a property, got \"nothing\""), "{said}");
+    }
+}

@@ -1,0 +1,137 @@
+//! A place in a text of lines and words that knows its line number.
+
+use std::str::FromStr;
+
+use super::{MeshReadError, Place, excerpt};
+
+/// What is left of a file, by lines or by words. The text need not be UTF-8; a binary block can be cut
+/// out with [`Text::take`].
+pub(super) struct Text<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    line: usize,
+}
+
+/// One line, without its end.
+pub(super) struct Line<'a> {
+    text: &'a [u8],
+    number: usize,
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Text<'a> {
+        Text { bytes, at: 0, line: 1 }
+    }
+
+    pub(super) fn offset(&self) -> usize {
+        self.at
+    }
+
+    /// The file from a byte on, read or not.
+    pub(super) fn since(&self, offset: usize) -> &'a [u8] {
+        &self.bytes[offset..]
+    }
+
+    pub(super) fn rest(&self) -> &'a [u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// The line that the next byte is on, counted from 1.
+    pub(super) fn place(&self) -> Place {
+        Place::Line(self.line)
+    }
+
+    /// The next line, or `None` at the end.
+    pub(super) fn line(&mut self) -> Option<Line<'a>> {
+        if self.rest().is_empty() {
+            return None;
+        }
+        let end = self.rest().iter().position(|b| *b == b'\n');
+        let text = &self.rest()[..end.unwrap_or(self.rest().len())];
+        let number = self.line;
+        self.skip(text.len() + usize::from(end.is_some()));
+        Some(Line { text: text.strip_suffix(b"\r").unwrap_or(text), number })
+    }
+
+    /// The next word, over as many line ends as there are.
+    pub(super) fn word(&mut self) -> Option<&'a [u8]> {
+        self.skip_space();
+        let end = self.rest().iter().position(u8::is_ascii_whitespace);
+        let word = &self.rest()[..end.unwrap_or(self.rest().len())];
+        self.at += word.len();
+        (!word.is_empty()).then_some(word)
+    }
+
+    /// The next word as a number.
+    pub(super) fn number<T: FromStr>(&mut self, expected: &str) -> Result<T, MeshReadError> {
+        let word = self.word();
+        parse(word, self.place(), expected)
+    }
+
+    pub(super) fn skip_space(&mut self) {
+        let n = self.rest().iter().position(|b| !b.is_ascii_whitespace());
+        self.skip(n.unwrap_or(self.rest().len()));
+    }
+
+    /// The next `n` bytes, whatever they are; line numbers mean nothing after them.
+    pub(super) fn take(&mut self, n: usize) -> &'a [u8] {
+        let taken = &self.rest()[..n];
+        self.at += n;
+        taken
+    }
+
+    fn skip(&mut self, n: usize) {
+        self.line += self.rest()[..n].iter().filter(|b| **b == b'\n').count();
+        self.at += n;
+    }
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn place(&self) -> Place {
+        Place::Line(self.number)
+    }
+
+    pub(super) fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
+    /// The words up to a `#`.
+    pub(super) fn words(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let comment = self.text.iter().position(|b| *b == b'#').unwrap_or(self.text.len());
+        self.text[..comment].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+    }
+
+    /// Goes on with the next line: this one ended in a backslash.
+    pub(super) fn ends_in_backslash(&self) -> bool {
+        self.text.ends_with(b"\\")
+    }
+
+    pub(super) fn unexpected(&self, expected: &str) -> MeshReadError {
+        unexpected(self.place(), expected, Some(self.text))
+    }
+}
+
+/// A word as a number.
+pub(super) fn parse<T: FromStr>(
+    word: Option<&[u8]>,
+    place: Place,
+    expected: &str,
+) -> Result<T, MeshReadError> {
+    word.and_then(|w| std::str::from_utf8(w).ok())
+        .and_then(|w| w.parse().ok())
+        .ok_or_else(|| unexpected(place, expected, word))
+}
+
+/// Three words as coordinates.
+pub(super) fn parse_point<'a>(
+    words: &mut impl Iterator<Item = &'a [u8]>,
+    place: Place,
+) -> Result<glam::Vec3, MeshReadError> {
+    let mut next = || parse(words.next(), place, "a coordinate");
+    Ok(glam::Vec3::new(next()?, next()?, next()?))
+}
+
+pub(super) fn unexpected(place: Place, expected: &str, got: Option<&[u8]>) -> MeshReadError {
+    let got = got.map_or_else(|| "nothing".to_owned(), excerpt);
+    MeshReadError::Unexpected { place, expected: expected.to_owned(), got }
+}

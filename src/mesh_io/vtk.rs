@@ -1,0 +1,248 @@
+//! Legacy VTK PolyData, ASCII or binary (big-endian), file versions 1 to 5.
+//!
+//! Own code: vtkio allocates what a header claims, and aborts. `POINTS`, `POLYGONS` and
+//! `TRIANGLE_STRIPS` are read; vertices, lines and fields are passed over, and the file ends for us where
+//! point or cell data begin. From version 5 on cells are kept as offsets and connectivity.
+
+mod block;
+
+use glam::Vec3;
+
+use self::block::Kind;
+use super::{
+    MeshReadError, Place, excerpt, push_fan,
+    text::{Text, unexpected},
+};
+use crate::geometry::MeshData;
+
+pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+    let mut file = Vtk::open(bytes)?;
+    let mut data = MeshData::default();
+    while let Some(section) = file.section()? {
+        match section {
+            Section::Points => data.positions = file.points()?,
+            Section::Polygons => {
+                file.cells("POLYGONS", |corners| push_fan(&mut data.triangles, corners))?
+            }
+            Section::Strips => {
+                file.cells("TRIANGLE_STRIPS", |corners| push_strip(&mut data.triangles, corners))?
+            }
+            Section::Vertices => file.cells("VERTICES", |_| true)?,
+            Section::Lines => file.cells("LINES", |_| true)?,
+            Section::Field => file.field()?,
+            Section::Metadata => file.skip_metadata(),
+            Section::Attributes => break,
+        }
+    }
+    Ok(data)
+}
+
+#[derive(Clone, Copy)]
+enum Section {
+    Points,
+    Polygons,
+    Strips,
+    Vertices,
+    Lines,
+    Field,
+    Metadata,
+    Attributes,
+}
+
+const SECTIONS: [(&str, Section); 9] = [
+    ("POINTS", Section::Points),
+    ("POLYGONS", Section::Polygons),
+    ("TRIANGLE_STRIPS", Section::Strips),
+    ("VERTICES", Section::Vertices),
+    ("LINES", Section::Lines),
+    ("FIELD", Section::Field),
+    ("METADATA", Section::Metadata),
+    ("POINT_DATA", Section::Attributes),
+    ("CELL_DATA", Section::Attributes),
+];
+
+struct Vtk<'a> {
+    text: Text<'a>,
+    binary: bool,
+    major_version: u32,
+    /// The block read last, whose size is in doubt when no section follows it.
+    last: Option<LastBlock>,
+}
+
+struct LastBlock {
+    section: String,
+    at: usize,
+    n_bytes: usize,
+}
+
+impl<'a> Vtk<'a> {
+    fn open(bytes: &'a [u8]) -> Result<Vtk<'a>, MeshReadError> {
+        const MAGIC: &str = "# vtk DataFile Version ";
+        let mut text = Text::new(bytes);
+        let version = text.line().and_then(|line| {
+            let version = std::str::from_utf8(line.text().strip_prefix(MAGIC.as_bytes())?).ok()?;
+            version.trim().split('.').next()?.parse().ok()
+        });
+        let major_version = version
+            .ok_or_else(|| unexpected(Place::Line(1), &format!("\"{MAGIC}x.y\""), Some(bytes)))?;
+        // A title of any content.
+        text.line();
+        let encoding = text.word();
+        let binary = match encoding {
+            Some(b"BINARY") => true,
+            Some(b"ASCII") => false,
+            _ => return Err(unexpected(text.place(), "ASCII or BINARY", encoding)),
+        };
+        for expected in ["DATASET", "POLYDATA"] {
+            let word = text.word();
+            if word != Some(expected.as_bytes()) {
+                return Err(unexpected(text.place(), expected, word));
+            }
+        }
+        Ok(Vtk { text, binary, major_version, last: None })
+    }
+
+    /// The section that begins here; `None` at the end of the file.
+    fn section(&mut self) -> Result<Option<Section>, MeshReadError> {
+        self.text.skip_space();
+        let (place, rest) = (self.place(), self.text.rest());
+        let Some(word) = self.text.word() else { return Ok(None) };
+        match section_named(word) {
+            Some((_, section)) => Ok(Some(section)),
+            None => Err(self
+                .wrong_block_size()
+                .unwrap_or_else(|| unexpected(place, "a section such as POLYGONS", Some(rest)))),
+        }
+    }
+
+    fn points(&mut self) -> Result<Vec<Vec3>, MeshReadError> {
+        let n: u64 = self.text.number("the number of points")?;
+        let kind = self.kind(&[Kind::Float, Kind::Double])?;
+        let coordinates = self.floats(&format!("POINTS {n}"), n.saturating_mul(3), kind)?;
+        Ok(coordinates.as_chunks::<3>().0.iter().map(|p| Vec3::from_array(*p)).collect())
+    }
+
+    /// Gives the corners of each cell to `push`, which says whether they make such a cell.
+    fn cells(
+        &mut self,
+        name: &str,
+        mut push: impl FnMut(&[u32]) -> bool,
+    ) -> Result<(), MeshReadError> {
+        let n: u64 = self.text.number("the number of cells")?;
+        let size: u64 = self.text.number("the size of the cells")?;
+        let (place, section) = (self.place(), format!("{name} {n} {size}"));
+        let refused = |cell: usize, got: &str| {
+            let expected = format!("cell {cell} of {section} to be one");
+            Err(unexpected(place, &expected, Some(got.as_bytes())))
+        };
+        if self.major_version >= 5 {
+            let offsets = self.array("OFFSETS", n)?;
+            let corners = self.array("CONNECTIVITY", size)?;
+            for (cell, ends) in offsets.windows(2).enumerate() {
+                match corners.get(ends[0] as usize..ends[1] as usize) {
+                    Some(corners) if push(corners) => {}
+                    _ => return refused(cell, &format!("offsets {} to {}", ends[0], ends[1])),
+                }
+            }
+            return Ok(());
+        }
+        let numbers = self.counts(&section, size, Kind::Int)?;
+        let mut rest = &numbers[..];
+        for cell in 0..n as usize {
+            let found =
+                rest.split_first().and_then(|(k, after)| after.split_at_checked(*k as usize));
+            match found {
+                Some((corners, after)) if push(corners) => rest = after,
+                _ => return refused(cell, &format!("{:?}", &rest[..rest.len().min(4)])),
+            }
+        }
+        if rest.is_empty() {
+            Ok(())
+        } else {
+            refused(n as usize, &format!("{} numbers more", rest.len()))
+        }
+    }
+
+    fn array(&mut self, name: &str, n: u64) -> Result<Vec<u32>, MeshReadError> {
+        let word = self.text.word();
+        if word != Some(name.as_bytes()) {
+            return Err(unexpected(self.place(), name, word));
+        }
+        let kind = self.kind(&[Kind::Int, Kind::Long])?;
+        self.counts(name, n, kind)
+    }
+
+    fn field(&mut self) -> Result<(), MeshReadError> {
+        self.text.word();
+        let n_arrays: u64 = self.text.number("the number of arrays")?;
+        for _ in 0..n_arrays {
+            let name = excerpt(self.text.word().unwrap_or_default());
+            let n_components: u64 = self.text.number("the number of components")?;
+            let n_tuples: u64 = self.text.number("the number of tuples")?;
+            use Kind::{Byte, Double, Float, Int, Long, Short};
+            let kind = self.kind(&[Byte, Short, Int, Long, Float, Double])?;
+            self.pass(&format!("FIELD array {name}"), n_components.saturating_mul(n_tuples), kind)?;
+        }
+        Ok(())
+    }
+
+    /// Up to the next empty line.
+    fn skip_metadata(&mut self) {
+        self.text.line();
+        while self.text.line().is_some_and(|line| !line.text().is_empty()) {}
+    }
+
+    /// In a binary file lines cannot be counted.
+    fn place(&self) -> Place {
+        if self.binary { Place::Byte(self.text.offset()) } else { self.text.place() }
+    }
+
+    /// After a block no section begins. When one begins elsewhere, the block's size is what is wrong.
+    fn wrong_block_size(&self) -> Option<MeshReadError> {
+        let last = self.last.as_ref()?;
+        let bytes = self.text.since(last.at);
+        let (found, next) = bytes
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+            .find_map(|(i, _)| Some((i, section_line(&bytes[i + 1..])?)))?;
+        Some(MeshReadError::BlockSize {
+            place: Place::Byte(last.at),
+            section: last.section.clone(),
+            declared: last.n_bytes as u64,
+            next: next.to_owned(),
+            found: found as u64,
+            escapes: count_escapes(&bytes[..found]),
+        })
+    }
+}
+
+fn section_named(word: &[u8]) -> Option<(&'static str, Section)> {
+    SECTIONS.into_iter().find(|(name, _)| name.as_bytes() == word)
+}
+
+fn section_line(line: &[u8]) -> Option<&'static str> {
+    let end = line.iter().position(|b| *b == b' ')?;
+    section_named(&line[..end]).map(|(name, _)| name)
+}
+
+/// Texts such as `\E3` in bytes that are a text throughout, as binary numbers are not.
+fn count_escapes(bytes: &[u8]) -> u64 {
+    if std::str::from_utf8(bytes).is_err() {
+        return 0;
+    }
+    let is_escape = |w: &&[u8]| w[0] == b'\\' && w[1..].iter().all(u8::is_ascii_hexdigit);
+    bytes.windows(3).filter(is_escape).count() as u64
+}
+
+/// Every second triangle of a strip is wound the other way.
+fn push_strip(triangles: &mut Vec<[u32; 3]>, corners: &[u32]) -> bool {
+    triangles.extend(corners.windows(3).enumerate().map(|(i, t)| match i % 2 {
+        0 => [t[0], t[1], t[2]],
+        _ => [t[1], t[0], t[2]],
+    }));
+    corners.len() >= 3
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! The runs of numbers of a VTK file, as text or as big-endian bytes.
+
+use super::{
+    super::{
+        MeshReadError, Place, check_fits,
+        text::{Text, unexpected},
+    },
+    LastBlock, Vtk,
+};
+
+/// What numbers are stored as. Signed and unsigned are told apart only by their names: where it would
+/// matter a negative number is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Byte,
+    Short,
+    Int,
+    Long,
+    Float,
+    Double,
+}
+
+const NAMES: [(&str, Kind); 13] = [
+    ("float", Kind::Float),
+    ("double", Kind::Double),
+    ("vtktypeint32", Kind::Int),
+    ("vtktypeint64", Kind::Long),
+    ("int", Kind::Int),
+    ("vtkIdType", Kind::Int),
+    ("long", Kind::Long),
+    ("char", Kind::Byte),
+    ("unsigned_char", Kind::Byte),
+    ("short", Kind::Short),
+    ("unsigned_short", Kind::Short),
+    ("unsigned_int", Kind::Int),
+    ("unsigned_long", Kind::Long),
+];
+
+impl Kind {
+    fn n_bytes(self) -> u64 {
+        match self {
+            Kind::Byte => 1,
+            Kind::Short => 2,
+            Kind::Int | Kind::Float => 4,
+            Kind::Long | Kind::Double => 8,
+        }
+    }
+}
+
+impl<'a> Vtk<'a> {
+    /// The next word, which must name one of the kinds.
+    pub(super) fn kind(&mut self, allowed: &[Kind]) -> Result<Kind, MeshReadError> {
+        let word = self.text.word();
+        let is_allowed = |(_, kind): &&(&str, Kind)| allowed.contains(kind);
+        let found = NAMES.iter().filter(is_allowed).find(|(n, _)| Some(n.as_bytes()) == word);
+        found.map(|(_, kind)| *kind).ok_or_else(|| {
+            let names: Vec<&str> = NAMES.iter().filter(is_allowed).map(|(n, _)| *n).collect();
+            unexpected(self.place(), &names.join(" or "), word)
+        })
+    }
+
+    pub(super) fn floats(
+        &mut self,
+        section: &str,
+        n: u64,
+        kind: Kind,
+    ) -> Result<Vec<f32>, MeshReadError> {
+        if !self.binary {
+            return self.words(section, n, |text| text.number("a coordinate"));
+        }
+        let bytes = self.block(section, n, kind)?;
+        Ok(match kind {
+            Kind::Double => {
+                bytes.as_chunks().0.iter().map(|b| f64::from_be_bytes(*b) as f32).collect()
+            }
+            _ => bytes.as_chunks().0.iter().map(|b| f32::from_be_bytes(*b)).collect(),
+        })
+    }
+
+    /// Integers that are not negative.
+    pub(super) fn counts(
+        &mut self,
+        section: &str,
+        n: u64,
+        kind: Kind,
+    ) -> Result<Vec<u32>, MeshReadError> {
+        const EXPECTED: &str = "a number from 0 to 4294967295";
+        if !self.binary {
+            return self.words(section, n, |text| text.number(EXPECTED));
+        }
+        let bytes = self.block(section, n, kind)?;
+        let start = self.text.offset() - bytes.len();
+        let size = kind.n_bytes() as usize;
+        let checked = |(i, number): (usize, i64)| {
+            u32::try_from(number).map_err(|_| {
+                let got = number.to_string();
+                unexpected(Place::Byte(start + i * size), EXPECTED, Some(got.as_bytes()))
+            })
+        };
+        match kind {
+            Kind::Long => {
+                let numbers = bytes.as_chunks().0.iter().map(|b| i64::from_be_bytes(*b));
+                numbers.enumerate().map(checked).collect()
+            }
+            _ => {
+                let numbers = bytes.as_chunks().0.iter().map(|b| i32::from_be_bytes(*b).into());
+                numbers.enumerate().map(checked).collect()
+            }
+        }
+    }
+
+    /// Passes over numbers of any kind.
+    pub(super) fn pass(&mut self, section: &str, n: u64, kind: Kind) -> Result<(), MeshReadError> {
+        if self.binary {
+            return self.block(section, n, kind).map(|_| ());
+        }
+        self.check_words_fit(section, n)?;
+        (0..n).try_for_each(|_| {
+            self.text.word().map(|_| ()).ok_or_else(|| unexpected(self.place(), "a number", None))
+        })
+    }
+
+    fn words<T>(
+        &mut self,
+        section: &str,
+        n: u64,
+        mut next: impl FnMut(&mut Text<'a>) -> Result<T, MeshReadError>,
+    ) -> Result<Vec<T>, MeshReadError> {
+        self.check_words_fit(section, n)?;
+        let mut numbers = Vec::with_capacity(n as usize);
+        for _ in 0..n {
+            numbers.push(next(&mut self.text)?);
+        }
+        Ok(numbers)
+    }
+
+    /// A digit and a space each; the last may lack the space.
+    fn check_words_fit(&self, section: &str, n: u64) -> Result<(), MeshReadError> {
+        let what = format!("numbers of {section}");
+        check_fits(self.place(), n, &what, 2, self.text.rest().len() + 1)
+    }
+
+    /// The bytes after this line.
+    fn block(&mut self, section: &str, n: u64, kind: Kind) -> Result<&'a [u8], MeshReadError> {
+        self.text.line();
+        let at = self.text.offset();
+        let what = format!("numbers of {section}");
+        check_fits(Place::Byte(at), n, &what, kind.n_bytes(), self.text.rest().len())?;
+        let n_bytes = (n * kind.n_bytes()) as usize;
+        self.last = Some(LastBlock { section: section.to_owned(), at, n_bytes });
+        Ok(self.text.take(n_bytes))
+    }
+}

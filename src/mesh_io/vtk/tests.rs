@@ -1,0 +1,122 @@
+use std::fs;
+
+use super::*;
+use crate::oracle::shared_data;
+
+const HEADER: &str = "# vtk DataFile Version 3.0\na title\n";
+
+fn ascii(body: &str) -> Result<MeshData, MeshReadError> {
+    read(format!("{HEADER}ASCII\nDATASET POLYDATA\n{body}").as_bytes())
+}
+
+fn error(body: &str) -> String {
+    ascii(body).expect_err("damaged").to_string()
+}
+
+#[test]
+fn reads_polygons_strips_and_passes_over_the_rest() {
+    let data = ascii(
+        "FIELD FieldData 2\nTIME 1 1 double\n0.5\nids 2 3 vtkIdType\n1 2 3 4 5 6\n\
+         POINTS 5 double\n0 0 0 1 0 0 1 1 0\n0 1 0 2 2 2\nMETADATA\nINFORMATION 0\n\n\
+         VERTICES 1 2\n1 0\nLINES 1 3\n2 0 1\nPOLYGONS 2 9\n4 0 1 2 3\n3 0 1 4\n\
+         TRIANGLE_STRIPS 1 6\n5 0 1 2 3 4\nPOINT_DATA 5\nSCALARS anything\n",
+    )
+    .expect("readable");
+    assert_eq!(data.positions.len(), 5);
+    let fans = [[0, 1, 2], [0, 2, 3], [0, 1, 4]];
+    let strip = [[0, 1, 2], [2, 1, 3], [2, 3, 4]];
+    assert_eq!(data.triangles, [fans, strip].concat());
+}
+
+#[test]
+fn reads_offsets_and_connectivity() {
+    let body = "POINTS 4 float\n0 0 0 1 0 0 1 1 0 0 1 0\n\
+                POLYGONS 3 7\nOFFSETS vtktypeint64\n0 4 7\nCONNECTIVITY vtktypeint64\n0 1 2 3 0 1 3\n";
+    let head = HEADER.replace("3.0", "5.1");
+    let file = |body: &str| read(format!("{head}ASCII\nDATASET POLYDATA\n{body}").as_bytes());
+    let data = file(body).expect("readable");
+    assert_eq!(data.triangles, [[0, 1, 2], [0, 2, 3], [0, 1, 3]]);
+    for (from, to) in [("0 4 7", "0 9 7"), ("0 4 7", "4 0 7"), ("0 4 7", "0 2 7"), ("OFF", "OF")] {
+        let damaged = file(&body.replacen(from, to, 1));
+        assert!(damaged.is_err(), "{to}");
+    }
+}
+
+#[test]
+fn reads_binary_of_both_widths() {
+    let mut bytes = format!("{HEADER}BINARY\nDATASET POLYDATA\nPOINTS 3 double\n").into_bytes();
+    let coordinates = [0.0f64, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0, 0.1, f64::NAN];
+    bytes.extend(coordinates.iter().flat_map(|x| x.to_be_bytes()));
+    bytes.extend(b"\nPOLYGONS 1 4\n");
+    bytes.extend([3i32, 0, 1, 2].iter().flat_map(|i| i.to_be_bytes()));
+    let data = read(&bytes).expect("readable");
+    assert_eq!((data.positions[1].x, data.positions[2].y), (1.5, 0.1));
+    assert!(data.positions[2].z.is_nan());
+    assert_eq!(data.triangles, [[0, 1, 2]]);
+    let n = bytes.len();
+    bytes[n - 4..].copy_from_slice(&(-2i32).to_be_bytes());
+    let said = read(&bytes).expect_err("negative").to_string();
+    assert_eq!(said, format!("byte {}: expected a number from 0 to 4294967295, got \"-2\"", n - 4));
+}
+
+#[test]
+fn names_the_place() {
+    for (body, said) in [
+        (
+            "POINTS 3 float\n0 0 x",
+            "line 5: 9 numbers of POINTS 3 need at least 18 bytes, 7 are left",
+        ),
+        ("POINTS 1 float\n0 0 x", "line 6: expected a coordinate, got \"x\""),
+        ("POINTS -1 float", "line 5: expected the number of points, got \"-1\""),
+        ("POINTS 1 string\n", "line 5: expected float or double, got \"string\""),
+        (
+            "POLYGONS 1 3\n2 0 1",
+            "line 5: expected cell 0 of POLYGONS 1 3 to be one, got \"[2, 0, 1]\"",
+        ),
+        (
+            "POLYGONS 1 4\n4 0 1 2",
+            "line 5: expected cell 0 of POLYGONS 1 4 to be one, got \"[4, 0, 1, 2]\"",
+        ),
+        (
+            "POLYGONS 1 5\n3 0 1 2 9",
+            "line 5: expected cell 1 of POLYGONS 1 5 to be one, got \"1 numbers more\"",
+        ),
+        ("CELLS 1 2\n", "line 5: expected a section such as POLYGONS, got \"CELLS 1 2\\n\""),
+    ] {
+        assert_eq!(error(body), said);
+    }
+    for (file, said) in [
+        ("", "line 1: expected \"# vtk DataFile Version x.y\", got \"\""),
+        ("# vtk DataFile Version 3.0\n\nBINARY\nDATASET STRUCTURED_GRID", "expected POLYDATA"),
+        ("# vtk DataFile Version 3.0\n\nXML\n", "line 3: expected ASCII or BINARY, got \"XML\""),
+    ] {
+        let found = read(file.as_bytes()).expect_err("damaged").to_string();
+        assert!(found.contains(said), "{found}");
+    }
+}
+
+#[test]
+fn a_hundred_bytes_that_claim_four_billion_points_are_refused() {
+    for encoding in ["ASCII", "BINARY"] {
+        for count in ["4000000000", "18446744073709551615"] {
+            let file =
+                format!("{HEADER}{encoding}\nDATASET POLYDATA\nPOINTS {count} float\n0 0 0\n");
+            let said = read(file.as_bytes()).expect_err("lies").to_string();
+            assert!(said.contains(&format!("numbers of POINTS {count} need at least")), "{said}");
+        }
+    }
+}
+
+#[test]
+fn says_exactly_what_is_damaged_in_the_shared_file() {
+    let Some(folder) = shared_data() else { return };
+    let bytes = fs::read(folder.join("meshes/liver_for_test_broken.vtk")).expect("readable");
+    assert_eq!(
+        read(&bytes).expect_err("damaged").to_string(),
+        "byte 79: POINTS 508 declares 6096 bytes, but the next section, POLYGONS, begins after 100371; \
+         20149 bytes in it were replaced by text such as \\E3, as by a text conversion"
+    );
+    let whole = fs::read(folder.join("meshes/liver.vtk")).expect("readable");
+    let data = read(&whole).expect("readable");
+    assert_eq!((data.positions.len(), data.triangles.len()), (5008, 10_000));
+}
