@@ -5,8 +5,11 @@
 
 pub mod aabb;
 pub mod mesh;
+pub mod mesh_load;
+pub mod mesh_report;
 pub mod pose;
 pub mod tolerance;
+pub mod topology;
 
 pub use aabb::Aabb;
 pub use mesh::{MeshData, TriangleId, TriangleMesh};

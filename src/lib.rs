@@ -1,8 +1,6 @@
 //! Palpate: deformable tissue against rigid instruments, a thousand times a second.
-//!
-//! The layers, each knowing only those above it in this list:
-//! [`geometry`], [`mesh_io`] and [`oracle`] (layer 0).
-
 pub mod geometry;
+pub mod index;
 pub mod mesh_io;
 pub mod oracle;
+pub mod scene;

@@ -1,0 +1,206 @@
+//! Layer 2: scenes of tissues and tools, and what a tick answers about them.
+//!
+//! Holds all mutable state and no clock, socket or thread: time comes in as nanoseconds of the caller's
+//! monotonic clock. Ticks read published revisions and never wait for a writer.
+
+pub mod answer;
+pub mod deform;
+pub mod edit;
+pub mod limits;
+pub mod query;
+pub mod tick;
+pub mod tissue;
+pub mod tool;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+
+pub use answer::{
+    Contact, Distance, LinkAnswer, Nearest, ProbeAnswer, Proximity, SurfacePoint, TickAnswer,
+};
+pub use limits::Limits;
+pub use tissue::{Revision, Tissue, TissueId, TissueOptions};
+pub use tool::{Link, Probe, Tool, ToolId, ToolParts};
+
+use crate::geometry::mesh_load::LoadedMesh;
+
+/// Tissues and tools that can meet.
+///
+/// Readers take the current tables without waiting; changes to the tables are made one at a time.
+pub struct Scene {
+    id: String,
+    limits: Limits,
+    tissues: ArcSwap<Vec<Arc<Tissue>>>,
+    tools: ArcSwap<Vec<Arc<Tool>>>,
+    ids: Mutex<NextIds>,
+}
+
+struct NextIds {
+    tissue: u32,
+    tool: u32,
+}
+
+/// Why a scene refused a tissue or tool.
+#[derive(Debug, thiserror::Error)]
+pub enum SceneError {
+    /// The name is taken.
+    #[error("the scene has a {kind} named {name:?} already")]
+    NameTaken {
+        /// "tissue" or "tool".
+        kind: &'static str,
+        /// The name asked for.
+        name: String,
+    },
+    /// The scene is full.
+    #[error("the scene has {limit} {kind}s already, its limit")]
+    Full {
+        /// "tissue" or "tool".
+        kind: &'static str,
+        /// The configured limit.
+        limit: usize,
+    },
+    /// No such tissue or tool, or not any more.
+    #[error("the scene has no {kind} {id}")]
+    Unknown {
+        /// "tissue" or "tool".
+        kind: &'static str,
+        /// The id asked for.
+        id: u32,
+    },
+}
+
+impl Scene {
+    /// An empty scene.
+    pub fn new(id: String, limits: Limits) -> Scene {
+        Scene {
+            id,
+            limits,
+            tissues: ArcSwap::default(),
+            tools: ArcSwap::default(),
+            ids: Mutex::new(NextIds { tissue: 1, tool: 1 }),
+        }
+    }
+
+    /// As the client chose it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What the scene may hold.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// All tissues, ordered by id.
+    pub fn tissues(&self) -> arc_swap::Guard<Arc<Vec<Arc<Tissue>>>> {
+        self.tissues.load()
+    }
+
+    /// All tools, ordered by id.
+    pub fn tools(&self) -> arc_swap::Guard<Arc<Vec<Arc<Tool>>>> {
+        self.tools.load()
+    }
+
+    /// # Errors
+    /// [`SceneError::Unknown`].
+    pub fn tissue(&self, id: TissueId) -> Result<Arc<Tissue>, SceneError> {
+        let unknown = SceneError::Unknown { kind: "tissue", id: id.0 };
+        self.tissues().iter().find(|t| t.id() == id).cloned().ok_or(unknown)
+    }
+
+    /// # Errors
+    /// [`SceneError::Unknown`].
+    pub fn tool(&self, id: ToolId) -> Result<Arc<Tool>, SceneError> {
+        let unknown = SceneError::Unknown { kind: "tool", id: id.0 };
+        self.tools().iter().find(|t| t.id() == id).cloned().ok_or(unknown)
+    }
+
+    /// Indexes a mesh and adds it. `now_ns`: the caller's monotonic clock.
+    ///
+    /// # Errors
+    /// When the name is taken or the scene is full; nothing is added then.
+    pub fn add_tissue(
+        &self,
+        name: &str,
+        mesh: LoadedMesh,
+        options: TissueOptions,
+        now_ns: u64,
+    ) -> Result<Arc<Tissue>, SceneError> {
+        let revision = Revision::first(mesh.mesh, &mesh.report, options, now_ns);
+        let mut ids = self.ids.lock();
+        let tissues = self.tissues.load_full();
+        check_room(
+            "tissue",
+            name,
+            tissues.iter().map(|t| t.name()),
+            self.limits.tissues_per_scene,
+        )?;
+        let tissue =
+            Arc::new(Tissue::new(TissueId(ids.tissue), name.to_owned(), mesh.report, revision));
+        ids.tissue += 1;
+        self.tissues.store(Arc::new(tissues.iter().chain([&tissue]).cloned().collect()));
+        Ok(tissue)
+    }
+
+    /// Adds a tool.
+    ///
+    /// # Errors
+    /// When the name is taken or the scene is full; nothing is added then.
+    pub fn add_tool(&self, parts: ToolParts) -> Result<Arc<Tool>, SceneError> {
+        let mut tool = Tool::new(parts);
+        let mut ids = self.ids.lock();
+        let tools = self.tools.load_full();
+        check_room(
+            "tool",
+            &tool.name,
+            tools.iter().map(|t| &*t.name),
+            self.limits.tools_per_scene,
+        )?;
+        tool.id = ToolId(ids.tool);
+        ids.tool += 1;
+        let tool = Arc::new(tool);
+        self.tools.store(Arc::new(tools.iter().chain([&tool]).cloned().collect()));
+        Ok(tool)
+    }
+
+    /// Takes a tissue out of the scene.
+    ///
+    /// # Errors
+    /// [`SceneError::Unknown`].
+    pub fn remove_tissue(&self, id: TissueId) -> Result<(), SceneError> {
+        let _one_at_a_time = self.ids.lock();
+        self.tissue(id)?;
+        let rest = self.tissues().iter().filter(|t| t.id() != id).cloned().collect();
+        self.tissues.store(Arc::new(rest));
+        Ok(())
+    }
+
+    /// Takes a tool out of the scene.
+    ///
+    /// # Errors
+    /// [`SceneError::Unknown`].
+    pub fn remove_tool(&self, id: ToolId) -> Result<(), SceneError> {
+        let _one_at_a_time = self.ids.lock();
+        self.tool(id)?;
+        let rest = self.tools().iter().filter(|t| t.id != id).cloned().collect();
+        self.tools.store(Arc::new(rest));
+        Ok(())
+    }
+}
+
+fn check_room<'a>(
+    kind: &'static str,
+    name: &str,
+    mut taken: impl ExactSizeIterator<Item = &'a str>,
+    limit: usize,
+) -> Result<(), SceneError> {
+    if taken.len() >= limit {
+        return Err(SceneError::Full { kind, limit });
+    }
+    if taken.any(|n| n == name) {
+        return Err(SceneError::NameTaken { kind, name: name.to_owned() });
+    }
+    Ok(())
+}

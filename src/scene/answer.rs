@@ -1,0 +1,143 @@
+//! What a tick answers, in scene frame and metres.
+
+use glam::DVec3;
+
+use super::{TissueId, ToolId};
+use crate::geometry::TriangleId;
+
+/// A distance, or how far at least everything is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distance<T> {
+    /// Found within the distance asked for.
+    Within(T),
+    /// No surface is nearer than this many metres.
+    Beyond(f64),
+}
+
+/// A point on a triangle.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SurfacePoint {
+    /// Scene frame, metres.
+    pub position: DVec3,
+    /// Of the mesh that the point is on.
+    pub triangle: TriangleId,
+    /// Weights of the triangle's vertices in stored order; sum 1.
+    pub barycentric: DVec3,
+}
+
+/// The nearest tissue surface to a point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearest {
+    /// Metres, negative when the point is inside.
+    pub signed_distance_m: f64,
+    /// The tissue met; `None` when a link was asked.
+    pub tissue: Option<TissueId>,
+    /// The closest point.
+    pub on_surface: SurfacePoint,
+    /// Unit, outwards from the surface.
+    pub normal: DVec3,
+    /// 0 (the sign is a guess) to 1 (certain).
+    pub sign_certainty: f64,
+}
+
+/// How near a link is to the tissues.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Proximity {
+    /// Metres. Apart: the distance of the two surfaces. Penetrating: minus the depth of the deepest point
+    /// of either surface inside the other.
+    pub signed_distance_m: f64,
+    /// The tissue met.
+    pub tissue: TissueId,
+    /// End on the tissue.
+    pub on_tissue: SurfacePoint,
+    /// End on the link; its triangle is the link's.
+    pub on_tool: SurfacePoint,
+    /// Unit, from tissue to tool.
+    pub normal: DVec3,
+    /// 0 (the sign is a guess) to 1 (certain).
+    pub sign_certainty: f64,
+}
+
+/// One place where a link touches a tissue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contact {
+    /// The tissue touched.
+    pub tissue: TissueId,
+    /// Where on the tissue.
+    pub on_tissue: SurfacePoint,
+    /// Where on the link; its triangle is the link's.
+    pub on_tool: SurfacePoint,
+    /// Unit, from tissue to tool.
+    pub normal: DVec3,
+    /// Metres; negative: penetrating by that much.
+    pub signed_distance_m: f64,
+    /// 0 (the sign is a guess) to 1 (certain).
+    pub sign_certainty: f64,
+}
+
+/// A link against the tissues.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkAnswer {
+    /// Whose link.
+    pub tool: ToolId,
+    /// Counted from 0 in its tool.
+    pub link: usize,
+    /// To the nearest tissue.
+    pub distance: Distance<Proximity>,
+    /// Deepest first, at most `max_contacts`.
+    pub contacts: Vec<Contact>,
+    /// All contacts, those not given included.
+    pub contacts_total: usize,
+}
+
+/// A probe against the tissues.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProbeAnswer {
+    /// Whose probe.
+    pub tool: ToolId,
+    /// Counted from 0 in its tool.
+    pub probe: usize,
+    /// From the probe's sphere: the radius is taken off already.
+    pub distance: Distance<Nearest>,
+}
+
+/// The revision of a tissue that an answer was computed from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TissueState {
+    /// Which tissue.
+    pub tissue: TissueId,
+    /// Deformations so far.
+    pub geometry_revision: u64,
+    /// Cuts so far.
+    pub topology_revision: u64,
+    /// Time since it was published, nanoseconds.
+    pub age_ns: u64,
+}
+
+/// Conditions of an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// More contacts than `max_contacts`.
+    pub truncated: bool,
+    /// The deadline cut the answer short; distances are complete.
+    pub degraded: bool,
+    /// A tissue is older than asked for.
+    pub stale: bool,
+    /// Some sign is less than certain.
+    pub sign_uncertain: bool,
+    /// A tool moved farther than its own size without `teleport`.
+    pub pose_jump: bool,
+}
+
+/// What one tick answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TickAnswer {
+    /// Conditions.
+    pub flags: Flags,
+    /// Every tissue, ordered by id.
+    pub tissues: Vec<TissueState>,
+    /// Every link of every tool, in the order of the session's tools.
+    pub links: Vec<LinkAnswer>,
+    /// Every probe of every tool, in the same order; empty when left out.
+    pub probes: Vec<ProbeAnswer>,
+}

@@ -1,0 +1,102 @@
+//! Cutting: one transaction that removes triangles and adds vertices and triangles.
+
+use glam::Vec3;
+
+use crate::geometry::{TriangleId, topology::SignRule};
+
+/// A cut.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TopologyEdit {
+    /// The topology revision it was made for; `None`: any.
+    pub base_revision: Option<u64>,
+    /// Triangles to remove, each once.
+    pub removed: Vec<TriangleId>,
+    /// New vertices: metres, scene frame.
+    pub added_positions: Vec<Vec3>,
+    /// New triangles over old vertices and `n_vertices + i` for the new ones.
+    pub added: Vec<[u32; 3]>,
+    /// For each added triangle the removed one that it replaces in part, or empty.
+    pub parents: Vec<TriangleId>,
+}
+
+/// What a cut did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edited {
+    /// The revision that has it.
+    pub topology_revision: u64,
+    /// Id of the first new vertex; the rest follow.
+    pub first_vertex: u32,
+    /// Id of the first new triangle; the rest follow.
+    pub first_triangle: TriangleId,
+    /// How inside is told from outside now.
+    pub sign_rule: SignRule,
+}
+
+/// Why a cut was refused. Nothing has changed.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum EditError {
+    /// Made for another revision.
+    #[error("base_topology_revision is {got}, the tissue is at {current}")]
+    StaleBase {
+        /// The revision sent.
+        got: u64,
+        /// The tissue's.
+        current: u64,
+    },
+    /// A triangle that is not there, or not any more.
+    #[error("removed_triangles[{at}] = {triangle}: no such triangle, or removed before")]
+    UnknownTriangle {
+        /// Place in the request.
+        at: usize,
+        /// The id sent.
+        triangle: u32,
+    },
+    /// A corner that names no vertex.
+    #[error("added_triangles[{at}] names vertex {vertex}, expected less than {n_vertices}")]
+    UnknownVertex {
+        /// Place in the request, in triangles.
+        at: usize,
+        /// The id sent.
+        vertex: u32,
+        /// Vertices of the tissue, new ones included.
+        n_vertices: usize,
+    },
+    /// NaN, infinite or beyond the world.
+    #[error("added_positions[{at}] = {position:?}, expected finite coordinates within {limit_m} m")]
+    Position {
+        /// Place in the request, in vertices.
+        at: usize,
+        /// The place sent.
+        position: Vec3,
+        /// The farthest allowed.
+        limit_m: f64,
+    },
+    /// A number of parents that fits nothing.
+    #[error(
+        "got {got} added_triangle_parents, expected none or {expected}: one for each added triangle"
+    )]
+    ParentCount {
+        /// Parents sent.
+        got: usize,
+        /// Triangles added.
+        expected: usize,
+    },
+    /// A parent that the edit does not remove.
+    #[error("added_triangle_parents[{at}] = {triangle} is not among the removed triangles")]
+    ParentNotRemoved {
+        /// Place in the request.
+        at: usize,
+        /// The id sent.
+        triangle: u32,
+    },
+    /// More ids than a mesh may use up.
+    #[error("the tissue would have used {got} {what} ids, its limit is {limit}")]
+    Full {
+        /// "vertex" or "triangle".
+        what: &'static str,
+        /// Ids used after the edit.
+        got: usize,
+        /// The limit.
+        limit: usize,
+    },
+}

@@ -1,0 +1,54 @@
+//! How much a server takes on. Every count that a client can choose has its limit here.
+
+/// Limits on what clients may ask for; checked before memory is taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Scenes of a server.
+    pub scenes: usize,
+    /// Tissues of a scene.
+    pub tissues_per_scene: usize,
+    /// Tools of a scene.
+    pub tools_per_scene: usize,
+    /// Links of a tool.
+    pub links_per_tool: usize,
+    /// Probes of a tool.
+    pub probes_per_tool: usize,
+    /// Vertices of a mesh, those added by cuts included.
+    pub vertices_per_mesh: usize,
+    /// Triangles of a mesh, ids used up by cuts included.
+    pub triangles_per_mesh: usize,
+    /// Bytes of an uploaded file.
+    pub bytes_per_file: u64,
+    /// Tools of one Track stream.
+    pub tools_per_stream: usize,
+}
+
+/// Points of one distance query.
+pub const QUERY_POINTS_MAX: usize = 65_536;
+/// Contacts given for one link; the rest are counted.
+pub const CONTACTS_MAX: usize = 1_024;
+/// Farthest distance that is looked for, metres.
+pub const DISTANCE_MAX_M: f64 = 10.0;
+/// Length of a tissue's, tool's, link's or probe's name, characters.
+pub const NAME_CHARS_MAX: usize = 64;
+
+/// A contact on the wire: ten `f32` of points and weights, three of the normal, and varints of ids.
+const CONTACT_BYTES_MAX: usize = 13 * 4 + 4 * 5;
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+const _: () = assert!(8 * CONTACTS_MAX * CONTACT_BYTES_MAX <= ANSWER_BYTES_MAX);
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            scenes: 64,
+            tissues_per_scene: 64,
+            tools_per_scene: 16,
+            links_per_tool: 8,
+            probes_per_tool: 16,
+            vertices_per_mesh: 2_000_000,
+            triangles_per_mesh: 4_000_000,
+            bytes_per_file: 512 << 20,
+            tools_per_stream: 8,
+        }
+    }
+}
