@@ -114,7 +114,7 @@ impl Scene {
     /// [`SceneError::Unknown`].
     pub fn tool(&self, id: ToolId) -> Result<Arc<Tool>, SceneError> {
         let unknown = SceneError::Unknown { kind: "tool", id: id.0 };
-        self.tools().iter().find(|t| t.id() == id).cloned().ok_or(unknown)
+        self.tools().iter().find(|t| t.id == id).cloned().ok_or(unknown)
     }
 
     /// Indexes a mesh and adds it. `now_ns`: the caller's monotonic clock.
