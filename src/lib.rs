@@ -4,3 +4,4 @@ pub mod index;
 pub mod mesh_io;
 pub mod oracle;
 pub mod scene;
+pub mod service;
