@@ -1,3 +1,49 @@
 //! The command line.
 
-fn main() {}
+use std::{error::Error, io, process::ExitCode, time::Duration};
+
+use clap::{Parser, Subcommand};
+use palpate::service::{self, ServeArgs};
+use tracing_subscriber::EnvFilter;
+
+/// Haptic collision of deformable tissue and rigid instruments, over gRPC at 1 kHz.
+#[derive(Parser)]
+#[command(version)]
+struct CommandLine {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the server.
+    Serve(ServeArgs),
+}
+
+/// How long work off the runtime's threads may go on after the server has ended.
+const BLOCKING_WORK_MAX: Duration = Duration::from_secs(1);
+
+fn main() -> ExitCode {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    match run(CommandLine::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("palpate: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), Box<dyn Error>> {
+    match command {
+        Command::Serve(args) => serve(&args),
+    }
+}
+
+fn serve(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let served = runtime.block_on(service::run(args));
+    runtime.shutdown_timeout(BLOCKING_WORK_MAX);
+    Ok(served?)
+}

@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use super::{TissueId, ToolId};
+use super::{Revision, TissueId, ToolId};
 use crate::geometry::TriangleId;
 
 /// A distance, or how far at least everything is.
@@ -96,6 +96,18 @@ pub struct TissueState {
     pub topology_revision: u64,
     /// Time since it was published, nanoseconds.
     pub age_ns: u64,
+}
+
+impl TissueState {
+    /// Of a revision, at the time `now_ns` of the clock that published it.
+    pub fn of(tissue: TissueId, revision: &Revision, now_ns: u64) -> TissueState {
+        TissueState {
+            tissue,
+            geometry_revision: revision.geometry_revision,
+            topology_revision: revision.topology_revision,
+            age_ns: now_ns.saturating_sub(revision.published_ns),
+        }
+    }
 }
 
 /// Conditions of an answer.

@@ -113,8 +113,8 @@ impl TopologyEdit {
         }
         let n_vertices = mesh.positions().len() + self.added_positions.len();
         let n_triangles = mesh.triangle_id_end() as usize + self.added.len();
-        check_room("vertex", n_vertices, limits.vertices_per_mesh)?;
-        check_room("triangle", n_triangles, limits.triangles_per_mesh)?;
+        check_room("vertex", n_vertices, limits.vertices_per_mesh as usize)?;
+        check_room("triangle", n_triangles, limits.triangles_per_mesh as usize)?;
         let mut removed = HashSet::with_capacity(self.removed.len());
         for (at, t) in self.removed.iter().enumerate() {
             if mesh.get(*t).is_none() || !removed.insert(*t) {

@@ -14,9 +14,9 @@ pub struct Limits {
     /// Probes of a tool.
     pub probes_per_tool: usize,
     /// Vertices of a mesh, those added by cuts included.
-    pub vertices_per_mesh: usize,
+    pub vertices_per_mesh: u32,
     /// Triangles of a mesh, ids used up by cuts included.
-    pub triangles_per_mesh: usize,
+    pub triangles_per_mesh: u32,
     /// Bytes of an uploaded file.
     pub bytes_per_file: u64,
     /// Tools of one Track stream.

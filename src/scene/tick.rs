@@ -225,15 +225,10 @@ impl Session {
         self.answer.tissues.clear();
         for tissue in self.scene.tissues().iter() {
             let revision = tissue.current();
-            let age_ns = now_ns.saturating_sub(revision.published_ns);
-            self.answer.flags.stale |=
-                self.options.stale_after_ns.is_some_and(|limit| age_ns > limit);
-            self.answer.tissues.push(TissueState {
-                tissue: tissue.id(),
-                geometry_revision: revision.geometry_revision,
-                topology_revision: revision.topology_revision,
-                age_ns,
-            });
+            let state = TissueState::of(tissue.id(), &revision, now_ns);
+            let limit = self.options.stale_after_ns;
+            self.answer.flags.stale |= limit.is_some_and(|limit| state.age_ns > limit);
+            self.answer.tissues.push(state);
             self.seen.push((tissue.id(), revision));
         }
     }

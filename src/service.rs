@@ -1,0 +1,24 @@
+//! Layer 3: the engine over gRPC.
+//!
+//! A handler parses, calls the engine and converts the answer. Protobuf types and engine types meet in
+//! `convert` only; `status` is the one place that gives an error its code. Ticks are computed where their
+//! bytes arrive; writes go to the scene's writer thread; parsing and indexing of uploads to the blocking
+//! pool.
+
+mod add;
+pub mod clock;
+mod contain;
+mod convert;
+mod deform;
+mod export;
+mod haptics;
+pub mod proto;
+mod scenes;
+mod serve;
+mod status;
+mod table;
+mod track;
+mod upload;
+mod writer;
+
+pub use serve::{ServeArgs, ServeError, run, serve};

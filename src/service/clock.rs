@@ -1,0 +1,10 @@
+//! The process's clock. Every time that the engine is given comes from here.
+
+use std::{sync::LazyLock, time::Instant};
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// Nanoseconds of a monotonic clock that starts at 0 when it is first read.
+pub fn now_ns() -> u64 {
+    START.elapsed().as_nanos() as u64
+}

@@ -1,0 +1,33 @@
+//! Where protobuf and engine types meet, both ways.
+//!
+//! Parsing refuses what the engine must not see (numbers that are not finite, quaternions that are no
+//! rotation, missing fields, counts over their limit) and names the field, so the engine may assert.
+
+pub mod answer;
+pub mod deform;
+pub mod field;
+pub mod pose;
+pub mod query;
+pub mod scene;
+pub mod tick;
+pub mod upload;
+
+pub use field::{FieldError, Problem};
+
+use crate::service::proto;
+
+/// Longest scene id.
+const SCENE_ID_CHARS_MAX: usize = 64;
+
+/// Checks an id that a scene has or would have.
+pub fn scene_id(id: &str) -> Result<(), FieldError> {
+    let field = "scene_id";
+    if id.is_empty() || id.len() > SCENE_ID_CHARS_MAX {
+        return Err(Problem::Length { got: id.chars().count(), max: SCENE_ID_CHARS_MAX }.of(field));
+    }
+    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    match id.chars().find(|c| !allowed(*c)) {
+        Some(got) => Err(Problem::Character { got }.of(field)),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,106 @@
+//! What a tick answers.
+
+use glam::DVec3;
+
+use super::{
+    pose::{surface_point, vec3},
+    proto,
+};
+use crate::scene::{
+    Contact, Distance, LinkAnswer, ProbeAnswer, TickAnswer,
+    answer::{Flags, TissueState},
+};
+
+/// The flags as bits: bit n is the flag with number n.
+pub fn flags(flags: &Flags) -> u32 {
+    let bit = |set: bool, flag: proto::Flag| if set { 1 << flag as u32 } else { 0 };
+    bit(flags.truncated, proto::Flag::Truncated)
+        | bit(flags.degraded, proto::Flag::Degraded)
+        | bit(flags.stale, proto::Flag::Stale)
+        | bit(flags.sign_uncertain, proto::Flag::SignUncertain)
+        | bit(flags.pose_jump, proto::Flag::PoseJump)
+}
+
+/// To the wire.
+pub fn tissue_states(states: &[TissueState]) -> Vec<proto::TissueState> {
+    let state = |s: &TissueState| proto::TissueState {
+        tissue_id: s.tissue.0,
+        geometry_revision: s.geometry_revision,
+        topology_revision: s.topology_revision,
+        age_us: s.age_ns / 1000,
+    };
+    states.iter().map(state).collect()
+}
+
+/// To the wire.
+pub fn links(answer: &TickAnswer) -> Vec<proto::LinkAnswer> {
+    answer.links.iter().map(link).collect()
+}
+
+/// To the wire.
+pub fn probes(answer: &TickAnswer) -> Vec<proto::ProbeAnswer> {
+    answer.probes.iter().map(probe).collect()
+}
+
+fn link(answer: &LinkAnswer) -> proto::LinkAnswer {
+    let head = proto::LinkAnswer {
+        tool_id: answer.tool.0,
+        link: answer.link as u32,
+        contacts: (answer.contacts_total > 0).then(|| contacts(answer)),
+        ..Default::default()
+    };
+    match &answer.distance {
+        Distance::Beyond(bound) => {
+            proto::LinkAnswer { signed_distance_m: *bound, is_lower_bound: true, ..head }
+        }
+        Distance::Within(near) => proto::LinkAnswer {
+            signed_distance_m: near.signed_distance_m,
+            tissue_id: near.tissue.0,
+            on_tissue: Some(surface_point(&near.on_tissue)),
+            on_tool: Some(surface_point(&near.on_tool)),
+            normal: Some(vec3(near.normal)),
+            sign_certainty: near.sign_certainty,
+            ..head
+        },
+    }
+}
+
+fn probe(answer: &ProbeAnswer) -> proto::ProbeAnswer {
+    let head = proto::ProbeAnswer {
+        tool_id: answer.tool.0,
+        probe: answer.probe as u32,
+        ..Default::default()
+    };
+    match &answer.distance {
+        Distance::Beyond(bound) => {
+            proto::ProbeAnswer { signed_distance_m: *bound, is_lower_bound: true, ..head }
+        }
+        Distance::Within(near) => proto::ProbeAnswer {
+            signed_distance_m: near.signed_distance_m,
+            tissue_id: near.tissue.map_or(0, |t| t.0),
+            on_tissue: Some(surface_point(&near.on_surface)),
+            normal: Some(vec3(near.normal)),
+            sign_certainty: near.sign_certainty,
+            ..head
+        },
+    }
+}
+
+fn contacts(answer: &LinkAnswer) -> proto::Contacts {
+    let given = &answer.contacts;
+    proto::Contacts {
+        total: answer.contacts_total as u32,
+        tissue_ids: given.iter().map(|c| c.tissue.0).collect(),
+        triangle_ids: given.iter().map(|c| c.on_tissue.triangle.0).collect(),
+        barycentric_xyz: flat(given, |c| c.on_tissue.barycentric),
+        on_tissue_xyz_m: flat(given, |c| c.on_tissue.position),
+        on_tool_xyz_m: flat(given, |c| c.on_tool.position),
+        normal_xyz: flat(given, |c| c.normal),
+        signed_distance_m: given.iter().map(|c| c.signed_distance_m as f32).collect(),
+        link_triangle_ids: given.iter().map(|c| c.on_tool.triangle.0).collect(),
+    }
+}
+
+fn flat(contacts: &[Contact], of: impl Fn(&Contact) -> DVec3) -> Vec<f32> {
+    contacts.iter().flat_map(|c| of(c).as_vec3().to_array()).collect()
+}

@@ -1,0 +1,80 @@
+//! Deformations, cuts and exported surfaces.
+
+use std::collections::HashMap;
+
+use super::{
+    FieldError, Problem,
+    field::{points, threes},
+    proto,
+    scene::sign_rule,
+};
+use crate::{
+    geometry::TriangleId,
+    scene::{
+        deform::{Deformation, Deformed},
+        edit::{Edited, TopologyEdit},
+    },
+};
+
+/// What to move. The engine checks ids and places.
+pub fn deformation(request: &proto::DeformRequest) -> Result<Deformation, FieldError> {
+    use proto::deform_request::Positions;
+    match request.positions.as_ref().ok_or_else(|| Problem::Missing.of("positions"))? {
+        Positions::Sparse(sparse) => Ok(Deformation::Sparse {
+            vertices: sparse.vertices.clone(),
+            positions: points(&sparse.positions_m, "sparse.positions_m")?,
+        }),
+        Positions::Dense(dense) => {
+            Ok(Deformation::Dense(points(&dense.positions_m, "dense.positions_m")?))
+        }
+    }
+}
+
+/// To the wire.
+pub fn deformed(sequence: u64, done: &Deformed, update_us: f64) -> proto::DeformResponse {
+    proto::DeformResponse {
+        sequence,
+        geometry_revision: done.geometry_revision,
+        triangles_touched: done.triangles_touched as u32,
+        triangles_relocated: done.triangles_relocated as u32,
+        update_us,
+    }
+}
+
+/// What to cut. The engine checks ids and places.
+pub fn edit(request: &proto::EditTopologyRequest) -> Result<TopologyEdit, FieldError> {
+    let ids = |raw: &[u32]| raw.iter().map(|t| TriangleId(*t)).collect();
+    Ok(TopologyEdit {
+        base_revision: request.base_topology_revision,
+        removed: ids(&request.removed_triangles),
+        added_positions: points(&request.added_positions_m, "added_positions_m")?,
+        added: threes(&request.added_triangles, "added_triangles")?.to_vec(),
+        parents: ids(&request.added_triangle_parents),
+    })
+}
+
+/// To the wire.
+pub fn edited(edit: &TopologyEdit, done: &Edited, update_us: f64) -> proto::EditTopologyResponse {
+    proto::EditTopologyResponse {
+        topology_revision: done.topology_revision,
+        first_vertex: done.first_vertex,
+        added_vertices: edit.added_positions.len() as u32,
+        first_triangle: done.first_triangle.0,
+        added_triangles: edit.added.len() as u32,
+        remap: remap(edit, done.first_triangle),
+        sign_rule: sign_rule(done.sign_rule) as i32,
+        update_us,
+    }
+}
+
+fn remap(edit: &TopologyEdit, first: TriangleId) -> Vec<proto::TriangleRemap> {
+    let mut parts: HashMap<TriangleId, Vec<u32>> = HashMap::new();
+    for (new, parent) in (first.0..).zip(&edit.parents) {
+        parts.entry(*parent).or_default().push(new);
+    }
+    let remap = |old: &TriangleId| proto::TriangleRemap {
+        old_triangle: old.0,
+        new_triangles: parts.remove(old).unwrap_or_default(),
+    };
+    edit.removed.iter().map(remap).collect()
+}

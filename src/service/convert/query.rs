@@ -1,0 +1,112 @@
+//! One-off distance queries.
+
+use glam::DVec3;
+
+use super::{
+    FieldError, Problem,
+    field::{coordinate, in_range, threes},
+    proto,
+    tick::tool_pose,
+};
+use crate::{
+    geometry::Pose,
+    scene::{Distance, Limits, Link, Nearest, Tool, limits::QUERY_POINTS_MAX, tick::ToolPose},
+};
+
+/// What points are measured against, as asked for.
+pub enum Target {
+    /// One tissue.
+    Tissue(u32),
+    /// The nearest of all.
+    AllTissues,
+    /// A link of a tool somewhere.
+    Link {
+        /// Counted from 0.
+        link: u32,
+        /// The tool and where it is.
+        tool: ToolPose,
+    },
+}
+
+/// What to measure against.
+pub fn target(
+    request: &proto::QueryDistancesRequest,
+    limits: &Limits,
+) -> Result<Target, FieldError> {
+    use proto::query_distances_request::Target as Sent;
+    match request.target.as_ref().ok_or_else(|| Problem::Missing.of("target"))? {
+        Sent::TissueId(id) => Ok(Target::Tissue(*id)),
+        Sent::AllTissues(true) => Ok(Target::AllTissues),
+        Sent::AllTissues(false) => Err(Problem::Missing.of("all_tissues")),
+        Sent::Link(sent) => {
+            let tool = sent.tool.as_ref().ok_or_else(|| Problem::Missing.of("link.tool"))?;
+            let tool = tool_pose(tool, limits).map_err(|e| e.within("link.tool"))?;
+            Ok(Target::Link { link: sent.link, tool })
+        }
+    }
+}
+
+/// A link of a tool and its pose (scene frame from link frame).
+pub fn placed_link(tool: &Tool, link: u32, pose: &ToolPose) -> Result<(usize, Pose), FieldError> {
+    let n_links = tool.links.len();
+    let index = link as usize;
+    let Some(Link { rest, .. }) = tool.links.get(index) else {
+        return Err(Problem::Index { got: index, end: n_links }.of("link.link"));
+    };
+    let given = pose.tool_from_link.len();
+    if given != 0 && given != n_links {
+        let count = Problem::LinkPoses { got: given, expected: n_links };
+        return Err(count.of("link.tool.link_poses"));
+    }
+    let tool_from_link = pose.tool_from_link.get(index).unwrap_or(rest);
+    Ok((index, pose.scene_from_tool.then_from(tool_from_link)))
+}
+
+/// The points to measure.
+pub fn points(request: &proto::QueryDistancesRequest) -> Result<Vec<DVec3>, FieldError> {
+    let field = "points_xyz_m";
+    let sent = threes(&request.points_xyz_m, field)?;
+    if sent.len() > QUERY_POINTS_MAX {
+        return Err(Problem::TooMany { got: sent.len(), max: QUERY_POINTS_MAX }.of(field));
+    }
+    for (at, x) in request.points_xyz_m.iter().enumerate() {
+        coordinate(*x, field).map_err(|e| e.problem.of(format!("{field}[{at}]")))?;
+    }
+    Ok(sent.iter().map(|p| DVec3::from_array(*p)).collect())
+}
+
+/// How far to look; 0 is no limit.
+pub fn max_distance_m(sent: f64) -> Result<f64, FieldError> {
+    let max = in_range(sent, 0.0, f64::MAX, "max_distance_m")?;
+    Ok(if max == 0.0 { f64::INFINITY } else { max })
+}
+
+/// To the wire.
+pub fn distances(found: &[Distance<Nearest>]) -> proto::QueryDistancesResponse {
+    let mut answer = proto::QueryDistancesResponse::default();
+    answer.signed_distance_m.reserve_exact(found.len());
+    for distance in found {
+        push(&mut answer, distance);
+    }
+    answer
+}
+
+fn push(answer: &mut proto::QueryDistancesResponse, found: &Distance<Nearest>) {
+    let near = match found {
+        Distance::Within(near) => Some(near),
+        Distance::Beyond(_) => None,
+    };
+    let bound = match found {
+        Distance::Within(near) => near.signed_distance_m,
+        Distance::Beyond(bound) => *bound,
+    };
+    let xyz = |of: fn(&Nearest) -> DVec3| near.map_or(DVec3::ZERO, of).as_vec3().to_array();
+    answer.signed_distance_m.push(bound);
+    answer.is_lower_bound.push(near.is_none());
+    answer.tissue_ids.push(near.and_then(|n| n.tissue).map_or(0, |t| t.0));
+    answer.closest_xyz_m.extend(xyz(|n| n.on_surface.position));
+    answer.triangle_ids.push(near.map_or(0, |n| n.on_surface.triangle.0));
+    answer.barycentric_xyz.extend(xyz(|n| n.on_surface.barycentric));
+    answer.normal_xyz.extend(xyz(|n| n.normal));
+    answer.sign_certainty.push(near.map_or(0.0, |n| n.sign_certainty as f32));
+}

@@ -1,0 +1,126 @@
+//! Scenes, tissues, tools and mesh reports, to the wire.
+
+use super::{
+    pose::{pose_message, vec3},
+    proto,
+};
+use crate::{
+    geometry::{TriangleId, mesh_report::MeshReport, topology::SignRule},
+    scene::{Probe, Revision, Scene, Tissue, Tool},
+};
+
+/// Triangles or vertices of one chunk of an export: 320 KiB at most, well below a message's limit.
+pub const EXPORT_CHUNK: usize = 16_384;
+
+/// To the wire.
+pub fn scene(scene: &Scene) -> proto::Scene {
+    proto::Scene {
+        scene_id: scene.id().to_owned(),
+        tissues: scene.tissues().iter().map(|t| tissue(t)).collect(),
+        tools: scene.tools().iter().map(|t| tool(t)).collect(),
+    }
+}
+
+fn tissue(tissue: &Tissue) -> proto::Tissue {
+    let now = tissue.current();
+    let mesh = now.surface.mesh();
+    proto::Tissue {
+        tissue_id: tissue.id().0,
+        name: tissue.name().to_owned(),
+        geometry_revision: now.geometry_revision,
+        topology_revision: now.topology_revision,
+        report: Some(report(tissue.report())),
+        vertices: mesh.positions().len() as u32,
+        triangles: mesh.n_triangles() as u32,
+        sign_rule: sign_rule(now.surface.sign_rule()) as i32,
+    }
+}
+
+fn tool(tool: &Tool) -> proto::Tool {
+    let link = |link: &crate::scene::Link| proto::Link {
+        name: link.name.clone(),
+        report: Some(report(&link.report)),
+        rest_pose: Some(pose_message(&link.rest)),
+    };
+    proto::Tool {
+        tool_id: tool.id.0,
+        name: tool.name.clone(),
+        links: tool.links.iter().map(link).collect(),
+        probes: tool.probes.iter().map(probe).collect(),
+    }
+}
+
+fn probe(probe: &Probe) -> proto::Probe {
+    proto::Probe {
+        name: probe.name.clone(),
+        link: probe.link as u32,
+        position_m: Some(vec3(probe.position)),
+        radius_m: probe.radius,
+    }
+}
+
+/// To the wire.
+pub fn sign_rule(rule: SignRule) -> proto::SignRule {
+    match rule {
+        SignRule::Pseudonormal => proto::SignRule::Pseudonormal,
+        SignRule::WindingNumber => proto::SignRule::WindingNumber,
+    }
+}
+
+/// To the wire.
+pub fn report(report: &MeshReport) -> proto::MeshReport {
+    proto::MeshReport {
+        vertices: report.vertices,
+        triangles: report.triangles,
+        bodies: report.bodies,
+        open_edges: report.open_edges,
+        non_manifold_edges: report.non_manifold_edges,
+        degenerate_triangles: report.degenerate_triangles,
+        duplicate_triangles: report.duplicate_triangles,
+        unreferenced_vertices: report.unreferenced_vertices,
+        reversed_triangles: report.reversed_triangles,
+        inconsistent_edges: report.inconsistent_edges,
+        closed: report.closed,
+        volume_m3: report.volume_m3,
+        area_m2: report.area_m2,
+        box_min_m: Some(corner(report.box_min_m)),
+        box_max_m: Some(corner(report.box_max_m)),
+        mean_edge_m: report.mean_edge_m,
+        sign_rule: sign_rule(report.sign_rule) as i32,
+    }
+}
+
+fn corner(at: [f32; 3]) -> proto::Vec3 {
+    vec3(glam::Vec3::from_array(at).as_dvec3())
+}
+
+/// What an export begins with.
+pub fn export_header(revision: &Revision) -> proto::ExportTissueHeader {
+    let mesh = revision.surface.mesh();
+    proto::ExportTissueHeader {
+        geometry_revision: revision.geometry_revision,
+        topology_revision: revision.topology_revision,
+        vertices: mesh.positions().len() as u32,
+        triangles: mesh.n_triangles() as u32,
+    }
+}
+
+/// The vertices from `first` on, as many as one chunk holds; `None` after the last.
+pub fn export_positions(revision: &Revision, first: usize) -> Option<proto::ExportTissueChunk> {
+    let rest = revision.surface.mesh().positions().get(first..)?;
+    let positions_m: Vec<f32> = rest.iter().take(EXPORT_CHUNK).flat_map(|p| p.to_array()).collect();
+    let chunk = proto::ExportTissueChunk { positions_m, ..Default::default() };
+    (!rest.is_empty()).then_some(chunk)
+}
+
+/// The triangles with ids from `first` on, as many as one chunk holds; `None` after the last.
+pub fn export_triangles(revision: &Revision, first: u32) -> Option<proto::ExportTissueChunk> {
+    let mesh = revision.surface.mesh();
+    let mut chunk = proto::ExportTissueChunk::default();
+    let there = (first..mesh.triangle_id_end()).filter_map(|t| Some((t, mesh.get(TriangleId(t))?)));
+    for (t, vertices) in there.take(EXPORT_CHUNK) {
+        chunk.triangle_ids.push(t);
+        chunk.triangles.extend(vertices);
+    }
+    (!chunk.triangle_ids.is_empty()).then_some(chunk)
+}

@@ -1,0 +1,230 @@
+//! What uploads declare: meshes, tissues and tools.
+
+use super::{
+    FieldError, Problem,
+    field::{in_range, name, within_limit},
+    pose::{axis, point, pose_or_identity},
+    proto,
+};
+use crate::{
+    geometry::{
+        Pose,
+        mesh_load::{Basis, LoadOptions},
+        tolerance::COORDINATE_MAX_M,
+    },
+    mesh_io::MeshFormat,
+    scene::{Limits, Probe, TissueOptions},
+};
+
+/// Smallest and greatest factor to metres: from a nanometre to a kilometre.
+const SCALE_MIN: f64 = 1e-9;
+const SCALE_MAX: f64 = 1e3;
+/// Lowest and highest latitude band, in mean edge lengths. Lower, and a mesh would get more bands than
+/// triangles; higher, and they are one band.
+const BAND_EDGES_MIN: f64 = 0.5;
+const BAND_EDGES_MAX: f64 = 1e3;
+
+/// What a mesh upload will bring and how it is read.
+pub struct MeshDeclared {
+    /// How much comes.
+    pub size: DeclaredSize,
+    /// Unit, handedness and limits.
+    pub options: LoadOptions,
+}
+
+/// What comes, and how much of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeclaredSize {
+    /// Coordinates and indices.
+    Raw {
+        /// Positions.
+        vertices: u32,
+        /// Index triples.
+        triangles: u32,
+    },
+    /// A file, byte for byte.
+    File {
+        /// What it is.
+        format: MeshFormat,
+        /// Its length.
+        bytes: u64,
+    },
+}
+
+/// What an AddTissue stream begins with.
+pub struct TissueDeclared {
+    /// Checked for length only.
+    pub name: String,
+    /// Its surface.
+    pub mesh: MeshDeclared,
+    /// How to index it.
+    pub options: TissueOptions,
+}
+
+/// What an AddTool stream begins with.
+pub struct ToolDeclared {
+    /// Checked for length only.
+    pub name: String,
+    /// At least one, names unique.
+    pub links: Vec<LinkDeclared>,
+    /// Names unique, links there.
+    pub probes: Vec<Probe>,
+}
+
+/// A link of a tool that is declared.
+pub struct LinkDeclared {
+    /// Unique in its tool.
+    pub name: String,
+    /// Tool frame from link frame.
+    pub rest: Pose,
+    /// Its surface.
+    pub mesh: MeshDeclared,
+}
+
+/// What the tissue will be.
+pub fn tissue(
+    header: &proto::AddTissueHeader,
+    limits: &Limits,
+) -> Result<TissueDeclared, FieldError> {
+    let asked = header.options.unwrap_or_default();
+    let band_edges = match asked.band_edges {
+        0.0 => None,
+        n => Some(in_range(n, BAND_EDGES_MIN, BAND_EDGES_MAX, "options.band_edges")?),
+    };
+    Ok(TissueDeclared {
+        name: name(&header.name, "name")?,
+        mesh: mesh(&header.mesh, limits)?,
+        options: TissueOptions {
+            latitude_axis: axis(&asked.latitude_axis, "options.latitude_axis")?,
+            band_edges,
+        },
+    })
+}
+
+/// What the tool will be.
+pub fn tool(header: &proto::AddToolHeader, limits: &Limits) -> Result<ToolDeclared, FieldError> {
+    if header.links.is_empty() {
+        return Err(Problem::Missing.of("links"));
+    }
+    within_limit(header.links.len(), limits.links_per_tool, "links_per_tool", "links")?;
+    within_limit(header.probes.len(), limits.probes_per_tool, "probes_per_tool", "probes")?;
+    once_each("links", header.links.iter().map(|l| &*l.name))?;
+    once_each("probes", header.probes.iter().map(|p| &*p.name))?;
+    let link = |(at, sent)| {
+        link(sent, limits).map_err(|e: FieldError| e.within(format_args!("links[{at}]")))
+    };
+    let probe = |(at, sent)| {
+        probe(sent, header.links.len()).map_err(|e| e.within(format_args!("probes[{at}]")))
+    };
+    Ok(ToolDeclared {
+        name: name(&header.name, "name")?,
+        links: header.links.iter().enumerate().map(link).collect::<Result<_, _>>()?,
+        probes: header.probes.iter().enumerate().map(probe).collect::<Result<_, _>>()?,
+    })
+}
+
+fn once_each<'a>(
+    field: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), FieldError> {
+    for (at, name) in names.clone().enumerate() {
+        if names.clone().take(at).any(|n| n == name) {
+            return Err(Problem::Repeated.of(format!("{field}[{at}].name")));
+        }
+    }
+    Ok(())
+}
+
+fn link(sent: &proto::LinkHeader, limits: &Limits) -> Result<LinkDeclared, FieldError> {
+    let rest = match &sent.rest_pose {
+        Some(pose) => pose_or_identity(pose).map_err(|e| e.within("rest_pose"))?,
+        None => Pose::IDENTITY,
+    };
+    Ok(LinkDeclared { name: name(&sent.name, "name")?, rest, mesh: mesh(&sent.mesh, limits)? })
+}
+
+fn probe(sent: &proto::Probe, n_links: usize) -> Result<Probe, FieldError> {
+    let link = sent.link as usize;
+    if link >= n_links {
+        return Err(Problem::Index { got: link, end: n_links }.of("link"));
+    }
+    Ok(Probe {
+        name: name(&sent.name, "name")?,
+        link,
+        position: point(&sent.position_m).map_err(|e| e.within("position_m"))?,
+        radius: in_range(sent.radius_m, 0.0, COORDINATE_MAX_M, "radius_m")?,
+    })
+}
+
+fn mesh(header: &Option<proto::MeshHeader>, limits: &Limits) -> Result<MeshDeclared, FieldError> {
+    let header = header.as_ref().ok_or_else(|| Problem::Missing.of("mesh"))?;
+    declared(header, limits).map_err(|e| e.within("mesh"))
+}
+
+fn declared(header: &proto::MeshHeader, limits: &Limits) -> Result<MeshDeclared, FieldError> {
+    let scale_to_m = match header.scale_to_m {
+        0.0 => 1.0,
+        scale => in_range(scale, SCALE_MIN, SCALE_MAX, "scale_to_m")?,
+    };
+    let options = LoadOptions {
+        scale_to_m,
+        basis: basis(header.basis)?,
+        max_vertices: limits.vertices_per_mesh,
+        max_triangles: limits.triangles_per_mesh,
+    };
+    Ok(MeshDeclared { size: size(&header.source, limits)?, options })
+}
+
+fn size(
+    source: &Option<proto::mesh_header::Source>,
+    limits: &Limits,
+) -> Result<DeclaredSize, FieldError> {
+    use proto::mesh_header::Source;
+    match source.as_ref().ok_or_else(|| Problem::Missing.of("source"))? {
+        Source::Raw(proto::RawMeshSize { vertices, triangles }) => {
+            within_limit(
+                *vertices as usize,
+                limits.vertices_per_mesh as usize,
+                "vertices_per_mesh",
+                "raw.vertices",
+            )?;
+            within_limit(
+                *triangles as usize,
+                limits.triangles_per_mesh as usize,
+                "triangles_per_mesh",
+                "raw.triangles",
+            )?;
+            Ok(DeclaredSize::Raw { vertices: *vertices, triangles: *triangles })
+        }
+        Source::File(proto::MeshFileSize { format, bytes }) => {
+            let (got, max) = (*bytes, limits.bytes_per_file);
+            if got > max {
+                return Err(
+                    Problem::OverLimit { got, limit: "bytes_per_file", max }.of("file.bytes")
+                );
+            }
+            Ok(DeclaredSize::File { format: mesh_format(*format)?, bytes: got })
+        }
+    }
+}
+
+fn basis(sent: i32) -> Result<Basis, FieldError> {
+    use proto::MeshBasis::{LeftHanded, RightHanded, Unspecified};
+    match proto::MeshBasis::try_from(sent) {
+        Ok(Unspecified | RightHanded) => Ok(Basis::RightHanded),
+        Ok(LeftHanded) => Ok(Basis::LeftHanded),
+        Err(_) => Err(Problem::Enumerator { got: sent }.of("basis")),
+    }
+}
+
+fn mesh_format(sent: i32) -> Result<MeshFormat, FieldError> {
+    match proto::MeshFormat::try_from(sent) {
+        Ok(proto::MeshFormat::Obj) => Ok(MeshFormat::Obj),
+        Ok(proto::MeshFormat::Stl) => Ok(MeshFormat::Stl),
+        Ok(proto::MeshFormat::Ply) => Ok(MeshFormat::Ply),
+        Ok(proto::MeshFormat::Off) => Ok(MeshFormat::Off),
+        Ok(proto::MeshFormat::Vtk) => Ok(MeshFormat::Vtk),
+        Ok(proto::MeshFormat::Unspecified) => Err(Problem::Missing.of("file.format")),
+        Err(_) => Err(Problem::Enumerator { got: sent }.of("file.format")),
+    }
+}

@@ -1,0 +1,52 @@
+//! The Deform stream: one request in work at a time, each answered once it is visible to ticks.
+
+use std::sync::Arc;
+
+use tokio_stream::{Stream, StreamExt};
+use tonic::Status;
+
+use super::{
+    convert::{self, Problem},
+    proto::{DeformRequest, DeformResponse},
+    status::{Positions, Refused},
+    table::SceneTable,
+};
+use crate::scene::{Tissue, TissueId, deform::Deformation};
+
+/// Answers each request. A refused one ends the stream: the transport stops at the first error.
+pub fn deform(
+    table: Arc<SceneTable>,
+    requests: impl Stream<Item = Result<DeformRequest, Status>>,
+) -> impl Stream<Item = Result<DeformResponse, Status>> {
+    let mut last = None;
+    requests.then(move |request| {
+        let checked = request.and_then(|request| {
+            rise(&mut last, request.sequence)?;
+            Ok(request)
+        });
+        let table = Arc::clone(&table);
+        async move { Ok(apply(&table, &checked?).await?) }
+    })
+}
+
+fn rise(last: &mut Option<u64>, got: u64) -> Result<(), Refused> {
+    match last.replace(got) {
+        Some(last) if got <= last => Err(Problem::Sequence { got, last }.of("sequence").into()),
+        _ => Ok(()),
+    }
+}
+
+async fn apply(table: &SceneTable, request: &DeformRequest) -> Result<DeformResponse, Refused> {
+    let host = table.get(&request.scene_id)?;
+    host.check_served()?;
+    let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
+    let deformation = convert::deform::deformation(request)?;
+    let positions = match deformation {
+        Deformation::Sparse { .. } => Positions::Sparse,
+        Deformation::Dense(_) => Positions::Dense,
+    };
+    let job = move |tissue: &Tissue, now_ns| tissue.deform(deformation, now_ns);
+    let written = host.writer.run(tissue, job).await?;
+    let done = written.result.map_err(|e| Refused::deform(e, positions))?;
+    Ok(convert::deform::deformed(request.sequence, &done, written.update_us))
+}

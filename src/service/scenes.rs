@@ -1,0 +1,143 @@
+//! SceneService: scenes, uploads, deformation, cuts and exports.
+
+use std::{pin::Pin, sync::Arc};
+
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{
+    add,
+    convert::{self, scene::scene},
+    deform::deform,
+    export::export,
+    proto::{self, scene_service_server::SceneService},
+    status::Refused,
+    table::{SceneHost, SceneTable},
+};
+use crate::scene::{TissueId, ToolId};
+
+/// The control plane over a scene table.
+pub struct Scenes {
+    table: Arc<SceneTable>,
+}
+
+type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl Scenes {
+    /// Serves the scenes of `table`.
+    pub fn new(table: Arc<SceneTable>) -> Scenes {
+        Scenes { table }
+    }
+
+    async fn edit(
+        host: &SceneHost,
+        request: &proto::EditTopologyRequest,
+    ) -> Result<proto::EditTopologyResponse, Refused> {
+        let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
+        let edit = convert::deform::edit(request)?;
+        let sent = edit.clone();
+        let limits = host.scene.limits().clone();
+        let job = move |tissue: &crate::scene::Tissue, now_ns| tissue.edit(edit, &limits, now_ns);
+        let written = host.writer.run(tissue, job).await?;
+        Ok(convert::deform::edited(&sent, &written.result?, written.update_us))
+    }
+}
+
+#[tonic::async_trait]
+impl SceneService for Scenes {
+    type DeformStream = AnswerStream<proto::DeformResponse>;
+    type ExportTissueStream = AnswerStream<proto::ExportTissueResponse>;
+
+    async fn create_scene(
+        &self,
+        request: Request<proto::CreateSceneRequest>,
+    ) -> Result<Response<proto::CreateSceneResponse>, Status> {
+        let host = self.table.create(&request.get_ref().scene_id)?;
+        Ok(Response::new(proto::CreateSceneResponse { scene: Some(scene(&host.scene)) }))
+    }
+
+    async fn get_scene(
+        &self,
+        request: Request<proto::GetSceneRequest>,
+    ) -> Result<Response<proto::GetSceneResponse>, Status> {
+        let host = self.table.get(&request.get_ref().scene_id)?;
+        Ok(Response::new(proto::GetSceneResponse { scene: Some(scene(&host.scene)) }))
+    }
+
+    async fn list_scenes(
+        &self,
+        _: Request<proto::ListScenesRequest>,
+    ) -> Result<Response<proto::ListScenesResponse>, Status> {
+        let scenes = self.table.all().iter().map(|host| scene(&host.scene)).collect();
+        Ok(Response::new(proto::ListScenesResponse { scenes }))
+    }
+
+    async fn delete_scene(
+        &self,
+        request: Request<proto::DeleteSceneRequest>,
+    ) -> Result<Response<proto::DeleteSceneResponse>, Status> {
+        self.table.delete(&request.get_ref().scene_id)?;
+        Ok(Response::new(proto::DeleteSceneResponse {}))
+    }
+
+    async fn add_tissue(
+        &self,
+        request: Request<Streaming<proto::AddTissueRequest>>,
+    ) -> Result<Response<proto::AddTissueResponse>, Status> {
+        Ok(Response::new(add::tissue(&self.table, request.into_inner()).await?))
+    }
+
+    async fn add_tool(
+        &self,
+        request: Request<Streaming<proto::AddToolRequest>>,
+    ) -> Result<Response<proto::AddToolResponse>, Status> {
+        Ok(Response::new(add::tool(&self.table, request.into_inner()).await?))
+    }
+
+    async fn remove_tissue(
+        &self,
+        request: Request<proto::RemoveTissueRequest>,
+    ) -> Result<Response<proto::RemoveTissueResponse>, Status> {
+        let request = request.get_ref();
+        let host = self.table.get(&request.scene_id)?;
+        host.scene.remove_tissue(TissueId(request.tissue_id))?;
+        Ok(Response::new(proto::RemoveTissueResponse {}))
+    }
+
+    async fn remove_tool(
+        &self,
+        request: Request<proto::RemoveToolRequest>,
+    ) -> Result<Response<proto::RemoveToolResponse>, Status> {
+        let request = request.get_ref();
+        let host = self.table.get(&request.scene_id)?;
+        host.scene.remove_tool(ToolId(request.tool_id))?;
+        Ok(Response::new(proto::RemoveToolResponse {}))
+    }
+
+    async fn deform(
+        &self,
+        request: Request<Streaming<proto::DeformRequest>>,
+    ) -> Result<Response<Self::DeformStream>, Status> {
+        let answers = deform(Arc::clone(&self.table), request.into_inner());
+        Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn edit_topology(
+        &self,
+        request: Request<proto::EditTopologyRequest>,
+    ) -> Result<Response<proto::EditTopologyResponse>, Status> {
+        let request = request.get_ref();
+        let host = self.table.get(&request.scene_id)?;
+        Ok(Response::new(Scenes::edit(&host, request).await?))
+    }
+
+    async fn export_tissue(
+        &self,
+        request: Request<proto::ExportTissueRequest>,
+    ) -> Result<Response<Self::ExportTissueStream>, Status> {
+        let request = request.get_ref();
+        let host = self.table.get(&request.scene_id)?;
+        let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
+        Ok(Response::new(Box::pin(export(Arc::clone(&tissue.current())))))
+    }
+}

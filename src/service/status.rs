@@ -1,0 +1,246 @@
+//! The one place that gives an error its canonical code and its `google.rpc` details.
+
+use tonic::{Code, Status};
+use tonic_types::{ErrorDetails, StatusExt};
+
+use super::{
+    contain::Panicked,
+    convert::{FieldError, Problem},
+    proto,
+    table::{Ended, TableError},
+    writer::WriterError,
+};
+use crate::scene::{SceneError, deform::DeformError, edit::EditError, tick::TickError};
+
+/// A refusal, ready for the wire as a status or inside an answer.
+#[derive(Debug)]
+pub struct Refused {
+    code: Code,
+    /// What the code is about: a field, a resource, a limit or a condition.
+    about: About,
+    message: String,
+}
+
+#[derive(Debug)]
+enum About {
+    Field(String),
+    Resource { kind: &'static str, name: String },
+    Quota { limit: &'static str, field: String },
+    Condition { kind: &'static str, field: &'static str },
+    Server,
+}
+
+/// Which array of a request brought positions.
+#[derive(Clone, Copy, Debug)]
+pub enum Positions {
+    /// `sparse.positions_m`
+    Sparse,
+    /// `dense.positions_m`
+    Dense,
+}
+
+impl Refused {
+    /// A deformation that the engine refused.
+    pub fn deform(error: DeformError, positions: Positions) -> Refused {
+        let message = error.to_string();
+        let positions = match positions {
+            Positions::Sparse => "sparse.positions_m",
+            Positions::Dense => "dense.positions_m",
+        };
+        let field = match error {
+            DeformError::Count { .. } | DeformError::Position { .. } => positions.to_owned(),
+            DeformError::UnknownVertex { at, .. } | DeformError::RepeatedVertex { at, .. } => {
+                format!("sparse.vertices[{at}]")
+            }
+        };
+        Refused::field(field, message)
+    }
+
+    fn field(field: impl Into<String>, message: String) -> Refused {
+        Refused { code: Code::InvalidArgument, about: About::Field(field.into()), message }
+    }
+
+    fn resource(code: Code, kind: &'static str, name: String, message: String) -> Refused {
+        Refused { code, about: About::Resource { kind, name }, message }
+    }
+
+    fn quota(limit: &'static str, field: impl Into<String>, message: String) -> Refused {
+        let about = About::Quota { limit, field: field.into() };
+        Refused { code: Code::ResourceExhausted, about, message }
+    }
+
+    fn server(code: Code, message: String) -> Refused {
+        Refused { code, about: About::Server, message }
+    }
+}
+
+impl From<Refused> for Status {
+    fn from(refused: Refused) -> Status {
+        let Refused { code, about, message } = refused;
+        let text = message.clone();
+        let details = match about {
+            About::Field(field) => ErrorDetails::with_bad_request_violation(field, text),
+            About::Resource { kind, name } => {
+                ErrorDetails::with_resource_info(kind, name, "", text)
+            }
+            About::Quota { limit, .. } => ErrorDetails::with_quota_failure_violation(limit, text),
+            About::Condition { kind, field } => {
+                ErrorDetails::with_precondition_failure_violation(kind, field, text)
+            }
+            About::Server => ErrorDetails::new(),
+        };
+        Status::with_error_details(code, message, details)
+    }
+}
+
+impl From<Refused> for proto::Refusal {
+    fn from(refused: Refused) -> proto::Refusal {
+        let field = match refused.about {
+            About::Field(field) | About::Quota { field, .. } => field,
+            About::Condition { field, .. } => field.to_owned(),
+            About::Resource { .. } => "tools".to_owned(),
+            About::Server => String::new(),
+        };
+        proto::Refusal { code: refused.code as u32, field, message: refused.message }
+    }
+}
+
+impl From<FieldError> for Refused {
+    fn from(error: FieldError) -> Refused {
+        let message = error.to_string();
+        match error.problem {
+            Problem::OverLimit { limit, .. } => Refused::quota(limit, error.field, message),
+            Problem::Missing
+            | Problem::Unexpected(_)
+            | Problem::Range { .. }
+            | Problem::NotARotation { .. }
+            | Problem::NoDirection
+            | Problem::Enumerator { .. }
+            | Problem::Length { .. }
+            | Problem::Character { .. }
+            | Problem::Repeated
+            | Problem::Index { .. }
+            | Problem::Threes { .. }
+            | Problem::TooMany { .. }
+            | Problem::LinkPoses { .. }
+            | Problem::NotAsDeclared { .. }
+            | Problem::Sequence { .. }
+            | Problem::File(_)
+            | Problem::Mesh(_) => Refused::field(error.field, message),
+        }
+    }
+}
+
+impl From<TableError> for Refused {
+    fn from(error: TableError) -> Refused {
+        let message = error.to_string();
+        match error {
+            TableError::Id(error) => error.into(),
+            TableError::Taken { id } => {
+                Refused::resource(Code::AlreadyExists, "scene", id, message)
+            }
+            TableError::Unknown { id } => Refused::resource(Code::NotFound, "scene", id, message),
+            TableError::Full { .. } => Refused::quota("scenes", "scene_id", message),
+            TableError::NoThread(_) => Refused::server(Code::ResourceExhausted, message),
+        }
+    }
+}
+
+impl From<Ended> for Refused {
+    fn from(ended: Ended) -> Refused {
+        let message = ended.to_string();
+        match ended {
+            Ended::Deleted { id } => Refused::resource(Code::NotFound, "scene", id, message),
+            Ended::ShuttingDown => Refused::server(Code::Unavailable, message),
+        }
+    }
+}
+
+impl From<SceneError> for Refused {
+    fn from(error: SceneError) -> Refused {
+        let message = error.to_string();
+        match error {
+            SceneError::NameTaken { kind, name } => {
+                Refused::resource(Code::AlreadyExists, kind, name, message)
+            }
+            SceneError::Full { kind: "tool", .. } => {
+                Refused::quota("tools_per_scene", "header", message)
+            }
+            SceneError::Full { .. } => Refused::quota("tissues_per_scene", "header", message),
+            SceneError::Unknown { kind, id } => {
+                Refused::resource(Code::NotFound, kind, id.to_string(), message)
+            }
+        }
+    }
+}
+
+impl From<EditError> for Refused {
+    fn from(error: EditError) -> Refused {
+        let message = error.to_string();
+        let field = match error {
+            EditError::StaleBase { .. } => {
+                let about =
+                    About::Condition { kind: "TOPOLOGY_REVISION", field: "base_topology_revision" };
+                return Refused { code: Code::FailedPrecondition, about, message };
+            }
+            EditError::Full { what: "vertex", .. } => {
+                return Refused::quota("vertices_per_mesh", "added_positions_m", message);
+            }
+            EditError::Full { .. } => {
+                return Refused::quota("triangles_per_mesh", "added_triangles", message);
+            }
+            EditError::UnknownTriangle { at, .. } => format!("removed_triangles[{at}]"),
+            EditError::UnknownVertex { .. } => "added_triangles".to_owned(),
+            EditError::Position { .. } => "added_positions_m".to_owned(),
+            EditError::ParentCount { .. } => "added_triangle_parents".to_owned(),
+            EditError::ParentNotRemoved { at, .. } => format!("added_triangle_parents[{at}]"),
+        };
+        Refused::field(field, message)
+    }
+}
+
+impl From<TickError> for Refused {
+    fn from(error: TickError) -> Refused {
+        let message = error.to_string();
+        let field = match error {
+            TickError::Sequence { .. } => "sequence".to_owned(),
+            TickError::NotTracked { at, .. } | TickError::Repeated { at, .. } => {
+                format!("tools[{at}].tool_id")
+            }
+            TickError::Missing { .. } => "tools".to_owned(),
+            TickError::LinkPoses { at, .. } => format!("tools[{at}].link_poses"),
+            TickError::Removed { tool } => {
+                return Refused::resource(Code::NotFound, "tool", tool.to_string(), message);
+            }
+        };
+        Refused::field(field, message)
+    }
+}
+
+impl From<Panicked> for Refused {
+    fn from(error: Panicked) -> Refused {
+        Refused::server(Code::Internal, error.to_string())
+    }
+}
+
+impl From<WriterError> for Refused {
+    fn from(error: WriterError) -> Refused {
+        match error {
+            WriterError::Panicked(error) => error.into(),
+            WriterError::Gone => Refused::server(Code::Unavailable, error.to_string()),
+        }
+    }
+}
+
+/// Lets handlers answer each of these with `?`.
+macro_rules! statuses {
+    ($($error:ty),*) => {
+        $(impl From<$error> for Status {
+            fn from(error: $error) -> Status {
+                Refused::from(error).into()
+            }
+        })*
+    };
+}
+
+statuses!(FieldError, TableError, Ended, SceneError, EditError, Panicked, WriterError);
