@@ -3,12 +3,15 @@
 use std::{error::Error, io, process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
-use palpate::service::{self, ServeArgs};
+use palpate::{
+    inspect::{self, InspectArgs},
+    service::{self, ServeArgs},
+};
 use tracing_subscriber::EnvFilter;
 
-/// Haptic collision of deformable tissue and rigid instruments, over gRPC at 1 kHz.
+/// Haptic collision for virtual surgery: where instruments touch soft tissue, a thousand times a second.
 #[derive(Parser)]
-#[command(version)]
+#[command(version, arg_required_else_help = true)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -18,6 +21,8 @@ struct CommandLine {
 enum Command {
     /// Run the server.
     Serve(ServeArgs),
+    /// Check a mesh file and report what a scene would make of it.
+    Inspect(InspectArgs),
 }
 
 /// How long work off the runtime's threads may go on after the server has ended.
@@ -38,6 +43,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
         Command::Serve(args) => serve(&args),
+        Command::Inspect(args) => Ok(inspect::run(&args)?),
     }
 }
 

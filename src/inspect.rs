@@ -1,0 +1,224 @@
+//! `palpate inspect`: what a scene would make of a mesh file.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    io::{self, Write as _},
+    path::PathBuf,
+};
+
+use crate::{
+    geometry::{Basis, LoadOptions, MeshError, MeshReport, SignRule, mesh_load::load},
+    mesh_io::{self, MeshFormat, MeshReadError, UnknownFormat},
+};
+
+/// The arguments of `palpate inspect`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct InspectArgs {
+    /// The mesh file.
+    pub file: PathBuf,
+    /// Multiplies every coordinate to give metres: 0.001 for a file in millimetres.
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    pub scale_to_m: f64,
+    /// obj, stl, ply, off or vtk [default: by the file's extension].
+    #[arg(long, value_parser = MeshFormat::from_extension)]
+    pub format: Option<MeshFormat>,
+    /// The coordinates are left-handed (as Unity's): negate z and turn the winding.
+    #[arg(long)]
+    pub left_handed: bool,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+pub enum InspectError {
+    /// The file cannot be opened or read.
+    #[error("{}: {error}", file.display())]
+    Open {
+        /// As given.
+        file: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// The format is not given and not known by the extension.
+    #[error("{}: {error}; name it with --format", file.display())]
+    Format {
+        /// As given.
+        file: PathBuf,
+        /// The extension.
+        error: UnknownFormat,
+    },
+    /// The file is damaged.
+    #[error("{}: {error}", file.display())]
+    Read {
+        /// As given.
+        file: PathBuf,
+        /// What and where.
+        error: MeshReadError,
+    },
+    /// The file holds no mesh that a scene takes.
+    #[error("{}: {error}", file.display())]
+    Refused {
+        /// As given.
+        file: PathBuf,
+        /// What and where.
+        error: MeshError,
+    },
+    /// The report cannot be printed.
+    #[error("cannot print the report: {0}")]
+    Print(#[from] io::Error),
+}
+
+/// Reads, checks and reports on one file, on the standard output.
+///
+/// # Errors
+/// When the file cannot be read, is damaged or is refused: see [`InspectError`].
+pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
+    let report = examine(args)?;
+    let text = if args.json {
+        serde_json::to_string_pretty(&report).map_err(io::Error::from)? + "\n"
+    } else {
+        format!("{}\n{}\n{}\n", args.file.display(), table(&report), verdict(&report))
+    };
+    Ok(io::stdout().write_all(text.as_bytes())?)
+}
+
+fn examine(args: &InspectArgs) -> Result<MeshReport, InspectError> {
+    let file = || args.file.clone();
+    let format = match args.format {
+        Some(format) => format,
+        None => MeshFormat::from_path(&args.file)
+            .map_err(|error| InspectError::Format { file: file(), error })?,
+    };
+    let bytes = fs::read(&args.file).map_err(|error| InspectError::Open { file: file(), error })?;
+    let data = mesh_io::read(&bytes, format)
+        .map_err(|error| InspectError::Read { file: file(), error })?;
+    let basis = if args.left_handed { Basis::LeftHanded } else { Basis::RightHanded };
+    let options = LoadOptions { scale_to_m: args.scale_to_m, basis, ..LoadOptions::default() };
+    let loaded =
+        load(data, &options).map_err(|error| InspectError::Refused { file: file(), error })?;
+    Ok(loaded.report)
+}
+
+fn table(r: &MeshReport) -> String {
+    let point = |p: [f32; 3]| format!("{}, {}, {} m", p[0], p[1], p[2]);
+    let size = [0, 1, 2].map(|i| length(f64::from(r.box_max_m[i]) - f64::from(r.box_min_m[i])));
+    let closed = if r.closed { "yes" } else { "no" };
+    let rows = [
+        ("vertices", r.vertices.to_string()),
+        ("triangles", r.triangles.to_string()),
+        ("bodies", r.bodies.to_string()),
+        ("closed", closed.to_owned()),
+        ("size", format!("{} x {} x {}", size[0], size[1], size[2])),
+        ("box from", point(r.box_min_m)),
+        ("box to", point(r.box_max_m)),
+        ("mean edge", length(r.mean_edge_m)),
+        ("area", format!("{:.4} cm2", r.area_m2 * 1e4)),
+        ("volume", format!("{:.4} cm3", r.volume_m3 * 1e6)),
+        ("open edges", r.open_edges.to_string()),
+        ("non-manifold edges", r.non_manifold_edges.to_string()),
+        ("inconsistent edges", r.inconsistent_edges.to_string()),
+        ("degenerate triangles", r.degenerate_triangles.to_string()),
+        ("duplicate triangles", r.duplicate_triangles.to_string()),
+        ("unreferenced vertices", r.unreferenced_vertices.to_string()),
+        ("reversed triangles", r.reversed_triangles.to_string()),
+    ];
+    rows.iter().fold(String::new(), |mut table, (name, value)| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(table, "  {name:<24}{value}");
+        table
+    })
+}
+
+/// A length in the unit that suits it.
+fn length(metres: f64) -> String {
+    match metres.abs() {
+        m if m >= 1.0 => format!("{metres:.3} m"),
+        m if m >= 1e-3 || m == 0.0 => format!("{:.3} mm", metres * 1e3),
+        _ => format!("{:.3} um", metres * 1e6),
+    }
+}
+
+fn verdict(r: &MeshReport) -> String {
+    let shape = match (r.closed, r.bodies) {
+        (true, 1) => "One closed body".to_owned(),
+        (true, n) => format!("{n} closed bodies"),
+        (false, 1) => "One body that is not closed".to_owned(),
+        (false, n) => format!("{n} bodies, not all closed"),
+    };
+    let rule = match r.sign_rule {
+        SignRule::Pseudonormal => "inside is told by the pseudonormal of the closest feature",
+        SignRule::WindingNumber => {
+            "inside is told by the winding number, and answers carry a certainty"
+        }
+    };
+    let repair = match r.reversed_triangles {
+        0 => "Nothing had to be repaired.".to_owned(),
+        n if n == r.triangles => "It was inside out: every triangle was turned.".to_owned(),
+        n => format!("The winding of {n} triangles was turned."),
+    };
+    let mut text = format!("{shape}: {rule}. {repair}");
+    if r.degenerate_triangles > 0 {
+        text += &format!(" {} triangles have no area and are kept.", r.degenerate_triangles);
+    }
+    let longest = (0..3).map(|i| r.box_max_m[i] - r.box_min_m[i]).fold(0.0, f32::max);
+    if !(LONGEST_USUAL_M.0..=LONGEST_USUAL_M.1).contains(&longest) {
+        text += &format!(
+            "\nIts longest side is {}: if that is not meant, the file is in another unit (--scale-to-m).",
+            length(f64::from(longest))
+        );
+    }
+    text
+}
+
+/// Longest sides between which nobody wonders about the unit, metres: a needle's tip and a body.
+const LONGEST_USUAL_M: (f32, f32) = (0.5e-3, 2.5);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::shared_data;
+
+    fn args(name: &str) -> Option<InspectArgs> {
+        let file = shared_data()?.join("meshes").join(name);
+        let json = false;
+        Some(InspectArgs { file, scale_to_m: 0.01, format: None, left_handed: false, json })
+    }
+
+    #[test]
+    fn reports_on_a_closed_organ() {
+        let Some(args) = args("liver-smooth.obj") else { return };
+        let report = examine(&args).expect("a mesh");
+        assert!(
+            table(&report)
+                .contains("\n  size                    63.864 mm x 49.076 mm x 44.121 mm\n")
+        );
+        assert_eq!(
+            verdict(&report),
+            "One closed body: inside is told by the pseudonormal of the closest feature. \
+             Nothing had to be repaired."
+        );
+        let unscaled = examine(&InspectArgs { scale_to_m: 1.0, ..args }).expect("a mesh");
+        assert!(verdict(&unscaled).contains("Its longest side is 6.386 m: if that is not meant"));
+        let json = serde_json::to_value(&report).expect("serialisable");
+        assert_eq!(json["sign_rule"], "pseudonormal");
+    }
+
+    #[test]
+    fn says_in_one_line_why_there_is_no_report() {
+        let Some(damaged) = args("liver_for_test_broken.vtk") else { return };
+        let said = examine(&damaged).expect_err("damaged").to_string();
+        assert!(said.contains("POINTS 508 declares 6096 bytes") && !said.contains('\n'), "{said}");
+        let text = InspectArgs { file: "README.md".into(), ..damaged.clone() };
+        assert!(
+            examine(&text).expect_err("no mesh").to_string().ends_with("name it with --format")
+        );
+        let gone = InspectArgs { file: "gone.obj".into(), ..damaged };
+        assert!(matches!(examine(&gone), Err(InspectError::Open { .. })));
+        let Some(fine) = args("tooth.obj") else { return };
+        let scaled = InspectArgs { scale_to_m: -1.0, ..fine };
+        assert!(matches!(examine(&scaled), Err(InspectError::Refused { .. })));
+    }
+}
