@@ -8,6 +8,7 @@ mod contacts;
 pub mod deform;
 pub mod distance;
 pub mod edit;
+pub mod field;
 pub mod limits;
 mod proximity;
 pub mod query;
