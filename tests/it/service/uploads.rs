@@ -151,6 +151,8 @@ fn bad_pieces() -> Vec<Case> {
     let cut_triangle = MeshChunk { triangles: vec![0; 5], ..Default::default() };
     let twice = [tissue_upload("liver", &tissue()), vec![tissue_piece(tissue().chunk())]].concat();
     let obj = MeshFormat::Obj as i32;
+    let ply = tissue_head(file_header(MeshFormat::Ply as i32, 7));
+    let garbage = vec![ply, file_piece(b"\x00\xff\x13 v f")];
     let file =
         |declared, bytes: &[u8]| vec![tissue_head(file_header(obj, declared)), file_piece(bytes)];
     vec![
@@ -167,7 +169,7 @@ fn bad_pieces() -> Vec<Case> {
         ("twice", twice, bad, "chunk.positions"),
         ("more bytes", file(3, b"v 0 0 0"), bad, "chunk.file"),
         ("fewer bytes", file(9, b"v 0 0 0"), bad, "header.mesh.file.bytes"),
-        ("garbage", file(7, b"\x00\xff\x13 v f"), bad, "header.mesh.file"),
+        ("garbage", garbage, bad, "header.mesh.file"),
     ]
 }
 
