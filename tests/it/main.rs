@@ -1,0 +1,4 @@
+//! Palpate from outside: one binary for all integration tests.
+
+mod service;
+mod support;
