@@ -309,6 +309,7 @@ impl Session {
             self.answer.flags.truncated |= answer.contacts.len() < answer.contacts_total;
         } else {
             answer.contacts.clear();
+            answer.contacts_total = 0;
         }
     }
 }
