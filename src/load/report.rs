@@ -236,14 +236,11 @@ mod tests {
     fn report(answered: u64) -> Report {
         let mut hiccups = Latencies::new();
         hiccups.record(Duration::from_micros(55));
-        let tally = Tally {
-            sent: 12_000,
-            answered,
-            min_signed_distance_m: Some(-0.00321),
-            round_trip: hiccups.clone(),
-            compute: hiccups.clone(),
-            ..Tally::default()
-        };
+        let mut tally = Tally::new(Duration::from_millis(1));
+        (tally.sent, tally.answered) = (12_000, answered);
+        tally.min_signed_distance_m = Some(-0.00321);
+        tally.round_trip.add(&hiccups);
+        tally.compute.add(&hiccups);
         let deformations = Deformations { sent: 60, acknowledged: 60, update: hiccups.clone() };
         let measured = Measured { tally, deformations, hiccups, tissue_triangles: 20_480 };
         Report::of(&measured, Duration::from_millis(1))

@@ -100,17 +100,31 @@ pub async fn run(
     interrupt: &mut Interrupt,
 ) -> Result<(Measured, Ending), LoadError> {
     let mut client = Client::connect(server).await?;
+    let scene_id = format!("load-{}", process::id());
+    client.create_scene(&scene_id).await?;
+    let measured = measure(plan, &mut client, &scene_id, server, interrupt).await;
+    let deleted = client.delete_scene(&scene_id).await;
+    let measured = measured?;
+    deleted?;
+    Ok(measured)
+}
+
+async fn measure(
+    plan: &Plan,
+    client: &mut Client,
+    scene_id: &str,
+    server: &str,
+    interrupt: &mut Interrupt,
+) -> Result<(Measured, Ending), LoadError> {
     let scene = tokio::select! {
-        scene = Scene::set_up(&mut client, plan) => scene?,
+        scene = Scene::set_up(client, scene_id, plan) => scene?,
         () = interrupt.came() => return Err(LoadError::Interrupted),
     };
     let hiccups = HiccupMeter::start()?;
     let workers = Workers::start(plan, &scene, server)?;
     let ending = workers.watch(plan, interrupt).await;
     let (tally, deformations) = workers.finish(plan)?;
-    client.delete_scene(&scene.scene_id).await?;
-    let tissue_triangles = plan.organ.n_triangles as u64;
-    let hiccups = hiccups.finish();
+    let (hiccups, tissue_triangles) = (hiccups.finish(), plan.organ.n_triangles as u64);
     Ok((Measured { tally, deformations, hiccups, tissue_triangles }, ending))
 }
 
@@ -124,14 +138,16 @@ pub enum Ending {
 }
 
 impl Scene {
-    async fn set_up(client: &mut Client, plan: &Plan) -> Result<Scene, ClientError> {
-        let scene_id = format!("load-{}", process::id());
-        client.create_scene(&scene_id).await?;
-        let tissue_id = client.add_tissue(&scene_id, "organ", &plan.organ.mesh).await?.tissue_id;
+    async fn set_up(
+        client: &mut Client,
+        scene_id: &str,
+        plan: &Plan,
+    ) -> Result<Scene, ClientError> {
+        let tissue_id = client.add_tissue(scene_id, "organ", &plan.organ.mesh).await?.tissue_id;
         let Instrument { links, probes, .. } = plan.instrument.as_ref();
-        let tool_id = client.add_tool(&scene_id, "instrument", links, probes).await?.tool_id;
-        let path = Path::survey(client, &scene_id, tissue_id, &plan.organ.bounds).await?;
-        Ok(Scene { scene_id, tissue_id, tool_id, path: Arc::new(path) })
+        let tool_id = client.add_tool(scene_id, "instrument", links, probes).await?.tool_id;
+        let path = Path::survey(client, scene_id, tissue_id, &plan.organ.bounds).await?;
+        Ok(Scene { scene_id: scene_id.to_owned(), tissue_id, tool_id, path: Arc::new(path) })
     }
 }
 

@@ -1,0 +1,3 @@
+//! Whole programs over real sockets.
+
+mod demo;
