@@ -49,8 +49,6 @@ impl Dent {
 
 #[cfg(test)]
 mod tests {
-    use glam::DVec3;
-
     use super::*;
     use crate::load::phantom::Organ;
 
@@ -72,7 +70,7 @@ mod tests {
             let rest = organ.rest[*v as usize];
             assert!(f64::from(rest.distance(at)) < 0.15 * organ.length_m());
             let shift = (Vec3::from_slice(p) - rest).as_dvec3();
-            assert!(shift.dot(DVec3::from(site(at, 0.0).outward)) <= 0.0);
+            assert!(shift.dot(site(at, 0.0).outward) <= 0.0);
             deepest = deepest.max(shift.length());
         }
         assert!((deepest - 0.004).abs() < 1e-6, "{deepest}");
