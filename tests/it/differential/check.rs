@@ -2,20 +2,21 @@
 
 use glam::DVec3;
 use palpate::{
-    geometry::{TriangleId, TriangleMesh, point_triangle::closest_point},
+    geometry::{SignRule, TriangleId, TriangleMesh, point_triangle::closest_point},
     index::{Point, Surface},
     oracle::{Random, brute_force, solid_angle::winding_number, triangle::closest_on_triangle},
 };
 
 use super::bound::distance_error;
 
-/// What the sign of a distance is held to.
+/// Whether a closed surface has an inside.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Sides {
-    /// Inside is where the winding number exceeds a half.
-    Winding,
-    /// The surface crosses itself: nothing says where inside is.
-    Undefined,
+    /// Where the winding number exceeds a half.
+    Two,
+    /// The surface crosses itself: the side of its nearest face and the winding number may differ, so only
+    /// a surface whose sign is the winding number's is held to it.
+    Crossing,
 }
 
 /// How much was compared.
@@ -48,7 +49,7 @@ pub fn check_points(
         let p = random_point(surface.mesh(), random);
         let oracle = check_nearest(surface, p, random, about);
         tally.points += 1;
-        if sides == Sides::Winding {
+        if sides == Sides::Two || surface.sign_rule() == SignRule::WindingNumber {
             match check_sign(surface, p, &oracle, about) {
                 true => tally.signs += 1,
                 false => tally.signs_skipped += 1,
