@@ -83,14 +83,7 @@ fn improper_inputs_before_and_after_motion() {
 #[test]
 fn shared_meshes_before_and_after_motion() {
     let seed = Seed::or(3);
-    let files = [
-        ("liver-smooth.obj", 0.01),
-        ("tongue.obj", 0.01),
-        ("liver.vtk", 0.01),
-        ("dental_instrument_light.obj", 0.01),
-        ("pliers_binary.stl", 0.001),
-    ];
-    for (i, (file, scale_to_m)) in files.into_iter().enumerate() {
+    for (i, (file, scale_to_m)) in inputs::SHARED.into_iter().enumerate() {
         let Some(input) = inputs::shared(file, scale_to_m) else { return };
         let mut random = seed.random(i as u64);
         let mut surface = input.surface();

@@ -62,6 +62,15 @@ pub fn improper() -> Vec<Input> {
     ]
 }
 
+/// Meshes of the shared data and the length of their unit.
+pub const SHARED: [(&str, f64); 5] = [
+    ("liver-smooth.obj", 0.01),
+    ("tongue.obj", 0.01),
+    ("liver.vtk", 0.01),
+    ("dental_instrument_light.obj", 0.01),
+    ("pliers_binary.stl", 0.001),
+];
+
 /// A mesh file of the shared data, in metres; `None`, and said so, when it is not there.
 pub fn shared(file: &str, scale_to_m: f64) -> Option<Input> {
     let path = shared_data()?.join("meshes").join(file);
