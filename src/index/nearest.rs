@@ -177,8 +177,10 @@ impl<T: NearestTo> Search<'_, T> {
     fn block(&mut self, node: u32) {
         let block = &self.list.blocks[node as usize];
         let bounds = block.distances_squared(&self.bounds, self.slack);
-        let mut left: u32 =
-            (0..LANES).fold(0, |m, i| m | u32::from(f64::from(bounds[i]) <= self.limit) << i);
+        // The bound of an unused lane is infinite, and so may the limit be.
+        let used = (1u32 << block.len()) - 1;
+        let mut left: u32 = used
+            & (0..LANES).fold(0, |m, i| m | u32::from(f64::from(bounds[i]) <= self.limit) << i);
         while left != 0 {
             let mut nearest = left.trailing_zeros() as usize;
             let mut rest = left & (left - 1);
