@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use super::Revision;
+use super::{Link, Revision};
 use crate::{
     geometry::{Aabb, Pose, TriangleId, triangle_distance::ClosestPair},
-    index::{Point, Surface, Triangle},
+    index::{Point, Triangle},
 };
 
 /// A tissue triangle and a link triangle with their closest points: A is the tissue's, in link frame.
@@ -20,18 +20,20 @@ pub(super) struct Pair {
 /// pair of the last tick.
 pub(super) fn closest_pair(
     revision: &Revision,
-    link: &Surface,
+    link: &Link,
     scene_from_link: &Pose,
     max_distance: f64,
     hint: Option<(TriangleId, TriangleId)>,
 ) -> Option<Pair> {
-    let tissue = &revision.surface;
+    let (tissue, link_surface) = (&revision.surface, &link.surface);
     let link_from_scene = scene_from_link.inverse();
     let best: Cell<Option<Pair>> = Cell::new(None);
     let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt());
     let offer = |t: TriangleId, link_hint: Option<TriangleId>| {
         let corners = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
-        let Some(found) = link.nearest(&Triangle(corners), reach(), link_hint) else { return };
+        let Some(found) = link_surface.nearest(&Triangle(corners), reach(), link_hint) else {
+            return;
+        };
         let pair =
             Pair { tissue_triangle: t, link_triangle: found.triangle, closest: found.closest };
         if best.get().is_none_or(|b| is_before(&pair, &b)) {
@@ -41,19 +43,33 @@ pub(super) fn closest_pair(
     if let Some((t, l)) = hint.filter(|(t, _)| tissue.mesh().get(*t).is_some()) {
         offer(t, Some(l));
     } else {
-        let centre = scene_from_link.point(link.bounds().centre());
-        let far = max_distance + link.bounds().diagonal();
+        let centre = scene_from_link.point(link_surface.bounds().centre());
+        let far = max_distance + link_surface.bounds().diagonal();
         if let Some(near) = tissue.nearest(&Point(centre), far, None) {
             offer(near.triangle, None);
         }
     }
-    let within_reach = |b: &Aabb| gap(&link_from_scene.aabb(b), link.bounds()) <= reach();
+    let within_reach = |b: &Aabb| link.may_be_near(&link_from_scene, b, reach());
     tissue.overlap(&within_reach, |t| {
         if within_reach(&tissue.mesh().triangle_box(t)) {
             offer(t, best.get().map(|b| b.link_triangle));
         }
     });
     best.get()
+}
+
+impl Link {
+    /// False only when everything in the box, which is in scene frame, is farther than `reach` metres from
+    /// the link: signed distance changes by no more than the distance gone.
+    pub(super) fn may_be_near(&self, link_from_scene: &Pose, b: &Aabb, reach: f64) -> bool {
+        if b.is_empty() {
+            return false;
+        }
+        let centre = link_from_scene.point(b.centre());
+        let radius = b.diagonal() * 0.5;
+        let to_box = self.surface.bounds().distance_squared(centre).sqrt();
+        to_box <= radius + reach && self.field.lower_bound(centre) <= radius + reach
+    }
 }
 
 /// Nearer first, then the smaller ids: the answer does not depend on the order of the search.
@@ -64,10 +80,4 @@ fn is_before(a: &Pair, b: &Pair) -> bool {
         .total_cmp(&b.closest.distance_squared)
         .then_with(|| key(a).cmp(&key(b)))
         .is_lt()
-}
-
-/// Distance of two boxes, metres.
-fn gap(a: &Aabb, b: &Aabb) -> f64 {
-    let gap = (a.min.as_dvec3() - b.max.as_dvec3()).max(b.min.as_dvec3() - a.max.as_dvec3());
-    gap.max(glam::DVec3::ZERO).length()
 }
