@@ -21,6 +21,7 @@ mod merge;
 mod octree;
 mod query;
 mod region;
+mod sides;
 
 pub use build::{Exact, ExactDistance, FieldOptions, build};
 pub use field::{Field, FieldReport};

@@ -84,6 +84,13 @@ pub fn first_of_each_body(mesh: &TriangleMesh) -> Vec<TriangleId> {
     joined.firsts(mesh)
 }
 
+/// The body of each triangle id, named by its smallest triangle.
+pub fn body_of_each(mesh: &TriangleMesh) -> Vec<TriangleId> {
+    let mut joined = Partition::new(mesh.triangle_id_end());
+    visit_edges(mesh, |uses| joined.join_all(uses));
+    (0..mesh.triangle_id_end()).map(|t| TriangleId(joined.root(t))).collect()
+}
+
 /// Shows each edge once, with all triangles that use it in ascending order. Edges come by their lower
 /// vertex, then by their higher. Triangles that name a vertex twice are left out.
 pub fn visit_edges(mesh: &TriangleMesh, mut visit: impl FnMut(&[EdgeUse])) {

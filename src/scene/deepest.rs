@@ -48,6 +48,9 @@ pub(super) fn deepest(
     }
     let mut best = Deepest { barycentric: DVec3::X, value: f64::INFINITY, lower: f64::INFINITY };
     let look = |best: &mut Deepest, barycentric: DVec3| {
+        if field.lower_bound(point(barycentric)) > best.value.min(margin) {
+            return;
+        }
         let value = field.read(mesh, point(barycentric)).value;
         if value < best.value {
             *best = Deepest { barycentric, value, ..*best };

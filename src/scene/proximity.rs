@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 
+use glam::DVec3;
+
 use super::{Link, Revision};
 use crate::{
     geometry::{Aabb, Pose, TriangleId, triangle_distance::ClosestPair},
@@ -31,6 +33,9 @@ pub(super) fn closest_pair(
     let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt());
     let offer = |t: TriangleId, link_hint: Option<TriangleId>| {
         let corners = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
+        if !link.may_be_near_triangle(&corners, reach(), link_hint) {
+            return;
+        }
         let Some(found) = link_surface.nearest(&Triangle(corners), reach(), link_hint) else {
             return;
         };
@@ -70,7 +75,29 @@ impl Link {
         let to_box = self.surface.bounds().distance_squared(centre).sqrt();
         to_box <= radius + reach && self.field.lower_bound(centre) <= radius + reach
     }
+
+    /// The same for a triangle in link frame: by the field at its quarters, then by the exact distance of its
+    /// middle.
+    fn may_be_near_triangle(
+        &self,
+        corners: &[DVec3; 3],
+        reach: f64,
+        hint: Option<TriangleId>,
+    ) -> bool {
+        let middle = (corners[0] + corners[1] + corners[2]) / 3.0;
+        let radius = corners.iter().map(|c| c.distance(middle)).fold(0.0, f64::max);
+        // A quarter is half as large, and its corners lie on the triangle.
+        let [a, b, c] = corners.map(|corner| (middle + corner) * 0.5);
+        let by_field = [middle, a, b, c]
+            .into_iter()
+            .any(|p| self.field.lower_bound(p) <= radius * QUARTER_RADIUS + reach);
+        by_field && self.surface.nearest(&Point(middle), radius * COVER + reach, hint).is_some()
+    }
 }
+
+/// Covers the rounding of a radius and a bound, relative: a pair that is exactly in reach is not lost.
+const COVER: f64 = 1.0 + 1e-9;
+const QUARTER_RADIUS: f64 = 0.5 * COVER;
 
 /// Nearer first, then the smaller ids: the answer does not depend on the order of the search.
 fn is_before(a: &Pair, b: &Pair) -> bool {

@@ -13,6 +13,7 @@ use super::{
     merge::merge,
     octree::{Leaf, Octree},
     region::Region,
+    sides::Sides,
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh};
 
@@ -68,6 +69,16 @@ pub struct Exact<'a> {
     pub near: &'a (dyn Fn(&Aabb, &mut Vec<TriangleId>) + Sync),
 }
 
+/// What all parts of a build work from.
+pub(super) struct Source<'a> {
+    pub(super) mesh: &'a TriangleMesh,
+    pub(super) exact: &'a Exact<'a>,
+    pub(super) sides: Sides,
+    pub(super) options: &'a FieldOptions,
+    /// Metres.
+    pub(super) tolerance: f64,
+}
+
 /// Share of the longest edge by which the root is larger than the surface.
 const ROOT_MARGIN: f64 = 0.05;
 /// Default tolerance as a share of the surface's diagonal.
@@ -88,7 +99,8 @@ pub fn build(
         surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(f64::MIN_POSITIVE);
     let half = DVec3::splat(half);
     let root = Region { min: surface.centre() - half, max: surface.centre() + half };
-    let octree = Octree::build(mesh, exact, root, tolerance, options);
+    let source = Source { mesh, exact, sides: Sides::of(mesh), options, tolerance };
+    let octree = Octree::build(&source, root);
     let details = details(mesh, &octree.leaves);
     let weights = options.complexity_weights.unwrap_or_else(|| link_shares(mesh, &details));
     let complexity = |d: &Detail| d.complexity(weights, root.volume());
@@ -98,7 +110,7 @@ pub fn build(
         .par_iter()
         .map(|s| {
             let leaf = Leaf { region: s.region, vertices: s.vertices };
-            let grid = Grid::build(mesh, exact, &leaf, tolerance, options);
+            let grid = Grid::build(&source, &leaf);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, subspaces.len());
             grid
         })
