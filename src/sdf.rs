@@ -21,7 +21,8 @@ mod merge;
 mod octree;
 mod query;
 mod region;
+mod validate;
 
-pub use build::{Exact, ExactDistance, FieldOptions, build};
+pub use build::{Exact, ExactDistance, FIELD_VERSION, FieldOptions, build};
 pub use field::{Field, FieldReport};
 pub use query::Reading;
