@@ -150,3 +150,6 @@ fn read(
     let field = decode(key, &read_bounded(path)?)?;
     if is_field_of(&field, surface, options) { Ok(field) } else { Err(CacheError::Foreign) }
 }
+
+#[cfg(test)]
+mod tests;
