@@ -53,7 +53,11 @@ impl Meeting<'_> {
         }
         let reach = deepest.map_or(max_distance, |c| c.signed_distance_m.min(max_distance));
         let last = hint.filter(|h| h.0 == self.tissue).map(|(_, t, l)| (t, l));
-        let pair = closest_pair(self.revision, self.link, &self.scene_from_link, reach, last)?;
+        let found = closest_pair(self.revision, self.link, &self.scene_from_link, reach, last);
+        let Some(pair) = found else {
+            // The nearest vertex is within reach, its triangles by rounding are not.
+            return deepest.filter(|c| c.signed_distance_m <= max_distance).copied();
+        };
         *hint = Some((self.tissue, pair.tissue_triangle, pair.link_triangle));
         Some(self.proximity(&pair))
     }
