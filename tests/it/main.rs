@@ -5,3 +5,4 @@
 
 mod differential;
 mod seed;
+mod sequence;
