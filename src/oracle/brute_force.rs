@@ -1,5 +1,7 @@
 //! Whole meshes one triangle at a time, in `f64`, by formulas that the engine does not use.
 
+use std::collections::HashSet;
+
 use glam::DVec3;
 
 use super::{
@@ -71,6 +73,28 @@ pub fn surface_distance(a: &[[DVec3; 3]], b: &[[DVec3; 3]]) -> f64 {
         }
     }
     least
+}
+
+/// The triangles that cross one they share no vertex with, and those around them. The side of such a face
+/// says little about inside and outside.
+pub fn beside_crossings(mesh: &TriangleMesh) -> HashSet<TriangleId> {
+    let all: Vec<_> = mesh.triangle_ids().map(|t| (t, mesh.triangle_box(t))).collect();
+    let share = |a: TriangleId, b: TriangleId| {
+        mesh.vertices(a).iter().any(|v| mesh.vertices(b).contains(v))
+    };
+    let crosses = |a: TriangleId, b: TriangleId| {
+        !share(a, b) && triangle_distance(&mesh.triangle(a), &mesh.triangle(b)) == 0.0
+    };
+    let mut beside = HashSet::new();
+    for (i, (a, a_box)) in all.iter().enumerate() {
+        for (b, b_box) in &all[i + 1..] {
+            if a_box.overlaps(b_box) && crosses(*a, *b) {
+                let corners = [mesh.vertices(*a), mesh.vertices(*b)].concat();
+                beside.extend(corners.into_iter().flat_map(|v| mesh.ring(v)).map(|(t, _)| t));
+            }
+        }
+    }
+    beside
 }
 
 fn closest_of_corners(p: DVec3, triangles: &[[DVec3; 3]]) -> DVec3 {

@@ -87,7 +87,9 @@ impl Meeting<'_> {
             );
         }
         let reach = deepest.map_or(max_distance, |c| c.signed_distance_m.min(max_distance));
-        let apart = self.apart(reach, hint);
+        // The nearest contact may be in reach when by rounding its triangle is not.
+        let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance);
+        let apart = self.apart(reach, hint).or_else(in_reach);
         // Surfaces that do not cross: a body of the link is inside the tissue as a whole or not at all.
         if self.link.bodies.iter().any(|t| self.is_in_tissue(*t)) {
             return self.deepest_vertex(hint).or(apart);

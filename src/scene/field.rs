@@ -6,6 +6,11 @@ use crate::{
     sdf::{self, Exact, ExactDistance, Field, FieldOptions},
 };
 
+/// The field of a surface with default options.
+pub fn default_field(surface: &Surface) -> Field {
+    field_of(surface, &FieldOptions::default(), &|_, _| ())
+}
+
 /// Builds the field of a surface. `progress` is told (subspaces done, of how many).
 pub fn field_of(
     surface: &Surface,

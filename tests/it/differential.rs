@@ -6,5 +6,8 @@ mod check;
 mod cuts;
 mod deformed;
 mod inputs;
+mod meeting;
 mod motion;
 mod overlaps;
+mod stage;
+mod tick;

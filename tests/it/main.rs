@@ -6,5 +6,6 @@
 mod demo;
 mod differential;
 mod seed;
+mod sequence;
 mod service;
 mod support;

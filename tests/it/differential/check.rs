@@ -165,7 +165,7 @@ pub fn check_on_triangle(
 }
 
 /// Holds the sign at `p` to the winding number. False when nothing can be said: on the surface to rounding,
-/// or no certainty claimed.
+/// no certainty claimed, or beside a place where the surface crosses itself.
 pub fn check_sign(surface: &Surface, p: DVec3, oracle: &brute_force::Nearest, about: &str) -> bool {
     let mesh = surface.mesh();
     let signed = surface.signed_distance(p, f64::INFINITY, None).expect("has triangles");
@@ -180,9 +180,16 @@ pub fn check_sign(surface: &Surface, p: DVec3, oracle: &brute_force::Nearest, ab
     if oracle.distance <= error || signed.certainty == 0.0 || (winding - 0.5).abs() < 1e-9 {
         return false;
     }
+    let inside = winding > 0.5;
+    if (signed.signed_distance < 0.0) != inside
+        && surface.sign_rule() == SignRule::Pseudonormal
+        && brute_force::beside_crossings(mesh).contains(&signed.triangle)
+    {
+        return false;
+    }
     assert_eq!(
         signed.signed_distance < 0.0,
-        winding > 0.5,
+        inside,
         "{about}: at {p:?} {} from {:?}, winding number {winding}, certainty {}",
         signed.signed_distance,
         signed.triangle,

@@ -1,0 +1,249 @@
+//! A tick neither allocates nor frees once its buffers have grown, whatever writers do meanwhile.
+//!
+//! A binary of its own, because it replaces the allocator of the process.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use glam::{DQuat, DVec3, Vec3};
+use palpate::{
+    geometry::{Basis, LoadOptions, LoadedMesh, MeshData, Pose, mesh_load::load},
+    mesh_io::{self, MeshFormat},
+    oracle::{shapes, shared_data},
+    scene::{
+        Limits, Link, Probe, Scene, Tissue, TissueOptions, ToolParts,
+        deform::Deformation,
+        field::default_field,
+        limits::CONTACTS_MAX,
+        tick::{Session, TickOptions, ToolPose},
+    },
+};
+
+/// The system's allocator, counting the calls of threads that are being watched.
+struct Counting;
+
+thread_local! {
+    static WATCHED: Cell<bool> = const { Cell::new(false) };
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    if WATCHED.get() {
+        CALLS.set(CALLS.get() + 1);
+    }
+}
+
+// SAFETY: every call is passed on unchanged; counting touches only thread-locals that need no allocation.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        count();
+        // SAFETY: as above.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count();
+        // SAFETY: as above.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Allocator calls of this thread while `f` runs.
+fn calls_during(f: impl FnOnce()) -> u64 {
+    CALLS.set(0);
+    WATCHED.set(true);
+    f();
+    WATCHED.set(false);
+    CALLS.get()
+}
+
+/// One tissue, one tool with a probe at its first vertex, and a way for it.
+struct Bench {
+    tissue: Arc<Tissue>,
+    session: Session,
+    path: Vec<[ToolPose; 1]>,
+    sequence: u64,
+    contacts_met: usize,
+}
+
+impl Bench {
+    fn new(tissue: LoadedMesh, tool: LoadedMesh) -> Bench {
+        let scene = Arc::new(Scene::new("bench".to_owned(), Limits::default()));
+        let tip = tool.mesh.position(0);
+        let tissue =
+            scene.add_tissue("tissue", tissue, TissueOptions::default(), 0).expect("added");
+        let parts = ToolParts {
+            name: "tool".to_owned(),
+            links: vec![Link::new("link".to_owned(), tool, Pose::IDENTITY, default_field)],
+            probes: vec![Probe { name: "tip".to_owned(), link: 0, position: tip, radius: 1e-3 }],
+        };
+        let tool = scene.add_tool(parts).expect("added");
+        let options = TickOptions {
+            max_distance_m: 0.2,
+            contact_margin_m: 1e-3,
+            max_contacts: CONTACTS_MAX,
+            contacts: true,
+            probes: true,
+            stale_after_ns: Some(1),
+        };
+        let path = path(&tissue, tip)
+            .map(|scene_from_tool| ToolPose {
+                tool: tool.id,
+                scene_from_tool,
+                tool_from_link: vec![],
+                teleport: false,
+            })
+            .map(|pose| [pose])
+            .collect();
+        let session = Session::new(scene, &[tool.id], options).expect("the tool is there");
+        Bench { tissue, session, path, sequence: 0, contacts_met: 0 }
+    }
+
+    /// Ticks all along the path; `between` runs before each tick, unwatched. Returns the allocator calls of
+    /// the ticks alone.
+    fn run(&mut self, mut between: impl FnMut(&Tissue, u64)) -> u64 {
+        let mut calls = 0;
+        for poses in &self.path {
+            self.sequence += 1;
+            between(&self.tissue, self.sequence);
+            let (sequence, session) = (self.sequence, &mut self.session);
+            let mut contacts = 0;
+            calls += calls_during(|| {
+                let answer = session.tick(sequence, poses, sequence, &|| false).expect("accepted");
+                contacts = answer.links[0].contacts_total;
+            });
+            self.contacts_met += contacts;
+        }
+        calls
+    }
+}
+
+/// From 5 cm off to 1 cm deep at one place of the surface, turning about the tip, and back out.
+fn path(tissue: &Tissue, tip: DVec3) -> impl Iterator<Item = Pose> {
+    let current = tissue.current();
+    let mesh = current.surface.mesh();
+    let t = mesh.triangle_ids().nth(mesh.n_triangles() / 3).expect("has triangles");
+    let [p, q, r] = mesh.triangle(t);
+    let (place, out) = ((p + q + r) / 3.0, (q - p).cross(r - p).normalize());
+    (0..200).map(move |i| {
+        let phase = f64::from(i) / 200.0 * std::f64::consts::TAU;
+        let offset = 0.02 + 0.03 * phase.cos();
+        let turned = Pose::new(DQuat::from_rotation_x(phase), DVec3::ZERO).expect("unit");
+        Pose { translation: place + out * offset - turned.point(tip), ..turned }
+    })
+}
+
+/// A ripple over the surface as it was in the beginning; dense or sparse.
+fn ripple(rest: &[Vec3], step: u64) -> Deformation {
+    let moved = |p: &Vec3| *p + Vec3::Z * 1e-3 * (step as f32 * 0.3 + p.x * 80.0).sin();
+    if step.is_multiple_of(3) {
+        return Deformation::Dense(rest.iter().map(moved).collect());
+    }
+    let vertices: Vec<u32> = (0..rest.len() as u32).filter(|v| v % 7 == step as u32 % 7).collect();
+    let positions = vertices.iter().map(|v| moved(&rest[*v as usize])).collect();
+    Deformation::Sparse { vertices, positions }
+}
+
+fn rest(tissue: &Tissue) -> Vec<Vec3> {
+    tissue.current().surface.mesh().positions().to_vec()
+}
+
+fn loaded(data: MeshData, scale_to_m: f64) -> LoadedMesh {
+    let options = LoadOptions { scale_to_m, basis: Basis::RightHanded, ..LoadOptions::default() };
+    load(data, &options).expect("a mesh")
+}
+
+fn shared(file: &str, scale_to_m: f64) -> Option<LoadedMesh> {
+    let bytes = std::fs::read(shared_data()?.join("meshes").join(file)).expect("readable");
+    Some(loaded(mesh_io::read(&bytes, MeshFormat::Obj).expect("an OBJ"), scale_to_m))
+}
+
+/// Generated meshes, and the real ones where they are.
+fn benches() -> Vec<Bench> {
+    let organ = loaded(shapes::organ(5000, 1), 1.0);
+    let capsule = loaded(shapes::capsule(0.004, 0.05, 24), 1.0);
+    let mut benches = vec![Bench::new(organ, capsule)];
+    let liver = shared("liver-smooth.obj", 0.03);
+    if let (Some(liver), Some(probe)) = (liver, shared("dental_instrument_light.obj", 0.01)) {
+        benches.push(Bench::new(liver, probe));
+    }
+    benches
+}
+
+#[test]
+fn the_counter_counts() {
+    assert_eq!(calls_during(|| ()), 0);
+    assert_eq!(calls_during(|| drop(std::hint::black_box(vec![1]))), 2);
+}
+
+#[test]
+fn a_tick_on_a_tissue_at_rest() {
+    for mut bench in benches() {
+        bench.run(|_, _| ());
+        assert_eq!(bench.run(|_, _| ()), 0);
+        assert!(bench.contacts_met > 0, "the path touches nothing");
+    }
+}
+
+/// Each tick finds another revision than the one before.
+#[test]
+fn a_tick_after_a_deformation() {
+    for mut bench in benches() {
+        let rest = rest(&bench.tissue);
+        let deform = |tissue: &Tissue, step: u64| {
+            tissue.deform(ripple(&rest, step), step).expect("accepted");
+            if step.is_multiple_of(2) {
+                tissue.catch_up();
+            }
+        };
+        bench.run(deform);
+        assert_eq!(bench.run(deform), 0);
+        assert!(bench.contacts_met > 0, "the path touches nothing");
+    }
+}
+
+/// Another thread deforms without rest; revisions change while a tick looks at them.
+#[test]
+fn a_tick_while_another_thread_deforms() {
+    for mut bench in benches() {
+        let rest = rest(&bench.tissue);
+        let (tissue, done) = (bench.tissue.clone(), AtomicBool::new(false));
+        let deformations = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for step in 1.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    tissue.deform(ripple(&rest, step), step).expect("accepted");
+                    tissue.catch_up();
+                    deformations.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            bench.run(|_, _| ());
+            let before = deformations.load(Ordering::Relaxed);
+            let calls: u64 = (0..2).map(|_| bench.run(|_, _| ())).sum();
+            let meanwhile = deformations.load(Ordering::Relaxed) - before;
+            done.store(true, Ordering::Relaxed);
+            println!("{meanwhile} deformations during {} ticks", 2 * bench.path.len());
+            assert_eq!(calls, 0);
+            assert!(meanwhile > 0, "nothing was deformed meanwhile");
+        });
+        assert!(bench.contacts_met > 0, "the path touches nothing");
+    }
+}

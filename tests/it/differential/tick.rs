@@ -1,0 +1,313 @@
+//! The tick against brute force: distances, depths, contacts and probes.
+
+use glam::{DQuat, DVec3, Vec3};
+use palpate::{
+    geometry::{MeshData, Pose},
+    oracle::{Random, brute_force, shapes, solid_angle::winding_number},
+    scene::{
+        Distance, Nearest, TickAnswer,
+        query::{Target, distances},
+        tick::scene_from_link,
+    },
+};
+
+use super::{
+    bound::distance_error,
+    inputs,
+    stage::{Stage, at},
+};
+use crate::seed::{Seed, scaled};
+
+fn shared_tool_and_tissue(tissue: (&str, f64), tool: (&str, f64)) -> Option<Stage> {
+    let tissue = inputs::shared(tissue.0, tissue.1)?.data;
+    let tool = inputs::shared(tool.0, tool.1)?.data;
+    Some(Stage::new(&[tissue], &[tool]))
+}
+
+/// Poses from half a metre apart to 1 cm deep, most of them about touching.
+fn random_poses(stage: &mut Stage, n: usize, random: &mut Random, about: &str) {
+    for i in 0..n {
+        let depth = 10f64.powf(random.range(-5.0, -2.0));
+        let offset = [depth, -depth, 5.0 * depth, 30.0 * depth][i % 4];
+        let pose = stage.pose(stage.random_pose(offset, random));
+        let answer = stage.check(&pose, &format!("{about}, pose {i}: {:?}", pose.scene_from_tool));
+        check_probes(stage, &answer, &pose);
+    }
+    println!("{about}: {:?}", stage.compared);
+}
+
+/// Probes against brute force; the same answers as a query for points.
+fn check_probes(stage: &Stage, answer: &TickAnswer, pose: &palpate::scene::tick::ToolPose) {
+    let held = stage.tissues();
+    for (probe, given) in stage.tool.probes.iter().zip(&answer.probes) {
+        let centre = scene_from_link(&stage.tool, probe.link, pose).point(probe.position);
+        let reach = stage.options.max_distance_m + probe.radius;
+        let [queried] = distances(&Target::Tissues(&held), &[centre], reach)[..] else {
+            panic!("one point gives one answer")
+        };
+        let (Distance::Within(given), Distance::Within(mut queried)) = (given.distance, queried)
+        else {
+            panic!("{given:?} and {queried:?} for a probe near the tissue")
+        };
+        queried.signed_distance_m -= probe.radius;
+        assert_eq!(given, queried);
+        let each = held.iter().filter_map(|(_, revision)| {
+            let mesh = revision.surface.mesh();
+            let nearest = brute_force::nearest(mesh, centre)?;
+            let side = if winding_number(mesh, centre) > 0.5 { -1.0 } else { 1.0 };
+            Some((nearest.distance * side, distance_error(mesh, nearest.triangle, centre)))
+        });
+        let (expected, error) =
+            each.min_by(|a, b| a.0.total_cmp(&b.0)).expect("the scene has a tissue");
+        let got = given.signed_distance_m + probe.radius;
+        assert!(
+            (got - expected).abs() <= 2.0 * error || expected.abs() <= error,
+            "probe {got}, oracle {expected}"
+        );
+    }
+}
+
+#[test]
+fn generated_tissue_and_tool() {
+    let mut random = Seed::or(30).random(0);
+    let tissue = shapes::organ(720, 3);
+    for (name, tool) in [
+        ("capsule", shapes::capsule(0.004, 0.03, 8)),
+        ("jaw", shapes::jaw(0.03, 6)),
+        ("fine ball", shapes::sphere(0.02, 4)),
+        ("cuboid", shapes::cuboid(DVec3::new(0.01, 0.02, 0.08))),
+    ] {
+        let mut stage = Stage::new(std::slice::from_ref(&tissue), &[tool]);
+        random_poses(&mut stage, scaled(40), &mut random, name);
+        assert!(stage.compared.inside > 0 && stage.compared.apart > 0, "{:?}", stage.compared);
+    }
+}
+
+#[test]
+fn liver_and_dental_probe() {
+    let (tissue, tool) = (("liver-smooth.obj", 0.03), ("dental_instrument_light.obj", 0.01));
+    let Some(mut stage) = shared_tool_and_tissue(tissue, tool) else { return };
+    random_poses(&mut stage, scaled(8), &mut Seed::or(31).random(0), "liver and dental probe");
+}
+
+#[test]
+fn tongue_and_pliers() {
+    let (tissue, tool) = (("tongue.obj", 0.01), ("pliers_binary.stl", 0.001));
+    let Some(mut stage) = shared_tool_and_tissue(tissue, tool) else { return };
+    random_poses(&mut stage, scaled(1), &mut Seed::or(32).random(0), "tongue and pliers");
+}
+
+#[test]
+fn two_links_and_two_tissues() {
+    let mut random = Seed::or(33).random(0);
+    let mut second = shapes::sphere(0.05, 5);
+    second.positions.iter_mut().for_each(|p| *p += Vec3::new(0.08, 0.0, 0.02));
+    let jaw = shapes::jaw(0.03, 6);
+    let links = [shapes::mirrored_z(&jaw), jaw];
+    let mut stage = Stage::new(&[shapes::organ(500, 8), second], &links);
+    random_poses(&mut stage, scaled(40), &mut random, "two and two");
+    for i in 0..scaled(20) {
+        let mut pose = stage.pose(stage.random_pose(-0.002, &mut random));
+        let opened = |angle| Pose::new(DQuat::from_rotation_y(angle), DVec3::ZERO).expect("unit");
+        pose.tool_from_link = vec![opened(random.range(0.0, 0.5)), opened(random.range(-0.5, 0.0))];
+        stage.check(&pose, &format!("opened jaws, pose {i}"));
+    }
+}
+
+/// Wholly inside: every vertex of the tool, and of a tissue that a hollow tool encloses.
+#[test]
+fn submerged_and_enclosed() {
+    let mut random = Seed::or(34).random(0);
+    let mut small = Stage::new(&[shapes::organ(720, 3)], &[shapes::sphere(0.001, 2)]);
+    for i in 0..20 {
+        let centre = random.point(DVec3::splat(-0.01), DVec3::splat(0.01));
+        let pose = small.pose(at(centre));
+        let answer = small.check(&pose, &format!("submerged {i}"));
+        let Distance::Within(deepest) = answer.links[0].distance else { panic!("{answer:?}") };
+        assert!(deepest.signed_distance_m < -0.01, "{deepest:?}");
+        assert_eq!(answer.links[0].contacts_total, shapes::sphere(0.001, 2).positions.len());
+    }
+    let mut hollow = Stage::new(&[shapes::organ(320, 3)], &[shapes::sphere(0.5, 4)]);
+    let pose = hollow.pose(at(DVec3::new(0.05, 0.02, 0.0)));
+    let answer = hollow.check(&pose, "enclosed");
+    assert_eq!(answer.links[0].contacts_total, shapes::organ(320, 3).positions.len());
+}
+
+/// A vertex of the tool on a vertex, an edge's middle and a face's middle of the tissue, exactly or to
+/// rounding.
+#[test]
+fn exactly_on_a_vertex_an_edge_and_a_face() {
+    let mut random = Seed::or(35).random(0);
+    let tissue = shapes::organ(320, 5);
+    let tool = shapes::capsule(0.004, 0.03, 8);
+    let mut stage = Stage::new(std::slice::from_ref(&tissue), std::slice::from_ref(&tool));
+    for i in 0..scaled(20) {
+        let [p, q, r] = tissue.triangles[random.below(tissue.triangles.len())]
+            .map(|v| tissue.positions[v as usize].as_dvec3());
+        let vertex = tool.positions[random.below(tool.positions.len())].as_dvec3();
+        for (name, target) in [("vertex", p), ("edge", (p + q) * 0.5), ("face", (p + q + r) / 3.0)]
+        {
+            let pose = stage.pose(at(target - vertex));
+            stage.check(&pose, &format!("on a {name}, {i}"));
+            let turned = Pose::new(random.rotation(), DVec3::ZERO).expect("a unit quaternion");
+            let translation = target - turned.point(vertex);
+            let pose = stage.pose(Pose { translation, ..turned });
+            stage.check(&pose, &format!("turned, on a {name}, {i}"));
+        }
+    }
+}
+
+/// The same scene a kilometre from the origin, where a stored coordinate steps by 0.06 mm; and a tool a
+/// kilometre from its tissue.
+#[test]
+fn a_kilometre_away() {
+    let mut random = Seed::or(36).random(0);
+    let away = Vec3::new(600.0, -700.0, 387.0);
+    let mut tissue = shapes::organ(320, 5);
+    tissue.positions.iter_mut().for_each(|p| *p += away);
+    let mut stage = Stage::new(&[tissue], &[shapes::capsule(0.004, 0.03, 8)]);
+    random_poses(&mut stage, scaled(30), &mut random, "both far from the origin");
+
+    let mut stage = Stage::new(&[shapes::organ(320, 5)], &[shapes::capsule(0.004, 0.03, 8)]);
+    let pose = stage.pose(at(away.as_dvec3()));
+    let answer = stage.check(&pose, "far apart, beyond");
+    assert_eq!(answer.links[0].distance, Distance::Beyond(0.5));
+    stage.set_options(|o| o.max_distance_m = 5000.0);
+    let answer = stage.check(&pose, "far apart, within");
+    assert!(matches!(answer.links[0].distance, Distance::Within(_)), "{answer:?}");
+    stage.check(&stage.pose(Pose::IDENTITY), "back from afar");
+}
+
+#[test]
+fn a_quaternion_and_its_negative() {
+    let mut random = Seed::or(37).random(0);
+    let mut stage = Stage::new(&[shapes::organ(320, 5)], &[shapes::jaw(0.03, 6)]);
+    for _ in 0..scaled(50) {
+        let (q, t) = (random.rotation(), random.point(DVec3::splat(-0.1), DVec3::splat(0.1)));
+        let [a, b] = [q, -q].map(|q| stage.pose(Pose::new(q, t).expect("a unit quaternion")));
+        assert_eq!(stage.tick(&a), stage.tick(&b));
+    }
+}
+
+/// The deepest contacts of all, the rest counted; none when none are asked for; the distance the same.
+#[test]
+fn limits_on_what_is_given() {
+    let mut random = Seed::or(38).random(0);
+    let mut stage = Stage::new(&[shapes::organ(720, 3)], &[shapes::sphere(0.03, 6)]);
+    for _ in 0..scaled(20) {
+        let pose = stage.pose(stage.random_pose(-0.005, &mut random));
+        stage.set_options(|o| (o.max_contacts, o.contacts) = (100_000, true));
+        let all = stage.tick(&pose);
+        for limit in [0, 1, 7] {
+            stage.set_options(|o| (o.max_contacts, o.contacts) = (limit, true));
+            let some = stage.tick(&pose);
+            let (all, given) = (&all.links[0], &some.links[0]);
+            assert_eq!(given.contacts, all.contacts[..limit.min(all.contacts.len())]);
+            assert_eq!((given.contacts_total, given.distance), (all.contacts_total, all.distance));
+            assert_eq!(some.flags.truncated, all.contacts_total > limit);
+        }
+        stage.set_options(|o| (o.contacts, o.probes) = (false, false));
+        let bare = stage.tick(&pose);
+        assert_eq!(bare.links[0].distance, all.links[0].distance);
+        assert!(bare.links[0].contacts.is_empty() && bare.probes.is_empty());
+    }
+}
+
+/// Points against tissues and against a link, at any distance.
+#[test]
+fn queries_for_points() {
+    let mut random = Seed::or(39).random(0);
+    let stage = Stage::new(&[shapes::organ(320, 3)], &[shapes::torus(0.1, 0.03, 14, 8)]);
+    let held = stage.tissues();
+    let pose = stage.random_pose(0.0, &mut random);
+    let points: Vec<DVec3> =
+        (0..scaled(2000)).map(|_| random.point(DVec3::splat(-0.3), DVec3::splat(0.3))).collect();
+    let max_distance = 0.1;
+    let tissue_mesh = held[0].1.surface.mesh();
+    let link_mesh = stage.tool.links[0].surface.mesh();
+    for (target, mesh, frame) in [
+        (Target::Tissues(&held), tissue_mesh, Pose::IDENTITY),
+        (Target::Link(&stage.tool, 0, pose), link_mesh, pose.inverse()),
+    ] {
+        let answers = distances(&target, &points, max_distance);
+        assert_eq!(answers.len(), points.len());
+        for (p, answer) in points.iter().zip(answers) {
+            check_answer(mesh, frame.point(*p), answer, max_distance);
+        }
+    }
+}
+
+fn check_answer(
+    mesh: &palpate::geometry::TriangleMesh,
+    seen: DVec3,
+    answer: Distance<Nearest>,
+    max_distance: f64,
+) {
+    let nearest = brute_force::nearest(mesh, seen).expect("has triangles");
+    let inside = winding_number(mesh, seen) > 0.5;
+    match answer {
+        Distance::Beyond(bound) => {
+            assert_eq!(bound, max_distance);
+            assert!(!inside && nearest.distance > max_distance - 1e-12, "{seen:?}: {nearest:?}");
+        }
+        Distance::Within(found) => {
+            let expected = if inside { -nearest.distance } else { nearest.distance };
+            assert!((found.signed_distance_m - expected).abs() < 1e-12, "{seen:?}: {found:?}");
+        }
+    }
+}
+
+/// A tick out of time has no contacts, but its distance when apart, and says when it is inside.
+#[test]
+fn out_of_time() {
+    let mut random = Seed::or(40).random(0);
+    let stage = Stage::new(&[shapes::organ(320, 3)], &[shapes::capsule(0.004, 0.03, 8)]);
+    for i in 0..scaled(40) {
+        let offset = [0.02, -0.004, 0.0005][i % 3];
+        let poses = [stage.pose(stage.random_pose(offset, &mut random))];
+        let session = |late: bool| {
+            let mut s = palpate::scene::tick::Session::new(
+                stage.scene.clone(),
+                &[stage.tool.id],
+                stage.options.clone(),
+            )
+            .expect("the tool is there");
+            s.tick(1, &poses, 0, &|| late).expect("accepted").clone()
+        };
+        let (in_time, late) = (session(false), session(true));
+        assert!(late.flags.degraded && !in_time.flags.degraded);
+        assert_eq!(late.links[0].contacts, []);
+        assert_eq!(late.probes, in_time.probes);
+        let (Distance::Within(full), Distance::Within(short)) =
+            (in_time.links[0].distance, late.links[0].distance)
+        else {
+            panic!("near the tissue")
+        };
+        if full.signed_distance_m >= 0.0 {
+            assert!((full.signed_distance_m - short.signed_distance_m).abs() < 1e-9);
+        } else {
+            assert!(short.signed_distance_m <= 0.0, "{full:?} and {short:?}");
+        }
+    }
+}
+
+/// A tissue that is open or has several bodies answers like its winding number.
+#[test]
+fn open_tissue_and_tissue_of_several_bodies() {
+    let mut random = Seed::or(41).random(0);
+    let cavity =
+        inputs::joined(&[shapes::sphere(0.06, 5), inputs::turned(shapes::sphere(0.04, 4))]);
+    let mut bowl = shapes::sphere(0.06, 5);
+    bowl.triangles.retain(|t| t.iter().any(|v| bowl.positions[*v as usize].z < 0.02));
+    let tissues: [(&str, MeshData); 3] =
+        [("cavity", cavity), ("bowl", bowl), ("sheet", shapes::sheet(12, 12, 0.01))];
+    for (name, tissue) in tissues {
+        let mut stage = Stage::new(&[tissue], &[shapes::capsule(0.004, 0.03, 8)]);
+        for i in 0..scaled(30) {
+            let offset = random.range(-0.01, 0.01);
+            let pose = stage.pose(stage.random_pose(offset, &mut random));
+            stage.check(&pose, &format!("{name}, pose {i}"));
+        }
+        println!("{name}: {:?}", stage.compared);
+    }
+}
