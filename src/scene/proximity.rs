@@ -48,11 +48,16 @@ pub(super) fn closest_pair(
     if let Some((t, l)) = hint.filter(|(t, _)| tissue.mesh().get(*t).is_some()) {
         offer(t, Some(l));
     } else {
-        let centre = scene_from_link.point(link_surface.bounds().centre());
-        let far = max_distance + link_surface.bounds().diagonal();
-        if let Some(near) = tissue.nearest(&Point(centre), far, None) {
-            offer(near.triangle, None);
+        let mut far = max_distance + link_surface.bounds().diagonal();
+        let mut nearest = None;
+        for v in &link.extremes {
+            let p = scene_from_link.point(link_surface.mesh().position(*v));
+            if let Some(found) = tissue.nearest(&Point(p), far, None) {
+                far = found.closest.distance_squared.sqrt();
+                nearest = Some(found.triangle);
+            }
         }
+        nearest.into_iter().for_each(|t| offer(t, None));
     }
     let within_reach = |b: &Aabb| link.may_be_near(&link_from_scene, b, reach());
     tissue.overlap(&within_reach, |t| {

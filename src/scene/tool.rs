@@ -4,7 +4,7 @@ use glam::DVec3;
 
 use crate::{
     geometry::{
-        Pose, TriangleId, mesh_load::LoadedMesh, mesh_report::MeshReport,
+        Pose, TriangleId, TriangleMesh, mesh_load::LoadedMesh, mesh_report::MeshReport,
         topology::first_of_each_body,
     },
     index::{FrameOptions, Surface},
@@ -41,6 +41,8 @@ pub struct Link {
     pub field: Field,
     /// A triangle of each body.
     pub bodies: Vec<TriangleId>,
+    /// The vertices farthest along the axes, both ways: one of them is often nearest to a tissue.
+    pub extremes: [u32; 6],
 }
 
 impl Link {
@@ -52,9 +54,10 @@ impl Link {
         field_of: impl FnOnce(&Surface) -> Field,
     ) -> Link {
         let bodies = first_of_each_body(&loaded.mesh);
+        let extremes = extremes(&loaded.mesh);
         let surface = Surface::new(loaded.mesh, FrameOptions::default());
         let field = field_of(&surface);
-        Link { name, report: loaded.report, rest, surface, field, bodies }
+        Link { name, report: loaded.report, rest, surface, field, bodies, extremes }
     }
 }
 
@@ -88,4 +91,13 @@ impl Tool {
         assert!(probes.iter().all(|p| p.link < links.len()), "a probe names a missing link");
         Tool { id: ToolId(0), name, links, probes }
     }
+}
+
+fn extremes(mesh: &TriangleMesh) -> [u32; 6] {
+    let along = |v: u32, i: usize| mesh.position(v)[i / 2] * [1.0, -1.0][i % 2];
+    let used = || mesh.triangle_ids().flat_map(|t| mesh.vertices(t));
+    std::array::from_fn(|i| {
+        let farthest = used().max_by(|a, b| along(*a, i).total_cmp(&along(*b, i)).then(b.cmp(a)));
+        farthest.expect("a link has triangles")
+    })
 }
