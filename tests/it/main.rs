@@ -5,6 +5,7 @@
 
 mod demo;
 mod differential;
+mod layers;
 mod seed;
 mod sequence;
 mod service;
