@@ -15,6 +15,7 @@ pub mod pseudonormal;
 pub mod segment_segment;
 pub mod tolerance;
 pub mod topology;
+pub mod triangle_box;
 pub mod triangle_distance;
 pub mod winding;
 

@@ -1,13 +1,16 @@
 //! Palpate: deformable tissue against rigid instruments, a thousand times a second.
 //!
-//! Layer 0 is [`geometry`], [`mesh_io`] and [`oracle`]; layer 1 the [`index`]; layer 2 the [`scene`]; layer
+//! Layer 0 is [`geometry`], [`mesh_io`] and [`oracle`]; layer 1 the [`index`] and
+//! the [`sdf`]; layer 2 the [`scene`]; layer
 //! 3 the [`service`] and the tools around it. Each knows only what lies below it; clocks, sockets and
 //! threads begin in layer 3.
 
 pub mod geometry;
 pub mod index;
 pub mod inspect;
+pub mod load;
 pub mod mesh_io;
 pub mod oracle;
 pub mod scene;
+pub mod sdf;
 pub mod service;

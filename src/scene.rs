@@ -5,9 +5,11 @@
 
 pub mod answer;
 mod contacts;
+mod deepest;
 pub mod deform;
 pub mod distance;
 pub mod edit;
+pub mod field;
 pub mod limits;
 mod proximity;
 pub mod query;

@@ -9,7 +9,9 @@ use glam::{DVec3, Vec3};
 use super::Aabb;
 
 /// Names a triangle of a mesh. A corner is `3 * triangle + k`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
 pub struct TriangleId(pub u32);
 
 /// Vertices and triangles as they came from a file or the wire, unchecked.

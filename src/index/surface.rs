@@ -15,6 +15,7 @@ use crate::geometry::{
     point_triangle::ClosestPoint,
     pseudonormal::pseudonormal,
     topology::{SignRule, Topology},
+    winding::{Winding, winding_number},
 };
 
 /// A triangle mesh that answers distances, and stays able to while it is deformed and cut.
@@ -42,6 +43,8 @@ pub struct SignedNearest {
     pub normal: DVec3,
     /// 0 (the sign is a guess) to 1 (certain).
     pub certainty: f64,
+    /// The winding number, where the sign is taken from it.
+    pub winding: Option<f64>,
 }
 
 impl Surface {
@@ -95,13 +98,11 @@ impl Surface {
         let NearestTriangle { triangle, closest } = self.nearest(&Point(p), max_distance, hint)?;
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
         let away = p - closest.point;
-        let (inside, certainty) = match self.sign_rule() {
-            SignRule::Pseudonormal => {
-                (away.dot(pseudo.direction) < 0.0, f64::from(pseudo.complete))
-            }
-            SignRule::WindingNumber => {
-                self.list.winding(&self.mesh, p).inside(self.topology.closed())
-            }
+        let by_winding = self.sign_rule() == SignRule::WindingNumber;
+        let winding = by_winding.then(|| self.winding(p));
+        let (inside, certainty) = match winding {
+            None => (away.dot(pseudo.direction) < 0.0, f64::from(pseudo.complete)),
+            Some(winding) => winding.inside(self.topology.closed()),
         };
         let distance = closest.distance_squared.sqrt();
         let side = if inside { -1.0 } else { 1.0 };
@@ -109,13 +110,18 @@ impl Surface {
             Some(direction) => direction * side,
             None => pseudo.direction,
         };
-        Some(SignedNearest {
-            signed_distance: distance * side,
-            triangle,
-            closest,
-            normal,
-            certainty,
-        })
+        let winding = winding.map(|w| w.number);
+        let signed_distance = distance * side;
+        Some(SignedNearest { signed_distance, triangle, closest, normal, certainty, winding })
+    }
+
+    fn winding(&self, p: DVec3) -> Winding {
+        if !self.topology.closed() {
+            return self.list.winding(&self.mesh, p);
+        }
+        let crossings = self.list.crossings(&self.mesh, p);
+        let number = crossings.unwrap_or_else(|| winding_number(&self.mesh, p));
+        Winding { number, error: 0.0 }
     }
 
     /// Whether a point is inside, and how certain that is. Works at any distance.
@@ -198,8 +204,9 @@ impl Surface {
     }
 }
 
+/// Rays do for closed surfaces.
 fn needs_moments(topology: &Topology) -> bool {
-    topology.sign_rule() == SignRule::WindingNumber
+    !topology.closed()
 }
 
 #[cfg(test)]

@@ -2,9 +2,14 @@
 
 use glam::DVec3;
 
+use super::field::field_of;
 use crate::{
-    geometry::{Pose, mesh_load::LoadedMesh, mesh_report::MeshReport},
+    geometry::{
+        Pose, TriangleId, mesh_load::LoadedMesh, mesh_report::MeshReport,
+        topology::first_of_each_body,
+    },
     index::{FrameOptions, Surface},
+    sdf::{Field, FieldOptions},
 };
 
 /// Names a tool of a scene; never used again there.
@@ -33,6 +38,10 @@ pub struct Link {
     pub rest: Pose,
     /// In the link's frame.
     pub surface: Surface,
+    /// Its signed distance, in the link's frame.
+    pub field: Field,
+    /// A triangle of each body.
+    pub bodies: Vec<TriangleId>,
 }
 
 /// A named sphere fixed to a link.
@@ -65,11 +74,11 @@ impl Tool {
             parts.probes.iter().all(|p| p.link < parts.links.len()),
             "a probe names a missing link"
         );
-        let link = |(name, loaded, rest): (String, LoadedMesh, Pose)| Link {
-            name,
-            rest,
-            surface: Surface::new(loaded.mesh, FrameOptions::default()),
-            report: loaded.report,
+        let link = |(name, loaded, rest): (String, LoadedMesh, Pose)| {
+            let bodies = first_of_each_body(&loaded.mesh);
+            let surface = Surface::new(loaded.mesh, FrameOptions::default());
+            let field = field_of(&surface, &FieldOptions::default(), &|_, _| ());
+            Link { name, rest, surface, field, bodies, report: loaded.report }
         };
         Tool {
             id: ToolId(0),

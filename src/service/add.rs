@@ -1,6 +1,7 @@
 //! AddTissue and AddTool: a header, then chunks, then all or nothing.
 
 use tonic::{Status, Streaming};
+use tracing::info;
 
 use super::{
     clock::now_ns,
@@ -33,6 +34,8 @@ pub async fn tissue(
         Ok(host.scene.add_tissue(&declared.name, loaded, declared.options, now_ns())?)
     };
     let tissue = contain_blocking(add).await?.map_err(|refused: Refused| refused)?;
+    let triangles = tissue.report().triangles;
+    info!(scene = header.scene_id, tissue = tissue.id().0, triangles, "tissue added");
     Ok(AddTissueResponse { tissue_id: tissue.id().0, report: Some(report(tissue.report())) })
 }
 
@@ -61,6 +64,7 @@ pub async fn tool(
     };
     let tool = contain_blocking(add).await?.map_err(|refused: Refused| refused)?;
     let reports = tool.links.iter().map(|link| report(&link.report)).collect();
+    info!(scene = header.scene_id, tool = tool.id.0, links = tool.links.len(), "tool added");
     Ok(AddToolResponse { tool_id: tool.id.0, reports })
 }
 

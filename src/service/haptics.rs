@@ -103,6 +103,8 @@ fn touch(
     let sent = request.tool.as_ref().ok_or_else(|| Problem::Missing.of("tool"))?;
     let within = |parent: &'static str| move |e: FieldError| e.within(parent);
     let pose = convert::tick::tool_pose(sent, scene.limits()).map_err(within("tool"))?;
+    let tool = scene.tool(pose.tool)?;
+    convert::tick::check_link_poses(&tool, &pose).map_err(within("tool"))?;
     let report = request.report.unwrap_or_default();
     let options = convert::tick::options(&report).map_err(within("report"))?;
     let mut session = Session::new(scene, &[pose.tool], options)?;

@@ -10,6 +10,7 @@ use std::{
 };
 
 use parking_lot::RwLock;
+use tracing::info;
 
 use super::{
     convert::{FieldError, scene_id},
@@ -123,6 +124,7 @@ impl SceneTable {
             },
         });
         hosts.insert(id.to_owned(), Arc::clone(&host));
+        info!(scene = id, "scene created");
         Ok(host)
     }
 
@@ -144,6 +146,7 @@ impl SceneTable {
         let host = self.hosts.write().remove(id);
         let host = host.ok_or_else(|| TableError::Unknown { id: id.to_owned() })?;
         host.life.deleted.store(true, Ordering::Relaxed);
+        info!(scene = id, "scene deleted");
         Ok(())
     }
 

@@ -4,6 +4,7 @@
 //! keeps the newest tick (each one in `Mode::Every`) and computes it on the spot.
 
 use std::{
+    mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
@@ -37,6 +38,8 @@ pub struct Track<S> {
     table: Arc<SceneTable>,
     requests: S,
     haptic_loop: Option<Loop>,
+    /// The last poll gave an answer that tonic has not handed to the transport yet.
+    gathered: bool,
 }
 
 /// A loop that has started.
@@ -63,7 +66,7 @@ struct Waiting {
 impl<S> Track<S> {
     /// A loop that starts with the first request.
     pub fn new(table: Arc<SceneTable>, requests: S) -> Track<S> {
-        Track { table, requests, haptic_loop: None }
+        Track { table, requests, haptic_loop: None, gathered: false }
     }
 }
 
@@ -74,7 +77,7 @@ where
     type Item = Result<TrackResponse, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Track { table, requests, haptic_loop } = self.get_mut();
+        let Track { table, requests, haptic_loop, gathered } = self.get_mut();
         let running = match haptic_loop {
             Some(running) => running,
             None => match ready!(Pin::new(&mut *requests).poll_next(cx)) {
@@ -82,15 +85,29 @@ where
                 None => return Poll::Ready(None),
             },
         };
-        running.waiting = running.held.take();
+        if running.waiting.is_none() {
+            running.waiting = running.held.take();
+        }
         while !running.must_answer() {
             match Pin::new(&mut *requests).poll_next(cx) {
                 Poll::Ready(Some(request)) => running.take(request?)?,
-                Poll::Pending if running.waiting.is_none() => return Poll::Pending,
+                Poll::Pending if running.waiting.is_none() => {
+                    *gathered = false;
+                    return Poll::Pending;
+                }
                 Poll::Ready(None) | Poll::Pending => break,
             }
         }
-        Poll::Ready(running.waiting.take().map(|waiting| running.answer(waiting)))
+        let Some(waiting) = running.waiting.take() else { return Poll::Ready(None) };
+        // tonic gathers answers, up to 32 KiB of them, until a poll is pending. Were the next tick computed
+        // at once, a client that sends without pause would get answers that are many ticks old.
+        if mem::take(gathered) {
+            running.waiting = Some(waiting);
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        *gathered = true;
+        Poll::Ready(Some(running.answer(waiting)))
     }
 }
 
@@ -193,5 +210,86 @@ impl Loop {
         into.links = convert::answer::links(answer);
         into.probes = convert::answer::probes(answer);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+    use tokio_stream::StreamExt;
+
+    use super::*;
+    use crate::{
+        geometry::{
+            MeshData, Pose,
+            mesh_load::{self, Basis, LoadOptions},
+        },
+        scene::{Limits, ToolParts},
+    };
+
+    #[tokio::test]
+    async fn all_that_is_ready_is_one_answer_in_latest_mode() {
+        let ready = [1, 2, 3, 7].map(|sequence| tick(sequence, 1.0));
+        let answers = answers_to(proto::TrackMode::Latest, &ready).await;
+        assert_eq!(answers, [(7, 3, None)]);
+    }
+
+    #[tokio::test]
+    async fn a_tick_that_goes_back_swallows_nothing() {
+        let ready = [1, 2, 2, 1, 3].map(|sequence| tick(sequence, 1.0));
+        let refused = Some("sequence".to_owned());
+        let answers = answers_to(proto::TrackMode::Latest, &ready).await;
+        let expected = [(2, 1, None), (2, 0, refused.clone()), (1, 0, refused), (3, 0, None)];
+        assert_eq!(answers, expected);
+    }
+
+    #[tokio::test]
+    async fn a_refused_tick_leaves_its_sequence_free() {
+        let field = Some("tools[0].pose.position_m.x".to_owned());
+        let ready = [tick(5, f64::NAN), tick(5, 1.0), tick(6, 1.0)];
+        let latest = answers_to(proto::TrackMode::Latest, &ready).await;
+        assert_eq!(latest, [(5, 0, field.clone()), (6, 1, None)]);
+        let every = answers_to(proto::TrackMode::Every, &ready).await;
+        assert_eq!(every, [(5, 0, field), (5, 0, None), (6, 0, None)]);
+    }
+
+    fn tick(sequence: u64, x: f64) -> proto::Tick {
+        let position_m = Some(proto::Vec3 { x, y: 0.0, z: 0.0 });
+        let pose = Some(proto::Pose { position_m, orientation: None });
+        let tool = proto::ToolPose { tool_id: 1, pose, ..Default::default() };
+        proto::Tick { sequence, tools: vec![tool], ..Default::default() }
+    }
+
+    /// Sequence, coalesced and refused field of each answer to ticks that are all there at once.
+    async fn answers_to(
+        mode: proto::TrackMode,
+        ready: &[proto::Tick],
+    ) -> Vec<(u64, u32, Option<String>)> {
+        let table = Arc::new(SceneTable::new(Limits::default()));
+        let scene = Arc::clone(&table.create("s").expect("room").scene);
+        scene.add_tool(needle()).expect("room");
+        let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);
+        let start = proto::TrackStart { scene_id, tool_ids, mode: mode as i32, report: None };
+        let messages = [Message::Start(start)].into_iter();
+        let messages = messages.chain(ready.iter().cloned().map(Message::Tick));
+        let requests = messages.map(|message| Ok(TrackRequest { message: Some(message) }));
+        let requests: Vec<_> = requests.collect();
+        let answers = Track::new(table, tokio_stream::iter(requests)).collect::<Vec<_>>().await;
+        let answers = answers.into_iter().map(|a| a.expect("an answer"));
+        answers.map(|a| (a.sequence, a.coalesced, a.refusal.map(|r| r.field))).collect()
+    }
+
+    fn needle() -> ToolParts {
+        let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z];
+        let triangles = vec![[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
+        let options = LoadOptions {
+            scale_to_m: 0.01,
+            basis: Basis::RightHanded,
+            max_vertices: 9,
+            max_triangles: 9,
+        };
+        let mesh = mesh_load::load(MeshData { positions, triangles }, &options);
+        let link = ("tip".to_owned(), mesh.expect("closed"), Pose::IDENTITY);
+        ToolParts { name: "needle".to_owned(), links: vec![link], probes: Vec::new() }
     }
 }

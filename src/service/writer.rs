@@ -104,3 +104,86 @@ fn next(queue: &Receiver<Job>, behind: &mut Vec<Arc<Tissue>>) -> Option<Job> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use glam::Vec3;
+    use parking_lot::Mutex;
+    use tokio::task::JoinSet;
+
+    use super::*;
+    use crate::{
+        geometry::{
+            MeshData,
+            mesh_load::{self, Basis, LoadOptions},
+        },
+        scene::{Limits, Scene, TissueOptions},
+    };
+
+    thread_local! {
+        static HELD: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
+    }
+
+    fn tissue() -> Arc<Tissue> {
+        let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
+        let options = LoadOptions {
+            scale_to_m: 1.0,
+            basis: Basis::RightHanded,
+            max_vertices: 9,
+            max_triangles: 9,
+        };
+        let mesh = mesh_load::load(MeshData { positions, triangles: vec![[0, 1, 2]] }, &options);
+        let scene = Scene::new("s".to_owned(), Limits::default());
+        let options = TissueOptions::default();
+        scene.add_tissue("patch", mesh.expect("a triangle"), options, 0).expect("room")
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_the_job_s_own() {
+        let (writer, tissue) = (Writer::spawn("s").expect("a thread"), tissue());
+        let failed = writer.run(Arc::clone(&tissue), |_, _| panic!("on purpose")).await;
+        assert!(matches!(failed.map(|w: Written<()>| w.result), Err(WriterError::Panicked(_))));
+        let next = writer.run(tissue, |tissue, _| tissue.name().to_owned()).await;
+        assert_eq!(next.expect("the thread goes on").result, "patch");
+    }
+
+    #[tokio::test]
+    async fn more_jobs_than_fit_wait_without_a_thread_and_run_in_order() {
+        let (writer, tissue) = (Arc::new(Writer::spawn("s").expect("a thread")), tissue());
+        let (open, gate) = crossbeam_channel::bounded::<()>(0);
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut jobs = JoinSet::new();
+        for at in 0..3 * JOBS_MAX {
+            let (writer, tissue) = (Arc::clone(&writer), Arc::clone(&tissue));
+            let (gate, order) = (gate.clone(), Arc::clone(&order));
+            jobs.spawn(async move {
+                let job = move |_: &Tissue, _| {
+                    // The first waits until all have been handed in; then the gate is gone.
+                    let _ = gate.recv();
+                    order.lock().push(at);
+                };
+                writer.run(tissue, job).await.expect("it runs").result
+            });
+        }
+        // This runtime has one thread: had a job blocked it, this line would not be reached.
+        tokio::task::yield_now().await;
+        drop(open);
+        jobs.join_all().await;
+        assert!(order.lock().is_sorted());
+        assert_eq!(order.lock().len(), 3 * JOBS_MAX);
+    }
+
+    #[tokio::test]
+    async fn the_thread_ends_with_its_writer() {
+        let (writer, tissue) = (Writer::spawn("s").expect("a thread"), tissue());
+        let (alive, ended) = crossbeam_channel::bounded::<()>(0);
+        // The thread's locals are dropped when it ends.
+        let keep = move |_: &Tissue, _| HELD.set(Some(alive));
+        writer.run(tissue, keep).await.expect("it runs");
+        assert!(ended.try_recv().is_err_and(|e| e.is_empty()), "the thread waits for jobs");
+        drop(writer);
+        assert!(ended.recv().is_err());
+    }
+}

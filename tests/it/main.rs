@@ -1,8 +1,11 @@
-//! The engine against the oracle, against models and against hostile input.
+//! Palpate from outside: one binary for all integration tests.
 //!
 //! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
 //! `PALPATE_DATA` names the folder of the shared meshes.
 
+mod demo;
 mod differential;
 mod seed;
 mod sequence;
+mod service;
+mod support;

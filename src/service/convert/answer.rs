@@ -104,3 +104,24 @@ fn contacts(answer: &LinkAnswer) -> proto::Contacts {
 fn flat(contacts: &[Contact], of: impl Fn(&Contact) -> DVec3) -> Vec<f32> {
     contacts.iter().flat_map(|c| of(c).as_vec3().to_array()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_flag_has_the_bit_of_its_number() {
+        let none = Flags::default();
+        let set = [
+            (Flags { truncated: true, ..none }, 1 << 1),
+            (Flags { degraded: true, ..none }, 1 << 2),
+            (Flags { stale: true, ..none }, 1 << 3),
+            (Flags { sign_uncertain: true, ..none }, 1 << 4),
+            (Flags { pose_jump: true, ..none }, 1 << 5),
+        ];
+        assert_eq!(flags(&none), 0);
+        for (one, bits) in set {
+            assert_eq!(flags(&one), bits, "{one:?}");
+        }
+    }
+}

@@ -6,7 +6,7 @@ use super::{
     FieldError, Problem,
     field::{coordinate, in_range, threes},
     proto,
-    tick::tool_pose,
+    tick::{check_link_poses, tool_pose},
 };
 use crate::{
     geometry::Pose,
@@ -53,11 +53,7 @@ pub fn placed_link(tool: &Tool, link: u32, pose: &ToolPose) -> Result<(usize, Po
     let Some(Link { rest, .. }) = tool.links.get(index) else {
         return Err(Problem::Index { got: index, end: n_links }.of("link.link"));
     };
-    let given = pose.tool_from_link.len();
-    if given != 0 && given != n_links {
-        let count = Problem::LinkPoses { got: given, expected: n_links };
-        return Err(count.of("link.tool.link_poses"));
-    }
+    check_link_poses(tool, pose).map_err(|e| e.within("link.tool"))?;
     let tool_from_link = pose.tool_from_link.get(index).unwrap_or(rest);
     Ok((index, pose.scene_from_tool.then_from(tool_from_link)))
 }

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     geometry::Pose,
     scene::{
-        Limits, ToolId,
+        Limits, Tool, ToolId,
         limits::{CONTACTS_MAX, DISTANCE_MAX_M},
         tick::{TickOptions, ToolPose},
     },
@@ -119,6 +119,13 @@ pub fn tool_pose(sent: &proto::ToolPose, limits: &Limits) -> Result<ToolPose, Fi
     let mut parsed = unplaced();
     fill(sent, limits, &mut parsed)?;
     Ok(parsed)
+}
+
+/// Checks that there is a pose for each link, or none.
+pub fn check_link_poses(tool: &Tool, pose: &ToolPose) -> Result<(), FieldError> {
+    let (got, expected) = (pose.tool_from_link.len(), tool.links.len());
+    let fits = got == 0 || got == expected;
+    if fits { Ok(()) } else { Err(Problem::LinkPoses { got, expected }.of("link_poses")) }
 }
 
 fn unplaced() -> ToolPose {

@@ -1,0 +1,79 @@
+//! The field of one link, and what it is made of.
+
+use serde::{Deserialize, Serialize};
+
+use super::{cell::Cell, grid::Grid, octree::Node, region::Region};
+use crate::geometry::Aabb;
+
+/// Signed distance of a rigid surface, in the surface's frame. Answers with the mesh that it was built of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Field {
+    pub(super) root: Region,
+    pub(super) nodes: Vec<Node>,
+    pub(super) grids: Vec<Grid>,
+    /// Box of the triangles.
+    pub(super) surface: Region,
+    /// The sign is by winding number, else by pseudonormal.
+    pub(super) by_winding: bool,
+    pub(super) tolerance: f64,
+}
+
+/// What a field costs and promises.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FieldReport {
+    /// Subspaces, one grid each.
+    pub subspaces: usize,
+    /// Exterior leaves without a grid.
+    pub deleted_leaves: usize,
+    /// Distances stored.
+    pub samples: usize,
+    /// All memory of the field.
+    pub bytes: usize,
+    /// Cells that interpolate within the tolerance.
+    pub interpolated_cells: usize,
+    /// Cells that answer exactly from a short list.
+    pub exact_cells: usize,
+    /// Cells that do neither: their interval is wider than the tolerance.
+    pub wide_cells: usize,
+    /// Error asked for, metres.
+    pub tolerance_m: f64,
+    /// Largest certified error of any cell, metres.
+    pub bound_m: f64,
+}
+
+impl Field {
+    /// What it costs and promises.
+    pub fn report(&self) -> FieldReport {
+        let cells = || self.grids.iter().flat_map(|g| &g.cells);
+        let within = |c: &Cell| matches!(c, Cell::Interpolate { below, above } if f64::from(below.max(*above)) <= self.tolerance);
+        let exact_cells = cells().filter(|c| matches!(c, Cell::List(_))).count();
+        let interpolated_cells = cells().filter(|c| within(c)).count();
+        let deleted = |n: &&Node| matches!(n, Node::Deleted(_));
+        FieldReport {
+            subspaces: self.grids.len(),
+            deleted_leaves: self.nodes.iter().filter(deleted).count(),
+            samples: self.grids.iter().map(|g| g.samples.len()).sum(),
+            bytes: self.grids.iter().map(Grid::bytes).sum::<usize>() + size_of_val(&self.nodes[..]),
+            interpolated_cells,
+            exact_cells,
+            wide_cells: cells().count() - exact_cells - interpolated_cells,
+            tolerance_m: self.tolerance,
+            bound_m: self.grids.iter().map(Grid::bound).fold(0.0, f64::max),
+        }
+    }
+
+    /// The error that its cells were built for, metres.
+    pub fn tolerance(&self) -> f64 {
+        self.tolerance
+    }
+
+    /// The space that has grids; beyond it only bounds are known.
+    pub fn bounds(&self) -> Aabb {
+        Aabb::around([self.root.min, self.root.max])
+    }
+
+    /// The boxes of the subspaces, for looking at.
+    pub fn subspaces(&self) -> impl Iterator<Item = (glam::DVec3, glam::DVec3)> + '_ {
+        self.grids.iter().map(|g| (g.region.min, g.region.max))
+    }
+}

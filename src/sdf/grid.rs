@@ -1,0 +1,152 @@
+//! One subspace: samples on a regular grid, and a cell between each eight of them.
+
+use glam::{DVec3, UVec3};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    build::{Exact, ExactDistance, Source},
+    cell::{Cell, Classified, Corner, ShortList, classify},
+    octree::Leaf,
+    region::Region,
+};
+use crate::geometry::TriangleId;
+
+/// A box of the link with its samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Grid {
+    pub(super) region: Region,
+    /// Samples on each axis, at least 3.
+    pub(super) dims: UVec3,
+    /// Metres between samples on each axis.
+    pub(super) step: DVec3,
+    /// Grid units of `local_from_link`: sample (i, j, k) is at (i, j, k).
+    pub(super) per_metre: DVec3,
+    /// Signed distances, x fastest.
+    pub(super) samples: Vec<f32>,
+    /// One fewer on each axis, x fastest.
+    pub(super) cells: Vec<Cell>,
+    pub(super) lists: Vec<ShortList>,
+    /// Largest error of storing a sample, metres.
+    pub(super) rounding: f64,
+}
+
+/// Samples on an axis at least: the source's minimum.
+const SAMPLES_MIN: u32 = 3;
+/// A leaf is split further while more than this share of its cells is wide or has a longer list than is good.
+const POOR_SHARE_MAX: f64 = 0.2;
+/// A list longer than this is slower to search than smaller cells are to hold.
+const LIST_GOOD: usize = 12;
+
+impl Grid {
+    /// Samples in proportion to the region's vertices.
+    pub(super) fn build(source: &Source, leaf: &Leaf) -> Grid {
+        let options = source.options;
+        let n = options.samples_per_vertex * f64::from(leaf.vertices);
+        let step = (leaf.region.volume() / n.max(options.samples_min)).cbrt();
+        Grid::sample(source, leaf.region, step)
+    }
+
+    /// The leaf should be split further.
+    pub(super) fn is_poor(&self, tolerance: f64) -> bool {
+        self.poor_share(tolerance) > POOR_SHARE_MAX
+    }
+
+    fn sample(source: &Source, region: Region, step: f64) -> Grid {
+        let size = region.size();
+        let cells_on = |w: f64| (w / step).ceil().clamp(f64::from(SAMPLES_MIN - 1), 1e6) as u32;
+        let cells = UVec3::new(cells_on(size.x), cells_on(size.y), cells_on(size.z));
+        let step = size / cells.as_dvec3();
+        let dims = cells + 1;
+        let mut grid = Grid {
+            region,
+            dims,
+            step,
+            per_metre: step.recip(),
+            samples: Vec::new(),
+            cells: Vec::new(),
+            lists: Vec::new(),
+            rounding: 0.0,
+        };
+        let mut corners: Vec<Corner> = Vec::with_capacity(dims.element_product() as usize);
+        for i in indices(dims) {
+            let last = corners.last().map(|c| c.triangle);
+            corners.push(grid.corner(source.exact, i, last));
+        }
+        grid.samples = corners.iter().map(|c| c.signed_distance as f32).collect();
+        let largest = corners.iter().map(|c| c.signed_distance.abs()).fold(0.0, f64::max);
+        grid.rounding = largest * f64::from(f32::EPSILON);
+        for i in indices(cells) {
+            let around: [Corner; 8] =
+                std::array::from_fn(|k| corners[grid.sample_index(i + offset(k))]);
+            let cell = grid.cell_region(i);
+            let cell = match classify(source, &cell, &around) {
+                Classified::Cell(cell) => cell,
+                Classified::List(list) => {
+                    grid.lists.push(list);
+                    Cell::List(grid.lists.len() as u32 - 1)
+                }
+            };
+            grid.cells.push(cell);
+        }
+        grid
+    }
+
+    fn corner(&self, exact: &Exact, i: UVec3, near: Option<TriangleId>) -> Corner {
+        let at = self.region.min + i.as_dvec3() * self.step;
+        let ExactDistance { signed_distance, triangle, winding } = (exact.distance)(at, near);
+        Corner { at, signed_distance, triangle, winding }
+    }
+
+    fn cell_region(&self, i: UVec3) -> Region {
+        let min = self.region.min + i.as_dvec3() * self.step;
+        Region { min, max: min + self.step }
+    }
+
+    pub(super) fn sample_index(&self, i: UVec3) -> usize {
+        (i.x + self.dims.x * (i.y + self.dims.y * i.z)) as usize
+    }
+
+    pub(super) fn cell_index(&self, i: UVec3) -> usize {
+        (i.x + (self.dims.x - 1) * (i.y + (self.dims.y - 1) * i.z)) as usize
+    }
+
+    /// Share of cells that would be better smaller.
+    fn poor_share(&self, tolerance: f64) -> f64 {
+        let poor = |cell: &&Cell| match cell {
+            Cell::Interpolate { below, above } => f64::from(below.max(*above)) > tolerance,
+            Cell::List(n) => self.lists[*n as usize].triangles.len() > LIST_GOOD,
+            Cell::Wide => true,
+        };
+        self.cells.iter().filter(poor).count() as f64 / self.cells.len() as f64
+    }
+
+    /// The largest certified error of a cell that interpolates, metres.
+    pub(super) fn bound(&self) -> f64 {
+        let error = |cell: &Cell| match cell {
+            Cell::Interpolate { below, above } => f64::from(below.max(*above)),
+            Cell::List(_) => 0.0,
+            Cell::Wide => self.step.length() * 0.5,
+        };
+        self.cells.iter().map(error).fold(0.0, f64::max) + self.rounding
+    }
+
+    /// Bytes of samples, cells and lists.
+    pub(super) fn bytes(&self) -> usize {
+        let list = |l: &ShortList| size_of::<ShortList>() + size_of_val(&l.triangles[..]);
+        size_of::<Grid>()
+            + size_of_val(&self.samples[..])
+            + size_of_val(&self.cells[..])
+            + self.lists.iter().map(list).sum::<usize>()
+    }
+}
+
+/// All indices below `n`, x fastest.
+fn indices(n: UVec3) -> impl Iterator<Item = UVec3> {
+    (0..n.z)
+        .flat_map(move |z| (0..n.y).flat_map(move |y| (0..n.x).map(move |x| UVec3::new(x, y, z))))
+}
+
+/// The corner of a cell with bit k set: the upper one on axis k.
+pub(super) fn offset(k: usize) -> UVec3 {
+    UVec3::new(k as u32 & 1, k as u32 >> 1 & 1, k as u32 >> 2 & 1)
+}

@@ -1,0 +1,151 @@
+//! Splitting the link's box: by vertex count where triangles are, by distance where none are.
+
+use std::collections::HashSet;
+
+use glam::DVec3;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::{build::Source, grid::Grid, region::Region};
+use crate::geometry::{TriangleId, TriangleMesh, triangle_box::triangle_meets_box};
+
+/// A node of the tree; children of a node stand together, by octant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Node {
+    /// Index of the first of eight children.
+    Inner(u32),
+    /// Answered by a subspace's grid.
+    Kept(u32),
+    /// Outside and free of triangles: answered by the signed distances of the corners.
+    Deleted([f32; 8]),
+}
+
+/// A leaf that is kept, before leaves are merged.
+#[derive(Clone, Debug)]
+pub(super) struct Leaf {
+    pub(super) region: Region,
+    pub(super) vertices: u32,
+}
+
+/// The tree and its kept leaves; `Node::Kept` counts them.
+pub(super) struct Octree {
+    pub(super) nodes: Vec<Node>,
+    pub(super) leaves: Vec<Leaf>,
+}
+
+/// A node with its children, before all are laid out in one row.
+enum Tree {
+    Inner(Vec<Tree>),
+    Kept(Leaf),
+    Deleted([f32; 8]),
+}
+
+/// What a node holds while it is being split.
+struct Content {
+    triangles: Vec<TriangleId>,
+    vertices: Vec<u32>,
+}
+
+impl Octree {
+    pub(super) fn build(source: &Source, root: Region) -> Octree {
+        let mesh = source.mesh;
+        let triangles: Vec<TriangleId> = mesh.triangle_ids().collect();
+        let used: HashSet<u32> = triangles.iter().flat_map(|t| mesh.vertices(*t)).collect();
+        let mut vertices: Vec<u32> = used.into_iter().collect();
+        vertices.sort_unstable();
+        let tree = source.split(root, &Content { triangles, vertices }, 0);
+        let mut octree = Octree { nodes: vec![Node::Inner(0)], leaves: Vec::new() };
+        octree.lay_out(0, tree);
+        octree
+    }
+
+    fn lay_out(&mut self, node: usize, tree: Tree) {
+        self.nodes[node] = match tree {
+            Tree::Deleted(corners) => Node::Deleted(corners),
+            Tree::Kept(leaf) => {
+                self.leaves.push(leaf);
+                Node::Kept(self.leaves.len() as u32 - 1)
+            }
+            Tree::Inner(children) => {
+                let first = self.nodes.len();
+                self.nodes.resize(first + 8, Node::Inner(0));
+                for (i, child) in children.into_iter().enumerate() {
+                    self.lay_out(first + i, child);
+                }
+                Node::Inner(first as u32)
+            }
+        };
+    }
+
+    /// The nodes, with each kept leaf naming its subspace.
+    pub(super) fn into_nodes(self, subspace_of_leaf: &[u32]) -> Vec<Node> {
+        let name = |node| match node {
+            Node::Kept(leaf) => Node::Kept(subspace_of_leaf[leaf as usize]),
+            other => other,
+        };
+        self.nodes.into_iter().map(name).collect()
+    }
+}
+
+impl Source<'_> {
+    fn split(&self, region: Region, content: &Content, depth: u32) -> Tree {
+        let centre = (self.exact.distance)(region.centre(), None);
+        let distance = centre.signed_distance;
+        let near = Some(centre.triangle);
+        let signed_distance = |p| (self.exact.distance)(p, near).signed_distance;
+        let corners: [f64; 8] = std::array::from_fn(|i| signed_distance(region.corner(i)));
+        let is_free = content.triangles.is_empty();
+        let is_outside = is_free && distance > 0.0 && corners.iter().all(|d| *d > 0.0);
+        let leaf = Leaf { region, vertices: content.vertices.len() as u32 };
+        let splits = depth < self.options.depth_max
+            && if is_outside {
+                region.radius() > FREE_RADIUS_MAX * distance
+                    && region.radius() > RADIUS_MIN * self.tolerance
+            } else {
+                content.vertices.len() >= self.options.leaf_vertices || self.is_too_coarse(&leaf)
+            };
+        if splits {
+            let children = (0..8).into_par_iter().map(|i| {
+                let octant = region.octant(i);
+                self.split(octant, &content.within(self.mesh, &region, i, &octant), depth + 1)
+            });
+            Tree::Inner(children.collect())
+        } else if is_outside {
+            Tree::Deleted(corners.map(|d| d as f32))
+        } else {
+            Tree::Kept(leaf)
+        }
+    }
+
+    /// A grid over the leaf would leave too many cells wide.
+    fn is_too_coarse(&self, leaf: &Leaf) -> bool {
+        leaf.region.radius() > RADIUS_MIN * self.tolerance
+            && Grid::build(self, leaf).is_poor(self.tolerance)
+    }
+}
+
+/// Leaves are not split for accuracy below this many tolerances: interpolation over cells a few tolerances
+/// wide is within the tolerance by the Lipschitz bound alone.
+const RADIUS_MIN: f64 = 8.0;
+
+/// A free exterior leaf is split until its radius is at most this share of its distance, so that its corner
+/// bounds are worth something where it matters: near the surface.
+const FREE_RADIUS_MAX: f64 = 0.5;
+
+impl Content {
+    /// What of it is in an octant: vertices half-open, triangles by the closed box, a little inflated.
+    fn within(&self, mesh: &TriangleMesh, parent: &Region, i: usize, octant: &Region) -> Content {
+        let inflated =
+            octant.size() * 0.5 + DVec3::splat(INFLATION) * parent.max.abs().max(parent.min.abs());
+        let meets =
+            |t: &&TriangleId| triangle_meets_box(&mesh.triangle(**t), octant.centre(), inflated);
+        let here = |v: &&u32| parent.octant_of(mesh.position(**v)) == i;
+        Content {
+            triangles: self.triangles.iter().filter(meets).copied().collect(),
+            vertices: self.vertices.iter().filter(here).copied().collect(),
+        }
+    }
+}
+
+/// Relative to the coordinates: 4 units in the last place of an `f64`.
+const INFLATION: f64 = 4.0 * f64::EPSILON;

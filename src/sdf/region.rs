@@ -1,0 +1,56 @@
+//! Boxes in `f64`: the space that a node, leaf or subspace answers for.
+
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+
+/// A closed box, metres, link frame.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Region {
+    pub(super) min: DVec3,
+    pub(super) max: DVec3,
+}
+
+impl Region {
+    pub(super) fn centre(&self) -> DVec3 {
+        (self.min + self.max) * 0.5
+    }
+
+    pub(super) fn size(&self) -> DVec3 {
+        self.max - self.min
+    }
+
+    pub(super) fn volume(&self) -> f64 {
+        self.size().element_product()
+    }
+
+    /// From the centre to a corner.
+    pub(super) fn radius(&self) -> f64 {
+        self.size().length() * 0.5
+    }
+
+    pub(super) fn contains(&self, p: DVec3) -> bool {
+        self.min.cmple(p).all() && p.cmple(self.max).all()
+    }
+
+    pub(super) fn union(&self, other: &Region) -> Region {
+        Region { min: self.min.min(other.min), max: self.max.max(other.max) }
+    }
+
+    /// Corner with bit k set: at the maximum on axis k.
+    pub(super) fn corner(&self, i: usize) -> DVec3 {
+        let pick = |k: usize| if i >> k & 1 == 1 { self.max[k] } else { self.min[k] };
+        DVec3::new(pick(0), pick(1), pick(2))
+    }
+
+    /// The eighth of the box at corner `i`.
+    pub(super) fn octant(&self, i: usize) -> Region {
+        let (centre, corner) = (self.centre(), self.corner(i));
+        Region { min: centre.min(corner), max: centre.max(corner) }
+    }
+
+    /// The octant that a point is in; a point in a middle plane goes to the upper one.
+    pub(super) fn octant_of(&self, p: DVec3) -> usize {
+        let c = self.centre();
+        usize::from(p.x >= c.x) | usize::from(p.y >= c.y) << 1 | usize::from(p.z >= c.z) << 2
+    }
+}

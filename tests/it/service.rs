@@ -1,0 +1,11 @@
+//! A real server and a real client over loopback: every RPC, and every way to be refused by it.
+
+mod deforms;
+mod edits;
+mod queries;
+mod scenes;
+mod serving;
+mod ticks;
+mod tool_uploads;
+mod track_streams;
+mod uploads;

@@ -1,0 +1,6 @@
+//! What the integration tests share.
+
+pub mod meshes;
+pub mod messages;
+pub mod refusal;
+pub mod server;

@@ -1,0 +1,164 @@
+//! A server of its own for each test, and clients of it.
+
+use std::{future::pending, net::SocketAddr};
+
+use palpate::{
+    scene::Limits,
+    service::{
+        proto::{
+            AddTissueRequest, AddTissueResponse, AddToolRequest, AddToolResponse,
+            CreateSceneRequest, DeformRequest, DeformResponse, ExportTissueRequest,
+            ExportTissueResponse, GetSceneRequest, Scene, TrackRequest, TrackResponse,
+            haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
+        },
+        serve,
+    },
+};
+use tokio::{net::TcpListener, sync::mpsc};
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
+use tonic::{Status, Streaming, transport::Channel};
+
+use super::{
+    meshes::{Mesh, octahedron},
+    messages::{SCENE, tissue_upload, tool_head, tool_header, tool_piece},
+};
+
+/// A served port and clients of it; it ends with the test's runtime.
+pub struct TestServer {
+    pub channel: Channel,
+    pub scenes: SceneServiceClient<Channel>,
+    pub haptics: HapticServiceClient<Channel>,
+}
+
+/// All that a client can see of a scene.
+#[derive(Debug, PartialEq)]
+pub struct Seen {
+    pub scene: Scene,
+    pub surfaces: Vec<Vec<ExportTissueResponse>>,
+}
+
+/// A haptic loop that a test feeds by hand.
+pub struct HandFed {
+    pub requests: mpsc::Sender<TrackRequest>,
+    pub answers: Streaming<TrackResponse>,
+}
+
+/// The tissue of most tests: vertices 0.1 m from the origin.
+pub fn tissue() -> Mesh {
+    octahedron(0.1)
+}
+
+/// The link of most tests: vertices 0.01 m from its origin.
+pub fn link() -> Mesh {
+    octahedron(0.01)
+}
+
+impl TestServer {
+    /// No scenes.
+    pub async fn empty(limits: Limits) -> TestServer {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        tokio::spawn(serve(listener, limits, pending()));
+        TestServer::connect(address).await
+    }
+
+    /// Clients of a server that runs already.
+    pub async fn connect(address: SocketAddr) -> TestServer {
+        let endpoint = Channel::from_shared(format!("http://{address}")).expect("an address");
+        let channel = endpoint.connect().await.expect("it listens");
+        let scenes = SceneServiceClient::new(channel.clone());
+        let haptics = HapticServiceClient::new(channel.clone());
+        TestServer { channel, scenes, haptics }
+    }
+
+    /// [`SCENE`] with nothing in it.
+    pub async fn with_scene() -> TestServer {
+        let mut server = TestServer::empty(Limits::default()).await;
+        server.create(SCENE).await.expect("a new scene");
+        server
+    }
+
+    /// [`SCENE`] with tissue 1, [`tissue`], and tool 1, [`link`].
+    pub async fn furnished() -> TestServer {
+        let mut server = TestServer::with_scene().await;
+        server.add_tissue(tissue_upload("liver", &tissue())).await.expect("tissue 1");
+        let tool = vec![tool_head(tool_header("probe", &link())), tool_piece(link().chunk())];
+        server.add_tool(tool).await.expect("tool 1");
+        server
+    }
+
+    pub async fn create(&mut self, id: &str) -> Result<Scene, Status> {
+        let request = CreateSceneRequest { scene_id: id.to_owned() };
+        let answer = self.scenes.create_scene(request).await?.into_inner();
+        Ok(answer.scene.expect("described"))
+    }
+
+    pub async fn add_tissue(
+        &mut self,
+        requests: Vec<AddTissueRequest>,
+    ) -> Result<AddTissueResponse, Status> {
+        Ok(self.scenes.add_tissue(tokio_stream::iter(requests)).await?.into_inner())
+    }
+
+    pub async fn add_tool(
+        &mut self,
+        requests: Vec<AddToolRequest>,
+    ) -> Result<AddToolResponse, Status> {
+        Ok(self.scenes.add_tool(tokio_stream::iter(requests)).await?.into_inner())
+    }
+
+    /// Sends all and takes all answers, the refusal that ended the stream included.
+    pub async fn deform(
+        &mut self,
+        requests: Vec<DeformRequest>,
+    ) -> Vec<Result<DeformResponse, Status>> {
+        match self.scenes.deform(tokio_stream::iter(requests)).await {
+            Ok(answers) => answers.into_inner().collect().await,
+            Err(status) => vec![Err(status)],
+        }
+    }
+
+    /// Sends all and takes all answers, the refusal that ended the stream included.
+    pub async fn track(
+        &mut self,
+        requests: Vec<TrackRequest>,
+    ) -> Vec<Result<TrackResponse, Status>> {
+        match self.haptics.track(tokio_stream::iter(requests)).await {
+            Ok(answers) => answers.into_inner().collect().await,
+            Err(status) => vec![Err(status)],
+        }
+    }
+
+    /// A loop whose first message was sent.
+    pub async fn hand_fed(&mut self, first: TrackRequest) -> HandFed {
+        let (requests, sent) = mpsc::channel(64);
+        requests.send(first).await.expect("room");
+        let answers = self.haptics.track(ReceiverStream::new(sent)).await.expect("a stream");
+        HandFed { requests, answers: answers.into_inner() }
+    }
+
+    pub async fn export(&mut self, tissue_id: u32) -> Result<Vec<ExportTissueResponse>, Status> {
+        let request = ExportTissueRequest { scene_id: SCENE.to_owned(), tissue_id };
+        self.scenes.export_tissue(request).await?.into_inner().collect().await
+    }
+
+    /// [`SCENE`] as it is now.
+    pub async fn seen(&mut self) -> Seen {
+        let request = GetSceneRequest { scene_id: SCENE.to_owned() };
+        let answer = self.scenes.get_scene(request).await.expect("the scene is there");
+        let scene = answer.into_inner().scene.expect("described");
+        let mut surfaces = Vec::new();
+        for tissue in &scene.tissues {
+            surfaces.push(self.export(tissue.tissue_id).await.expect("it is there"));
+        }
+        Seen { scene, surfaces }
+    }
+}
+
+impl HandFed {
+    /// Sends one message and waits for its answer.
+    pub async fn ask(&mut self, request: TrackRequest) -> Result<TrackResponse, Status> {
+        self.requests.send(request).await.expect("the stream is open");
+        Ok(self.answers.message().await?.expect("each message is answered"))
+    }
+}
