@@ -2,7 +2,7 @@
 //!
 //! Layer 0 is [`geometry`], [`mesh_io`] and [`oracle`]; layer 1 the [`index`] and
 //! the [`sdf`]; layer 2 the [`scene`]; layer
-//! 3 the [`service`] and the tools around it. Each knows only what lies below it; clocks, sockets and
+//! 3 the [`service`], the [`store`] and the tools around it. Each knows only what lies below it; clocks, sockets and
 //! threads begin in layer 3.
 
 pub mod geometry;
@@ -14,3 +14,4 @@ pub mod oracle;
 pub mod scene;
 pub mod sdf;
 pub mod service;
+pub mod store;

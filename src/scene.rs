@@ -169,6 +169,15 @@ impl Scene {
         Ok(tool)
     }
 
+    /// Whether a tool of that name could be added now: worth knowing before much work is done for it.
+    ///
+    /// # Errors
+    /// As [`Scene::add_tool`].
+    pub fn check_room_for_tool(&self, name: &str) -> Result<(), SceneError> {
+        let tools = self.tools();
+        check_room("tool", name, tools.iter().map(|t| &*t.name), self.limits.tools_per_scene)
+    }
+
     /// Takes a tissue out of the scene.
     ///
     /// # Errors

@@ -22,7 +22,8 @@ mod octree;
 mod query;
 mod region;
 mod sides;
+mod validate;
 
-pub use build::{Exact, ExactDistance, FieldOptions, build};
+pub use build::{Exact, ExactDistance, FIELD_VERSION, FieldOptions, build};
 pub use field::{Field, FieldReport};
 pub use query::Reading;

@@ -11,6 +11,7 @@ mod contain;
 mod convert;
 mod deform;
 mod export;
+mod fields;
 mod haptics;
 pub mod proto;
 mod scenes;

@@ -165,6 +165,7 @@ impl Client {
                     name: link.name.clone(),
                     mesh: Some(link.mesh.header()),
                     rest_pose: link.rest_pose,
+                    field: None,
                 })
                 .collect(),
             probes: probes.to_vec(),

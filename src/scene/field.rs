@@ -12,6 +12,15 @@ pub fn field_of(
     options: &FieldOptions,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Field {
+    with_exact(surface, |exact| sdf::build(surface.mesh(), exact, options, progress))
+}
+
+/// Whether a field from elsewhere can stand for that of a surface: see [`Field::is_of`].
+pub fn is_field_of(field: &Field, surface: &Surface, options: &FieldOptions) -> bool {
+    with_exact(surface, |exact| field.is_of(surface.mesh(), exact, options))
+}
+
+fn with_exact<T>(surface: &Surface, work: impl FnOnce(&Exact) -> T) -> T {
     let distance = |p, hint| {
         let found = surface.signed_distance(p, f64::INFINITY, hint).expect("a link has triangles");
         ExactDistance {
@@ -21,5 +30,5 @@ pub fn field_of(
         }
     };
     let near = |b: &Aabb, out: &mut Vec<_>| surface.overlap(b, |t| out.push(t));
-    sdf::build(surface.mesh(), &Exact { distance: &distance, near: &near }, options, progress)
+    work(&Exact { distance: &distance, near: &near })
 }

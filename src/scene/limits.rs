@@ -29,6 +29,8 @@ pub const QUERY_POINTS_MAX: usize = 65_536;
 pub const CONTACTS_MAX: usize = 1_024;
 /// Farthest distance that is looked for, metres.
 pub const DISTANCE_MAX_M: f64 = 10.0;
+/// Finest tolerance of a link's field, as a share of the link's diagonal.
+pub const FIELD_TOLERANCE_SHARE_MIN: f64 = 1e-4;
 /// Length of a tissue's, tool's, link's or probe's name, characters.
 pub const NAME_CHARS_MAX: usize = 64;
 

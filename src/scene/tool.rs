@@ -2,14 +2,13 @@
 
 use glam::DVec3;
 
-use super::field::field_of;
 use crate::{
     geometry::{
         Pose, TriangleId, mesh_load::LoadedMesh, mesh_report::MeshReport,
         topology::first_of_each_body,
     },
     index::{FrameOptions, Surface},
-    sdf::{Field, FieldOptions},
+    sdf::Field,
 };
 
 /// Names a tool of a scene; never used again there.
@@ -38,10 +37,25 @@ pub struct Link {
     pub rest: Pose,
     /// In the link's frame.
     pub surface: Surface,
-    /// Its signed distance, in the link's frame.
+    /// Of the surface.
     pub field: Field,
     /// A triangle of each body.
     pub bodies: Vec<TriangleId>,
+}
+
+impl Link {
+    /// Indexes the mesh. `field_of` builds the field of the surface that it is given, or knows it already.
+    pub fn new(
+        name: String,
+        loaded: LoadedMesh,
+        rest: Pose,
+        field_of: impl FnOnce(&Surface) -> Field,
+    ) -> Link {
+        let bodies = first_of_each_body(&loaded.mesh);
+        let surface = Surface::new(loaded.mesh, FrameOptions::default());
+        let field = field_of(&surface);
+        Link { name, report: loaded.report, rest, surface, field, bodies }
+    }
 }
 
 /// A named sphere fixed to a link.
@@ -61,30 +75,17 @@ pub struct Probe {
 pub struct ToolParts {
     /// Unique in its scene.
     pub name: String,
-    /// Name, mesh and rest pose of each link.
-    pub links: Vec<(String, LoadedMesh, Pose)>,
+    /// At least one, names unique.
+    pub links: Vec<Link>,
     /// Their links must be there.
     pub probes: Vec<Probe>,
 }
 
 impl Tool {
-    /// Indexes the links. The id is the scene's to give.
+    /// The id is the scene's to give.
     pub(super) fn new(parts: ToolParts) -> Tool {
-        assert!(
-            parts.probes.iter().all(|p| p.link < parts.links.len()),
-            "a probe names a missing link"
-        );
-        let link = |(name, loaded, rest): (String, LoadedMesh, Pose)| {
-            let bodies = first_of_each_body(&loaded.mesh);
-            let surface = Surface::new(loaded.mesh, FrameOptions::default());
-            let field = field_of(&surface, &FieldOptions::default(), &|_, _| ());
-            Link { name, rest, surface, field, bodies, report: loaded.report }
-        };
-        Tool {
-            id: ToolId(0),
-            name: parts.name,
-            links: parts.links.into_iter().map(link).collect(),
-            probes: parts.probes,
-        }
+        let ToolParts { name, links, probes } = parts;
+        assert!(probes.iter().all(|p| p.link < links.len()), "a probe names a missing link");
+        Tool { id: ToolId(0), name, links, probes }
     }
 }

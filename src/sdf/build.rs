@@ -79,6 +79,9 @@ pub(super) struct Source<'a> {
     pub(super) tolerance: f64,
 }
 
+/// Raised with every change to what a field is made of or how it is built.
+pub const FIELD_VERSION: u32 = 1;
+
 /// Share of the longest edge by which the root is larger than the surface.
 const ROOT_MARGIN: f64 = 0.05;
 /// Default tolerance as a share of the surface's diagonal.
@@ -92,13 +95,7 @@ pub fn build(
     options: &FieldOptions,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Field {
-    let bounds = mesh.used_box();
-    let surface = Region { min: bounds.min.as_dvec3(), max: bounds.max.as_dvec3() };
-    let tolerance = options.tolerance_m.unwrap_or(TOLERANCE_SHARE * bounds.diagonal());
-    let half =
-        surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(f64::MIN_POSITIVE);
-    let half = DVec3::splat(half);
-    let root = Region { min: surface.centre() - half, max: surface.centre() + half };
+    let Frame { root, surface, tolerance } = Frame::of(mesh, options);
     let source = Source { mesh, exact, sides: Sides::of(mesh), options, tolerance };
     let octree = Octree::build(&source, root);
     let details = details(mesh, &octree.leaves);
@@ -117,6 +114,26 @@ pub fn build(
         .collect();
     let by_winding = (exact.distance)(root.min, None).winding.is_some();
     Field { root, nodes: octree.into_nodes(&of_leaf), grids, surface, by_winding, tolerance }
+}
+
+/// What is known of a field before any distance is.
+pub(super) struct Frame {
+    pub(super) root: Region,
+    pub(super) surface: Region,
+    pub(super) tolerance: f64,
+}
+
+impl Frame {
+    pub(super) fn of(mesh: &TriangleMesh, options: &FieldOptions) -> Frame {
+        let bounds = mesh.used_box();
+        let surface = Region { min: bounds.min.as_dvec3(), max: bounds.max.as_dvec3() };
+        let tolerance = options.tolerance_m.unwrap_or(TOLERANCE_SHARE * bounds.diagonal());
+        let half =
+            surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(f64::MIN_POSITIVE);
+        let half = DVec3::splat(half);
+        let root = Region { min: surface.centre() - half, max: surface.centre() + half };
+        Frame { root, surface, tolerance }
+    }
 }
 
 fn details(mesh: &TriangleMesh, leaves: &[Leaf]) -> Vec<Detail> {

@@ -241,7 +241,7 @@ fn read_deleted(region: &Region, corners: &[f32; 8], p: DVec3) -> Reading {
     let (lower, upper) = ((lower - rounding).max(0.0), upper + rounding);
     let size = region.size();
     let s = (p - region.min) / size;
-    let value = trilinear(&d, s).clamp(lower, upper);
+    let value = trilinear(&d, s).min(upper).max(lower);
     let slope = |k: usize| {
         let mut ends = [s; 2];
         (ends[0][k], ends[1][k]) = (0.0, 1.0);

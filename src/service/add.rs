@@ -6,16 +6,25 @@ use tracing::info;
 use super::{
     clock::now_ns,
     contain::contain_blocking,
-    convert::{FieldError, Problem, scene::report, upload},
+    convert::{
+        FieldError, Problem,
+        scene::{field_report, report},
+        upload,
+    },
+    fields::Fields,
     proto::{
         AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
-        AddToolResponse, MeshChunk, add_tissue_request, add_tool_request,
+        AddToolResponse, FieldReport, MeshChunk, add_tissue_request, add_tool_request,
     },
     status::Refused,
     table::SceneTable,
     upload::{MeshUpload, collect},
 };
-use crate::scene::ToolParts;
+use crate::{
+    geometry::{Pose, mesh_load::LoadedMesh},
+    scene::{Link, ToolParts},
+    sdf::FieldOptions,
+};
 
 /// Takes in a tissue. Parsing and indexing run on the blocking pool.
 pub async fn tissue(
@@ -39,33 +48,63 @@ pub async fn tissue(
     Ok(AddTissueResponse { tissue_id: tissue.id().0, report: Some(report(tissue.report())) })
 }
 
-/// Takes in a tool. Parsing and indexing run on the blocking pool.
+/// Takes in a tool. Parsing, indexing and the fields run on the blocking pool.
 pub async fn tool(
     table: &SceneTable,
+    fields: &Fields,
     mut requests: Streaming<AddToolRequest>,
 ) -> Result<AddToolResponse, Status> {
     let header = tool_header(requests.message().await?)?;
     let host = table.get(&header.scene_id).map_err(|e| e.within("header"))?;
     let declared = upload::tool(&header, table.limits()).map_err(|e| e.within("header"))?;
-    let (mut meshes, mut frames) = (Vec::new(), Vec::new());
+    let (mut meshes, mut links) = (Vec::new(), Vec::new());
     for (at, link) in declared.links.into_iter().enumerate() {
         meshes.push(MeshUpload::new(format!("header.links[{at}].mesh"), link.mesh));
-        frames.push((link.name, link.rest));
+        links.push((link.name, link.rest, link.field_tolerance));
     }
     collect(&mut requests, &mut meshes, tool_chunk).await?;
+    let fields = fields.clone();
     let add = move || {
-        let mut links = Vec::new();
-        for (mesh, (name, rest)) in meshes.into_iter().zip(frames) {
-            links.push((name, mesh.load(host.scene.limits())?, rest));
+        let mut loaded = Vec::new();
+        for (at, (mesh, (name, rest, tolerance))) in meshes.into_iter().zip(links).enumerate() {
+            let mesh = mesh.load(host.scene.limits())?;
+            let diagonal = mesh.mesh.used_box().diagonal();
+            loaded.push((name, mesh, rest, upload::field_options(tolerance, diagonal, at)?));
+        }
+        host.scene.check_room_for_tool(&declared.name)?;
+        let (mut links, mut reports) = (Vec::new(), Vec::new());
+        for (name, mesh, rest, options) in loaded {
+            host.check_served()?;
+            let (link, report) = with_field(&fields, name, mesh, rest, &options);
+            links.push(link);
+            reports.push(report);
         }
         host.check_served()?;
         let parts = ToolParts { name: declared.name, links, probes: declared.probes };
-        Ok(host.scene.add_tool(parts)?)
+        Ok((host.scene.add_tool(parts)?, reports))
     };
-    let tool = contain_blocking(add).await?.map_err(|refused: Refused| refused)?;
+    let added = contain_blocking(add).await?;
+    let (tool, fields) = added.map_err(|refused: Refused| refused)?;
     let reports = tool.links.iter().map(|link| report(&link.report)).collect();
     info!(scene = header.scene_id, tool = tool.id.0, links = tool.links.len(), "tool added");
-    Ok(AddToolResponse { tool_id: tool.id.0, reports })
+    Ok(AddToolResponse { tool_id: tool.id.0, reports, fields })
+}
+
+fn with_field(
+    fields: &Fields,
+    name: String,
+    mesh: LoadedMesh,
+    rest: Pose,
+    options: &FieldOptions,
+) -> (Link, FieldReport) {
+    let mut report = FieldReport::default();
+    let label = name.clone();
+    let link = Link::new(name, mesh, rest, |surface| {
+        let obtained = fields.obtain(&label, surface, options);
+        report = field_report(&obtained);
+        obtained.field
+    });
+    (link, report)
 }
 
 fn tissue_header(first: Option<AddTissueRequest>) -> Result<AddTissueHeader, FieldError> {

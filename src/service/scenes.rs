@@ -10,6 +10,7 @@ use super::{
     convert::{self, scene::scene},
     deform::deform,
     export::export,
+    fields::Fields,
     proto::{self, scene_service_server::SceneService},
     status::Refused,
     table::{SceneHost, SceneTable},
@@ -19,14 +20,15 @@ use crate::scene::{TissueId, ToolId};
 /// The control plane over a scene table.
 pub struct Scenes {
     table: Arc<SceneTable>,
+    fields: Fields,
 }
 
 type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Scenes {
-    /// Serves the scenes of `table`.
-    pub fn new(table: Arc<SceneTable>) -> Scenes {
-        Scenes { table }
+    /// Serves the scenes of `table`; links get their fields from `fields`.
+    pub fn new(table: Arc<SceneTable>, fields: Fields) -> Scenes {
+        Scenes { table, fields }
     }
 
     async fn edit(
@@ -91,7 +93,7 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::AddToolRequest>>,
     ) -> Result<Response<proto::AddToolResponse>, Status> {
-        Ok(Response::new(add::tool(&self.table, request.into_inner()).await?))
+        Ok(Response::new(add::tool(&self.table, &self.fields, request.into_inner()).await?))
     }
 
     async fn remove_tissue(

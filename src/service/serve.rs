@@ -4,6 +4,7 @@ use std::{
     future::Future,
     io::{self, Write},
     net::SocketAddr,
+    path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
@@ -25,6 +26,7 @@ use tonic_health::{
 use tracing::{info, warn};
 
 use super::{
+    fields::Fields,
     haptics::Haptics,
     proto::{
         DESCRIPTORS, haptic_service_server::HapticServiceServer,
@@ -33,7 +35,10 @@ use super::{
     scenes::Scenes,
     table::SceneTable,
 };
-use crate::scene::{Limits, limits::QUERY_POINTS_MAX};
+use crate::{
+    scene::{Limits, limits::QUERY_POINTS_MAX},
+    store::{FieldCache, default_data_dir},
+};
 
 /// Streams of one connection. tonic's own default is no limit at all.
 const STREAMS_PER_CONNECTION_MAX: u32 = 64;
@@ -65,6 +70,9 @@ pub struct ServeArgs {
     /// Address to listen on; port 0 takes a free one. Without TLS and keys only loopback is served.
     #[arg(long, env = "PALPATE_LISTEN", default_value = "127.0.0.1:7447")]
     pub listen: SocketAddr,
+    /// Where built distance fields are kept [default: $XDG_DATA_HOME/palpate or ~/.local/share/palpate].
+    #[arg(long, env = "PALPATE_DATA_DIR", value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
 }
 
 /// Why the server did not start, or stopped.
@@ -111,21 +119,29 @@ pub async fn run(args: &ServeArgs) -> Result<(), ServeError> {
             _ = terminate.recv() => {}
         }
     };
-    serve(listener, Limits::default(), told).await
+    let data_dir = args.data_dir.clone().or_else(default_data_dir);
+    match &data_dir {
+        Some(folder) => info!("built fields are kept under {}", folder.display()),
+        None => warn!("no data directory: built fields are not kept"),
+    }
+    serve(listener, Limits::default(), data_dir.as_deref(), told).await
 }
 
 /// Serves until `shutdown`, then ends streams at their next message and waits for them a bounded time.
+/// Built fields are kept under `data_dir`, when there is one.
 ///
 /// # Errors
 /// When the transport fails.
 pub async fn serve(
     listener: TcpListener,
     limits: Limits,
+    data_dir: Option<&Path>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
     let table = Arc::new(SceneTable::new(limits));
     let health = HealthReporter::new();
-    let router = router(&table, &health).await;
+    let fields = Fields::new(data_dir.map(FieldCache::new));
+    let router = router(&table, fields, &health).await;
     let told = Notify::new();
     let drain = async {
         shutdown.await;
@@ -149,8 +165,8 @@ pub async fn serve(
     }
 }
 
-async fn router(table: &Arc<SceneTable>, health: &HealthReporter) -> Router {
-    let scenes = SceneServiceServer::new(Scenes::new(Arc::clone(table)))
+async fn router(table: &Arc<SceneTable>, fields: Fields, health: &HealthReporter) -> Router {
+    let scenes = SceneServiceServer::new(Scenes::new(Arc::clone(table), fields))
         .max_decoding_message_size(CONTROL_MESSAGE_BYTES_MAX);
     let haptics = HapticServiceServer::new(Haptics::new(Arc::clone(table)))
         .max_decoding_message_size(HAPTIC_MESSAGE_BYTES_MAX);

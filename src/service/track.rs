@@ -224,7 +224,9 @@ mod tests {
             MeshData, Pose,
             mesh_load::{self, Basis, LoadOptions},
         },
-        scene::{Limits, ToolParts},
+        index::Surface,
+        scene::{Limits, Link, ToolParts, field::field_of},
+        sdf::FieldOptions,
     };
 
     #[tokio::test]
@@ -289,7 +291,8 @@ mod tests {
             max_triangles: 9,
         };
         let mesh = mesh_load::load(MeshData { positions, triangles }, &options);
-        let link = ("tip".to_owned(), mesh.expect("closed"), Pose::IDENTITY);
+        let field = |s: &Surface| field_of(s, &FieldOptions::default(), &|_, _| {});
+        let link = Link::new("tip".to_owned(), mesh.expect("closed"), Pose::IDENTITY, field);
         ToolParts { name: "needle".to_owned(), links: vec![link], probes: Vec::new() }
     }
 }

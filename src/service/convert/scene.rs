@@ -7,6 +7,8 @@ use super::{
 use crate::{
     geometry::{TriangleId, mesh_report::MeshReport, topology::SignRule},
     scene::{Probe, Revision, Scene, Tissue, Tool},
+    service::fields::Obtained,
+    store::FieldOrigin,
 };
 
 /// Triangles or vertices of one chunk of an export: 320 KiB at most, well below a message's limit.
@@ -87,6 +89,23 @@ pub fn report(report: &MeshReport) -> proto::MeshReport {
         box_max_m: Some(corner(report.box_max_m)),
         mean_edge_m: report.mean_edge_m,
         sign_rule: sign_rule(report.sign_rule) as i32,
+    }
+}
+
+/// To the wire.
+pub fn field_report(obtained: &Obtained) -> proto::FieldReport {
+    let report = obtained.field.report();
+    proto::FieldReport {
+        subspaces: report.subspaces as u32,
+        samples: report.samples as u64,
+        bytes: report.bytes as u64,
+        tolerance_m: report.tolerance_m,
+        bound_m: report.bound_m,
+        interpolated_cells: report.interpolated_cells as u64,
+        exact_cells: report.exact_cells as u64,
+        wide_cells: report.wide_cells as u64,
+        build_ms: obtained.took.as_secs_f64() * 1e3,
+        cached: obtained.origin == FieldOrigin::Cached,
     }
 }
 

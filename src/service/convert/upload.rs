@@ -13,7 +13,8 @@ use crate::{
         tolerance::COORDINATE_MAX_M,
     },
     mesh_io::MeshFormat,
-    scene::{Limits, Probe, TissueOptions},
+    scene::{Limits, Probe, TissueOptions, limits::FIELD_TOLERANCE_SHARE_MIN},
+    sdf::FieldOptions,
 };
 
 /// Smallest and greatest factor to metres: from a nanometre to a kilometre.
@@ -79,6 +80,8 @@ pub struct LinkDeclared {
     pub rest: Pose,
     /// Its surface.
     pub mesh: MeshDeclared,
+    /// Of its field, metres; `None`: the default.
+    pub field_tolerance: Option<f64>,
 }
 
 /// What the tissue will be.
@@ -140,7 +143,26 @@ fn link(sent: &proto::LinkHeader, limits: &Limits) -> Result<LinkDeclared, Field
         Some(pose) => pose_or_identity(pose).map_err(|e| e.within("rest_pose"))?,
         None => Pose::IDENTITY,
     };
-    Ok(LinkDeclared { name: name(&sent.name, "name")?, rest, mesh: mesh(&sent.mesh, limits)? })
+    let field_tolerance = match sent.field.unwrap_or_default().tolerance_m {
+        0.0 => None,
+        t => Some(in_range(t, f64::MIN_POSITIVE, COORDINATE_MAX_M, "field.tolerance_m")?),
+    };
+    let (name, mesh) = (name(&sent.name, "name")?, mesh(&sent.mesh, limits)?);
+    Ok(LinkDeclared { name, rest, mesh, field_tolerance })
+}
+
+/// How the field of link `at` is laid out, now that its diagonal, metres, is known.
+pub fn field_options(
+    tolerance_m: Option<f64>,
+    diagonal: f64,
+    at: usize,
+) -> Result<FieldOptions, FieldError> {
+    if let Some(tolerance) = tolerance_m {
+        let min = FIELD_TOLERANCE_SHARE_MIN * diagonal;
+        let field = format!("header.links[{at}].field.tolerance_m");
+        in_range(tolerance, min, COORDINATE_MAX_M, &field)?;
+    }
+    Ok(FieldOptions { tolerance_m, ..FieldOptions::default() })
 }
 
 fn probe(sent: &proto::Probe, n_links: usize) -> Result<Probe, FieldError> {

@@ -67,6 +67,7 @@ impl Process {
     fn serve(listen: &str) -> Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
         command.args(["serve", "--listen", listen]).env("RUST_LOG", "off");
+        command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Process(command.spawn().expect("it was built"))
     }

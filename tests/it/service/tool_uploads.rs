@@ -1,6 +1,6 @@
 use palpate::service::proto::{
-    AddToolHeader, AddToolRequest, LinkHeader, MeshChunk, MeshHeader, Pose, Probe, Quaternion,
-    RawMeshSize, mesh_header::Source,
+    AddToolHeader, AddToolRequest, FieldOptions, LinkHeader, MeshChunk, MeshHeader, Pose, Probe,
+    Quaternion, RawMeshSize, mesh_header::Source,
 };
 use tonic::Code;
 
@@ -18,6 +18,7 @@ fn forceps() -> AddToolHeader {
         name: "jaw".to_owned(),
         mesh: Some(octahedron(0.02).header()),
         rest_pose: Some(Pose { position_m: Some(vec3(0.0, 0.03, 0.0)), orientation: None }),
+        field: None,
     });
     header
 }
@@ -46,6 +47,28 @@ async fn a_tool_of_two_links_is_described_as_declared() {
     assert_eq!(rest.position_m, Some(vec3(0.0, 0.03, 0.0)));
     assert_eq!(rest.orientation, Some(Quaternion { x: 0.0, y: 0.0, z: 0.0, w: 1.0 }));
     assert_eq!(tool.probes, forceps().probes);
+}
+
+fn tolerance(tolerance_m: f64) -> Option<FieldOptions> {
+    Some(FieldOptions { tolerance_m })
+}
+
+#[tokio::test]
+async fn each_link_is_told_what_its_field_promises() {
+    let mut server = TestServer::with_scene().await;
+    let mut header = forceps();
+    header.links[1].field = tolerance(2e-4);
+    let added = server.add_tool(upload(header)).await.expect("a whole tool");
+    let [shaft, jaw] = &added.fields[..] else { panic!("{:?}", added.fields) };
+    // The diagonal of an octahedron's box is 2 sqrt(3) of its radius, 0.01 m.
+    assert!((shaft.tolerance_m - 2e-5 * 3f64.sqrt()).abs() < 1e-9, "{}", shaft.tolerance_m);
+    assert_eq!(jaw.tolerance_m, 2e-4);
+    for field in [shaft, jaw] {
+        assert!(field.subspaces > 0 && field.samples >= 27 && field.bytes > field.samples);
+        assert!(field.interpolated_cells + field.exact_cells > 0);
+        assert!(field.build_ms > 0.0 && !field.cached);
+        assert!(field.wide_cells > 0 || field.bound_m <= field.tolerance_m * 1.01, "{field:?}");
+    }
 }
 
 fn probe(change: impl FnOnce(&mut Probe)) -> Vec<AddToolRequest> {
@@ -97,6 +120,24 @@ async fn a_bad_tool_is_refused_and_leaves_nothing() {
             headed(|h| h.links[1].rest_pose = Some(turned)),
             bad,
             "header.links[1].rest_pose.orientation",
+        ),
+        (
+            "no tolerance",
+            headed(|h| h.links[1].field = tolerance(f64::NAN)),
+            bad,
+            "header.links[1].field.tolerance_m",
+        ),
+        (
+            "negative tolerance",
+            headed(|h| h.links[1].field = tolerance(-1e-3)),
+            bad,
+            "header.links[1].field.tolerance_m",
+        ),
+        (
+            "too fine a tolerance",
+            headed(|h| h.links[1].field = tolerance(1e-9)),
+            bad,
+            "header.links[1].field.tolerance_m",
         ),
         ("probe name", probe(|p| p.name.clear()), bad, "header.probes[0].name"),
         ("probe link", probe(|p| p.link = 2), bad, "header.probes[0].link"),

@@ -40,7 +40,8 @@ pub fn tissue_upload(name: &str, mesh: &Mesh) -> Vec<AddTissueRequest> {
 
 /// A tool of one link, `shaft`, with a probe, `tip`, at +x.
 pub fn tool_header(name: &str, mesh: &Mesh) -> AddToolHeader {
-    let link = LinkHeader { name: "shaft".to_owned(), mesh: Some(mesh.header()), rest_pose: None };
+    let name_of_link = "shaft".to_owned();
+    let link = LinkHeader { name: name_of_link, mesh: Some(mesh.header()), ..Default::default() };
     let tip = Probe {
         name: "tip".to_owned(),
         link: 0,

@@ -58,7 +58,7 @@ impl TestServer {
     pub async fn empty(limits: Limits) -> TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
-        tokio::spawn(serve(listener, limits, pending()));
+        tokio::spawn(serve(listener, limits, None, pending()));
         TestServer::connect(address).await
     }
 

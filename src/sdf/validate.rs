@@ -1,0 +1,110 @@
+//! Whether a field that came from elsewhere can be read safely, and is the field of a surface.
+
+use glam::{DVec3, UVec3};
+
+use super::{
+    build::{Exact, FieldOptions, Frame},
+    cell::{Cell, ShortList},
+    field::Field,
+    grid::Grid,
+    octree::Node,
+    region::Region,
+};
+use crate::geometry::TriangleMesh;
+
+/// Deeper trees are not built.
+const DEPTH_MAX: u32 = 64;
+
+impl Field {
+    /// Every index leads somewhere, every number is one, and frame, sign rule and some samples of every
+    /// subspace are those of the field that would be built of `mesh`. A field that passes never panics
+    /// when it is read.
+    pub fn is_of(&self, mesh: &TriangleMesh, exact: &Exact, options: &FieldOptions) -> bool {
+        let frame = Frame::of(mesh, options);
+        let by_winding = (exact.distance)(frame.root.min, None).winding.is_some();
+        self.root == frame.root
+            && self.surface == frame.surface
+            && self.tolerance == frame.tolerance
+            && self.by_winding == by_winding
+            && self.tree_is_well_formed()
+            && self.grids.iter().all(|g| g.is_well_formed(mesh, by_winding) && g.agrees(exact))
+    }
+
+    /// Every node is met once on the way down, and every grid covers the leaves that name it.
+    fn tree_is_well_formed(&self) -> bool {
+        let mut met = vec![false; self.nodes.len()];
+        let mut ways = vec![(0, self.root, 0)];
+        while let Some((at, region, depth)) = ways.pop() {
+            let Some(node) = self.nodes.get(at) else { return false };
+            if met[at] || depth > DEPTH_MAX {
+                return false;
+            }
+            met[at] = true;
+            match node {
+                Node::Inner(first) => {
+                    ways.extend((0..8).map(|i| (*first as usize + i, region.octant(i), depth + 1)))
+                }
+                Node::Kept(grid) => match self.grids.get(*grid as usize) {
+                    Some(grid) if grid.region.union(&region) == grid.region => {}
+                    _ => return false,
+                },
+                Node::Deleted(corners) => {
+                    if !corners.iter().all(|d| *d >= 0.0 && d.is_finite()) {
+                        return false;
+                    }
+                }
+            }
+        }
+        met.into_iter().all(|met| met)
+    }
+}
+
+impl Grid {
+    fn is_well_formed(&self, mesh: &TriangleMesh, by_winding: bool) -> bool {
+        let Region { min, max } = self.region;
+        let product = |n: UVec3| u128::from(n.x) * u128::from(n.y) * u128::from(n.z);
+        min.is_finite()
+            && max.is_finite()
+            && min.cmplt(max).all()
+            && self.dims.cmpge(UVec3::splat(3)).all()
+            && product(self.dims) == self.samples.len() as u128
+            && product(self.dims - 1) == self.cells.len() as u128
+            && self.step == self.region.size() / (self.dims - 1).as_dvec3()
+            && self.per_metre == self.step.recip()
+            && self.rounding >= 0.0
+            && self.rounding.is_finite()
+            && self.samples.iter().all(|d| d.is_finite())
+            && self.cells.iter().all(|c| c.is_well_formed(self.lists.len()))
+            && self.lists.iter().all(|l| l.is_well_formed(mesh, by_winding))
+    }
+
+    /// A few samples are what the exact search says.
+    fn agrees(&self, exact: &Exact) -> bool {
+        let places = [UVec3::ZERO, self.dims / 2, self.dims - 1];
+        places.into_iter().all(|i| {
+            let at: DVec3 = self.region.min + i.as_dvec3() * self.step;
+            let signed_distance = (exact.distance)(at, None).signed_distance as f32;
+            self.samples[self.sample_index(i)] == signed_distance
+        })
+    }
+}
+
+impl Cell {
+    fn is_well_formed(&self, n_lists: usize) -> bool {
+        let bound = |x: f32| x >= 0.0 && x.is_finite();
+        match *self {
+            Cell::Interpolate { below, above } => bound(below) && bound(above),
+            Cell::List(n) => (n as usize) < n_lists,
+            Cell::Wide => true,
+        }
+    }
+}
+
+impl ShortList {
+    fn is_well_formed(&self, mesh: &TriangleMesh, by_winding: bool) -> bool {
+        !self.triangles.is_empty()
+            && self.triangles.iter().all(|t| mesh.get(*t).is_some())
+            && self.far_winding.is_some() == by_winding
+            && self.far_winding.iter().flatten().all(|w| w.is_finite())
+    }
+}

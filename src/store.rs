@@ -1,0 +1,15 @@
+//! Layer 3: what outlives the process, under one data directory.
+
+pub mod field_cache;
+
+use std::{env, path::PathBuf};
+
+pub use field_cache::{FieldCache, FieldOrigin};
+
+/// Where a server keeps its data when nobody says: `$XDG_DATA_HOME/palpate`, else
+/// `$HOME/.local/share/palpate`, else nowhere. Relative paths do not count, as the XDG rules have it.
+pub fn default_data_dir() -> Option<PathBuf> {
+    let folder = |name| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
+    let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
+    Some(data.join("palpate"))
+}

@@ -1,0 +1,155 @@
+//! Built fields on disk: one file each, named by what the field was built from.
+//!
+//! A file is trusted only when its magic, version, key, length and checksum are right and what it decodes
+//! to is a field of the very surface asked about. Anything else is one warning and a new build.
+
+mod file;
+
+use std::{
+    fmt::Write as _,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+    process,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use tracing::warn;
+
+use self::file::{decode, encode, read_bounded};
+use crate::{
+    geometry::{TriangleId, TriangleMesh},
+    index::Surface,
+    scene::field::is_field_of,
+    sdf::{FIELD_VERSION, Field, FieldOptions},
+};
+
+/// The cached fields of a data directory.
+#[derive(Clone, Debug)]
+pub struct FieldCache {
+    folder: PathBuf,
+}
+
+/// Where a field came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldOrigin {
+    /// Read from disk.
+    Cached,
+    /// Built just now.
+    Built,
+}
+
+/// Names a field by its content: the mesh, every option and the version of the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FieldKey([u8; 32]);
+
+/// Why a file was not used.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// The system's reason.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// Not what was written.
+    #[error("is damaged: {0}")]
+    Damaged(&'static str),
+    /// A field, but not of this surface and these options.
+    #[error("holds a field of something else")]
+    Foreign,
+}
+
+impl FieldKey {
+    /// Of a field of `mesh` with `options`.
+    pub fn of(mesh: &TriangleMesh, options: &FieldOptions) -> FieldKey {
+        let mut hash = blake3::Hasher::new();
+        hash.update(env!("CARGO_PKG_VERSION").as_bytes());
+        hash.update(&FIELD_VERSION.to_le_bytes());
+        let options = postcard::to_stdvec(options).expect("plain numbers");
+        hash.update(&(options.len() as u64).to_le_bytes()).update(&options);
+        hash.update(&(mesh.positions().len() as u64).to_le_bytes());
+        for x in mesh.positions().iter().flat_map(|p| p.to_array()) {
+            hash.update(&x.to_le_bytes());
+        }
+        for t in 0..mesh.triangle_id_end() {
+            // A removed triangle keeps its number, and no vertex has this one.
+            for vertex in mesh.get(TriangleId(t)).unwrap_or([u32::MAX; 3]) {
+                hash.update(&vertex.to_le_bytes());
+            }
+        }
+        FieldKey(hash.finalize().into())
+    }
+
+    fn file_name(&self) -> String {
+        self.0.iter().fold(String::new(), |mut name, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(name, "{byte:02x}");
+            name
+        }) + ".field"
+    }
+}
+
+impl FieldCache {
+    /// The cache of a data directory; its folder is made when something is first kept.
+    pub fn new(data_dir: &Path) -> FieldCache {
+        FieldCache { folder: data_dir.join("fields") }
+    }
+
+    /// Where the field of a surface is or would be.
+    pub fn path(&self, mesh: &TriangleMesh, options: &FieldOptions) -> PathBuf {
+        self.folder.join(FieldKey::of(mesh, options).file_name())
+    }
+
+    /// The field of a surface: as kept, or built and then kept. A file that cannot be used, or written, is
+    /// worth a warning and changes no answer.
+    pub fn get_or_build(
+        &self,
+        surface: &Surface,
+        options: &FieldOptions,
+        build: impl FnOnce() -> Field,
+    ) -> (Field, FieldOrigin) {
+        let key = FieldKey::of(surface.mesh(), options);
+        let path = self.folder.join(key.file_name());
+        match read(&path, &key, surface, options) {
+            Ok(field) => return (field, FieldOrigin::Cached),
+            Err(CacheError::Io(e)) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => warn!(path = %path.display(), "cached field {error}; building it again"),
+        }
+        let field = build();
+        if let Err(error) = self.write(&path, &encode(&key, &field)) {
+            warn!(path = %path.display(), "cannot keep a field: {error}");
+        }
+        (field, FieldOrigin::Built)
+    }
+
+    /// Whole or not at all: to a temporary file beside it, then renamed.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        static WRITES: AtomicU64 = AtomicU64::new(0);
+        fs::create_dir_all(&self.folder)?;
+        let number = WRITES.fetch_add(1, Ordering::Relaxed);
+        let temporary = path.with_extension(format!("{}-{number}.tmp", process::id()));
+        let written = (|| {
+            let mut file = File::create_new(&temporary)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            fs::rename(&temporary, path)?;
+            File::open(&self.folder)?.sync_all()
+        })();
+        if written.is_err() {
+            // Not there when it could not be made or was renamed.
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    }
+}
+
+fn read(
+    path: &Path,
+    key: &FieldKey,
+    surface: &Surface,
+    options: &FieldOptions,
+) -> Result<Field, CacheError> {
+    let field = decode(key, &read_bounded(path)?)?;
+    if is_field_of(&field, surface, options) { Ok(field) } else { Err(CacheError::Foreign) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+use std::{env, ops::Deref};
+
+use glam::DVec3;
+
+use super::*;
+use crate::{
+    geometry::{LoadOptions, MeshData, mesh_load::load},
+    index::FrameOptions,
+    oracle::{Random, shapes},
+    scene::field::field_of,
+};
+
+/// A folder of its own, gone with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let folder = env::temp_dir().join(format!("palpate-{name}-{}", process::id()));
+        // Left behind by a test of the same number that was killed.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a writable temporary folder");
+        Folder(folder)
+    }
+}
+
+impl Deref for Folder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn surface(data: MeshData) -> Surface {
+    let loaded = load(data, &LoadOptions::default()).expect("a mesh");
+    Surface::new(loaded.mesh, FrameOptions::default())
+}
+
+/// A kept field and what it was built from.
+struct Kept {
+    folder: Folder,
+    cache: FieldCache,
+    surface: Surface,
+    options: FieldOptions,
+    field: Field,
+    bytes: Vec<u8>,
+}
+
+impl Kept {
+    fn new(name: &str) -> Kept {
+        let folder = Folder::new(name);
+        let (cache, options) = (FieldCache::new(&folder), FieldOptions::default());
+        let surface = surface(shapes::torus(0.01, 0.003, 16, 8));
+        let field = field_of(&surface, &options, &|_, _| {});
+        let (_, origin) = cache.get_or_build(&surface, &options, || field.clone());
+        assert_eq!(origin, FieldOrigin::Built);
+        let bytes = fs::read(cache.path(surface.mesh(), &options)).expect("kept");
+        Kept { folder, cache, surface, options, field, bytes }
+    }
+
+    fn get(&self) -> (Field, FieldOrigin) {
+        self.cache.get_or_build(&self.surface, &self.options, || self.field.clone())
+    }
+
+    fn path(&self) -> PathBuf {
+        self.cache.path(self.surface.mesh(), &self.options)
+    }
+
+    /// With these bytes in its place the field is built again, is the same, and is kept again.
+    fn assert_rebuilt_from(&self, bytes: &[u8], case: &str) {
+        fs::write(self.path(), bytes).expect("writable");
+        let (field, origin) = self.get();
+        assert_eq!(origin, FieldOrigin::Built, "{case}");
+        assert!(field == self.field, "{case}");
+        assert!(fs::read(self.path()).expect("kept") == self.bytes, "{case}");
+    }
+}
+
+#[test]
+fn a_kept_field_is_the_built_one() {
+    let kept = Kept::new("kept");
+    let (field, origin) = kept.get();
+    assert_eq!(origin, FieldOrigin::Cached);
+    assert!(field == kept.field);
+    let files = fs::read_dir(kept.folder.join("fields")).expect("there").count();
+    assert_eq!(files, 1, "no temporary file is left");
+}
+
+#[test]
+fn a_damaged_file_never_changes_an_answer() {
+    let kept = Kept::new("damaged");
+    let len = kept.bytes.len();
+    for percent in 0..100 {
+        let mut bytes = kept.bytes.clone();
+        bytes[len * percent / 100] ^= 1 << (percent % 8);
+        kept.assert_rebuilt_from(&bytes, &format!("a flipped bit at {percent} %"));
+    }
+    for at in 0..84 {
+        let mut bytes = kept.bytes.clone();
+        bytes[at] ^= 0x40;
+        kept.assert_rebuilt_from(&bytes, &format!("a flipped bit in byte {at}"));
+    }
+    for cut in [0, 1, 11, 12, 83, 84, 85, len / 2, len - 1] {
+        kept.assert_rebuilt_from(&kept.bytes[..cut], &format!("cut to {cut} bytes"));
+    }
+    let longer = [&kept.bytes[..], &[0]].concat();
+    kept.assert_rebuilt_from(&longer, "a byte too many");
+    let garbage: Vec<u8> = (0..len as u64).map(|i| Random::new(i).u64() as u8).collect();
+    kept.assert_rebuilt_from(&garbage, "garbage of the right length");
+    let garbage = [&kept.bytes[..84], &garbage[84..]].concat();
+    kept.assert_rebuilt_from(&garbage, "garbage under the right header");
+}
+
+#[test]
+fn a_foreign_file_never_changes_an_answer() {
+    let kept = Kept::new("foreign");
+    let key = FieldKey::of(kept.surface.mesh(), &kept.options);
+    let other = surface(shapes::torus(0.01, 0.0031, 16, 8));
+    let field = field_of(&other, &kept.options, &|_, _| {});
+    let other_key = FieldKey::of(other.mesh(), &kept.options);
+    assert_ne!(key, other_key);
+    kept.assert_rebuilt_from(&encode(&other_key, &field), "another mesh's file, renamed");
+    kept.assert_rebuilt_from(&encode(&key, &field), "another mesh's field under this key");
+    let coarse = FieldOptions { tolerance_m: Some(1e-3), ..kept.options };
+    let field = field_of(&kept.surface, &coarse, &|_, _| {});
+    kept.assert_rebuilt_from(&encode(&key, &field), "another tolerance's field under this key");
+    let mirrored = surface(shapes::mirrored_z(&shapes::torus(0.01, 0.003, 16, 8)));
+    assert_ne!(FieldKey::of(mirrored.mesh(), &kept.options), key);
+    assert_ne!(FieldKey::of(kept.surface.mesh(), &coarse), key);
+}
+
+/// Bytes changed under a right checksum: whatever is taken as a field can be read everywhere.
+#[test]
+fn a_forged_file_never_panics() {
+    let kept = Kept::new("forged");
+    let key = FieldKey::of(kept.surface.mesh(), &kept.options);
+    let payload = postcard::to_stdvec(&kept.field).expect("plain");
+    let mut random = Random::new(1);
+    let bounds = kept.field.bounds();
+    let mut taken = 0;
+    for _ in 0..200 {
+        let mut forged = payload.clone();
+        for _ in 0..=random.below(3) {
+            let at = random.below(forged.len());
+            forged[at] = random.u64() as u8;
+        }
+        let Ok(field) = postcard::from_bytes::<Field>(&forged) else { continue };
+        fs::write(kept.path(), encode(&key, &field)).expect("writable");
+        let Ok(field) = read(&kept.path(), &key, &kept.surface, &kept.options) else { continue };
+        taken += 1;
+        for _ in 0..200 {
+            let p = random.point(bounds.min.as_dvec3(), bounds.max.as_dvec3()) * 1.2;
+            let _ = field.read(kept.surface.mesh(), p);
+            let _ = field.lower_bound(p);
+        }
+    }
+    assert!(taken > 0, "no change went unnoticed: the test has tested nothing");
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
+    let folder = Folder::new("unwritable");
+    // Not a folder, so nothing can be made in it: permissions would not hold back a privileged user.
+    let file = folder.join("data");
+    fs::write(&file, b"in the way").expect("writable");
+    let cache = FieldCache::new(&file);
+    let (surface, options) = (surface(shapes::cuboid(DVec3::ONE)), FieldOptions::default());
+    for _ in 0..2 {
+        let build = || field_of(&surface, &options, &|_, _| {});
+        let (field, origin) = cache.get_or_build(&surface, &options, build);
+        assert_eq!(origin, FieldOrigin::Built);
+        assert!(field == build());
+    }
+}
