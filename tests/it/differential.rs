@@ -1,5 +1,6 @@
 //! The index and the tick against brute force in `f64`.
 
+mod answer;
 mod bound;
 mod cases;
 mod check;

@@ -14,7 +14,10 @@ use palpate::{
     },
 };
 
-use super::meeting::{Compared, Meeting, check_link};
+use super::{
+    answer::{Compared, check_link},
+    meeting::{Body, Meeting},
+};
 
 /// Contacts given when all are wanted.
 const ALL: usize = 100_000;
@@ -104,17 +107,20 @@ impl Stage {
         let answer = self.tick(pose);
         let held = self.tissues();
         for link in &answer.links {
+            let surface = &self.tool.links[link.link].surface;
+            let margin = self.options.contact_margin_m;
             let meetings: Vec<Meeting> = held
                 .iter()
                 .zip(&self.crossings[0])
-                .map(|((id, revision), tissue_crossings)| Meeting {
-                    tissue: *id,
-                    tissue_mesh: revision.surface.mesh(),
-                    link_mesh: self.tool.links[link.link].surface.mesh(),
-                    tissue_crossings,
-                    link_crossings: &self.crossings[1][link.link],
+                .map(|((id, revision), crossings)| Meeting {
+                    id: *id,
+                    tissue: Body { mesh: revision.surface.mesh(), crossings },
+                    link: Body { mesh: surface.mesh(), crossings: &self.crossings[1][link.link] },
                     scene_from_link: scene_from_link(&self.tool, link.link, pose),
-                    margin: self.options.contact_margin_m,
+                    margin,
+                    // The field is that wrong at the point found and at the point missed, and the search
+                    // ends when no more is to be won.
+                    tolerance: 3.0 * self.tool.links[link.link].field.tolerance(),
                 })
                 .collect();
             let reach = self.options.max_distance_m;

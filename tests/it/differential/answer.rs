@@ -1,0 +1,167 @@
+//! A link's answer against all its meetings with tissues.
+
+use std::collections::HashMap;
+
+use glam::DVec3;
+use palpate::{
+    geometry::{Pose, TriangleId, TriangleMesh},
+    scene::{Contact, Distance, LinkAnswer, SurfacePoint},
+};
+
+use super::{
+    check::check_on_triangle,
+    meeting::{Depth, Meeting},
+};
+
+/// Metres: what frames and roundings may cost.
+const EXACT: f64 = 1e-9;
+
+/// How much was compared.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Compared {
+    pub apart: usize,
+    pub inside: usize,
+    pub beyond: usize,
+    pub contacts: usize,
+    pub touching_triangles: usize,
+    /// Contacts and depths whose side cannot be told.
+    pub doubtful: usize,
+}
+
+/// Holds a link's answer, all contacts asked for, to brute force.
+pub fn check_link(
+    answer: &LinkAnswer,
+    meetings: &[Meeting],
+    max_distance: f64,
+    compared: &mut Compared,
+    about: &str,
+) {
+    let contacts = &answer.contacts;
+    assert_eq!(answer.contacts_total, contacts.len(), "{about}: not all were asked for");
+    let ordered = |w: &[Contact]| w[0].signed_distance_m <= w[1].signed_distance_m;
+    assert!(contacts.windows(2).all(ordered), "{about}: not deepest first");
+    let mut deepest = 0.0f64;
+    for meeting in meetings {
+        let met: Vec<&Contact> = contacts.iter().filter(|c| c.tissue == meeting.id).collect();
+        let of_tissue = check_complete(&met, meeting, compared, about);
+        deepest = deepest.min(of_tissue).min(meeting.deepest_link_vertex());
+    }
+    let meeting_of = |c: &Contact| meetings.iter().find(|m| m.id == c.tissue).expect("a tissue");
+    for c in contacts {
+        check_points(c, meeting_of(c), about);
+        let is_answer = matches!(&answer.distance, Distance::Within(d) if d == c);
+        if !is_answer {
+            let given = value_of(c, meeting_of(c).in_link(c.on_tissue.position), about);
+            compared.doubtful += usize::from(given.doubtful);
+        }
+        compared.contacts += 1;
+    }
+    let tolerance = meetings.iter().map(|m| m.tolerance).fold(0.0, f64::max);
+    match &answer.distance {
+        Distance::Beyond(bound) => {
+            assert_eq!(*bound, max_distance, "{about}");
+            assert!(deepest >= 0.0, "{about}: inside by {deepest} and not told");
+            let apart = apart(meetings);
+            assert!(apart >= max_distance - EXACT, "{about}: {apart} apart and not told");
+            compared.beyond += 1;
+        }
+        Distance::Within(c) if c.signed_distance_m >= 0.0 => {
+            check_points(c, meeting_of(c), about);
+            let (got, apart) = (c.signed_distance_m, apart(meetings));
+            assert!((got - apart).abs() <= EXACT, "{about}: {got}, oracle {apart} apart");
+            assert!(deepest >= -tolerance, "{about}: inside by {deepest}, got {got}");
+            compared.apart += 1;
+        }
+        Distance::Within(c) => {
+            check_points(c, meeting_of(c), about);
+            check_depth(c, meeting_of(c), about);
+            let got = c.signed_distance_m;
+            assert!(got <= deepest + tolerance, "{about}: {got}, oracle {deepest}");
+            compared.inside += 1;
+        }
+    }
+}
+
+fn apart(meetings: &[Meeting]) -> f64 {
+    meetings.iter().map(Meeting::surface_distance).fold(f64::INFINITY, f64::min)
+}
+
+/// Every tissue triangle with a sample within the margin has a contact at least as deep; none has two.
+/// Returns the deepest sample, 0 when none is inside.
+fn check_complete(
+    contacts: &[&Contact],
+    meeting: &Meeting,
+    compared: &mut Compared,
+    about: &str,
+) -> f64 {
+    let mut of_triangle: HashMap<TriangleId, &Contact> = HashMap::new();
+    for c in contacts {
+        let earlier = of_triangle.insert(c.on_tissue.triangle, c);
+        assert!(earlier.is_none(), "{about}: {:?} has two contacts", c.on_tissue.triangle);
+        assert!(c.signed_distance_m <= meeting.margin + meeting.tolerance, "{about}: {c:?}");
+    }
+    let mut deepest = 0.0f64;
+    for (t, depth) in meeting.touching_triangles() {
+        let found = of_triangle.get(&t);
+        let c = found.unwrap_or_else(|| panic!("{about}: {t:?}, {depth}, is no contact"));
+        let got = c.signed_distance_m;
+        assert!(got <= depth + meeting.tolerance, "{about}: {t:?} is {got}, a sample {depth}");
+        deepest = deepest.min(depth);
+        compared.touching_triangles += 1;
+    }
+    deepest
+}
+
+/// The value of a contact is that of its tissue point against the link.
+fn value_of(c: &Contact, oracle: Option<Depth>, about: &str) -> Depth {
+    let oracle = oracle.unwrap_or_else(|| panic!("{about}: {c:?} is nowhere near the link"));
+    let apart = |x: f64| (c.signed_distance_m - x).abs();
+    let least = if oracle.doubtful {
+        apart(oracle.signed_distance).min(apart(-oracle.signed_distance))
+    } else {
+        apart(oracle.signed_distance)
+    };
+    assert!(least <= EXACT, "{about}: {c:?}, oracle {oracle:?}");
+    oracle
+}
+
+/// A negative distance is the depth of one of its points in the other body.
+fn check_depth(c: &Contact, meeting: &Meeting, about: &str) {
+    let is_it = |d: Option<Depth>| {
+        d.is_some_and(|d| {
+            let oracle = if d.doubtful { -d.signed_distance.abs() } else { d.signed_distance };
+            (oracle - c.signed_distance_m).abs() <= EXACT
+        })
+    };
+    let (in_link, in_tissue) =
+        (meeting.in_link(c.on_tissue.position), meeting.in_tissue(c.on_tool.position));
+    assert!(
+        is_it(in_link) || is_it(in_tissue),
+        "{about}: {c:?}, oracle {in_link:?}, {in_tissue:?}"
+    );
+}
+
+/// Both points are where their triangle and weights say, as far apart as the distance says, along the
+/// normal.
+fn check_points(c: &Contact, meeting: &Meeting, about: &str) {
+    let on = |at: &SurfacePoint, mesh: &TriangleMesh, local_from_scene: &Pose| {
+        let local = local_from_scene.point(at.position);
+        let DVec3 { x, y, z } = at.barycentric;
+        let [p, q, r] = mesh.triangle(at.triangle);
+        let reproduced = p * x + q * y + r * z;
+        assert!(reproduced.distance(local) <= EXACT, "{about}: {c:?}");
+        check_on_triangle(mesh, at.triangle, reproduced, at.barycentric, about);
+    };
+    on(&c.on_tissue, meeting.tissue.mesh, &Pose::IDENTITY);
+    on(&c.on_tool, meeting.link.mesh, &meeting.scene_from_link.inverse());
+    let between = c.on_tool.position - c.on_tissue.position;
+    let off = (between.length() - c.signed_distance_m.abs()).abs();
+    assert!(off <= EXACT, "{about}: the points of {c:?} are {off:e} off its distance");
+    assert!((0.0..=1.0).contains(&c.sign_certainty), "{about}: {c:?}");
+    let length = c.normal.length();
+    assert!(length == 0.0 || (length - 1.0).abs() < 1e-12, "{about}: {c:?}");
+    if c.signed_distance_m.abs() > 1e-6 {
+        let along = between.dot(c.normal) - c.signed_distance_m;
+        assert!(along.abs() <= EXACT, "{about}: the normal of {c:?} does not point to the tool");
+    }
+}
