@@ -52,7 +52,7 @@ pub fn write(
 
 /// One of the two maps: what it shows and what its colours mean.
 struct Map<'a> {
-    title: String,
+    title: [String; 2],
     colour: &'a dyn Fn(usize) -> Colour,
     lines: Option<f64>,
     /// Colour at a height of the bar, 0 to 1.
@@ -63,21 +63,26 @@ struct Map<'a> {
 
 fn draw(slice: &Slice, tolerance: f64) -> Canvas {
     let (w, h) = (slice.width, slice.height.max(BAR_HEIGHT_MIN));
-    let (panel_w, panel_h) =
-        (NUMBERS + w + GAP + BAR + NUMBERS + GAP, 2 * TEXT_HEIGHT + h + 3 * TEXT_HEIGHT + GAP);
+    let text = NUMBERS + TEXT_WIDTH_MAX;
+    let panel_w = (NUMBERS + w + GAP + BAR + NUMBERS).max(text) + GAP;
+    let panel_h = HEAD + h + FOOT;
     let beside = slice.height > slice.width / 2;
     let (columns, rows) = if beside { (2, 1) } else { (1, 2) };
-    let width = (panel_w * columns).max(TITLE_WIDTH_MIN);
-    let mut canvas = Canvas::new(width, panel_h * rows + GAP);
+    let mut canvas = Canvas::new(panel_w * columns, panel_h * rows + GAP);
     let second = if beside { (panel_w, GAP) } else { (0, panel_h + GAP) };
     draw_distance(&mut canvas, slice, (0, GAP));
     draw_widths(&mut canvas, slice, second, tolerance);
     canvas
 }
 
-/// A bar is at least this high, and a picture at least this wide: room for the numbers and the title.
+/// Room for the two lines of a title.
+const HEAD: usize = 2 * TEXT_HEIGHT + 16;
+/// Room for the numbers and the name of the lower axis.
+const FOOT: usize = 4 * TEXT_HEIGHT;
+/// Room for the longest line of text.
+const TEXT_WIDTH_MAX: usize = 400;
+/// A bar is at least this high: room for its numbers.
 const BAR_HEIGHT_MIN: usize = 160;
-const TITLE_WIDTH_MIN: usize = 900;
 
 fn draw_distance(canvas: &mut Canvas, slice: &Slice, at: (usize, usize)) {
     let (deepest, farthest) = Slice::range(&slice.values);
@@ -90,7 +95,7 @@ fn draw_distance(canvas: &mut Canvas, slice: &Slice, at: (usize, usize)) {
     let of_height =
         |t: f64| if t < 0.5 { deepest * (1.0 - 2.0 * t) } else { farthest * (2.0 * t - 1.0) };
     let map = Map {
-        title: format!("signed distance in mm, lines {} apart", mm(step)),
+        title: ["signed distance, mm".to_owned(), format!("lines {} mm apart", mm(step))],
         colour: &|i| colour_of(slice.values[i]),
         lines: Some(step),
         bar: &|t| colour_of(of_height(t)),
@@ -112,10 +117,10 @@ fn draw_widths(canvas: &mut Canvas, slice: &Slice, at: (usize, usize), tolerance
         marks.push(((w / narrowest).ln() / decades, mm(w)));
     }
     let map = Map {
-        title: format!(
-            "width of the certified interval in mm, white exact, tolerance {}",
-            mm(tolerance)
-        ),
+        title: [
+            "width of certified interval, mm".to_owned(),
+            format!("white is exact, tolerance {}", mm(tolerance)),
+        ],
         colour: &|i| colour_of(slice.widths[i]),
         lines: None,
         bar: &|t| colour_of(narrowest * (t * decades).exp()),
@@ -125,8 +130,10 @@ fn draw_widths(canvas: &mut Canvas, slice: &Slice, at: (usize, usize), tolerance
 }
 
 fn draw_map(canvas: &mut Canvas, slice: &Slice, (x, y): (usize, usize), map: &Map) {
-    canvas.text(x + GAP, y, &map.title);
-    let (left, top) = (x + NUMBERS, y + 2 * TEXT_HEIGHT);
+    let (left, top) = (x + NUMBERS, y + HEAD);
+    for (line, title) in map.title.iter().enumerate() {
+        canvas.text(left, y + line * (TEXT_HEIGHT + 4), title);
+    }
     for j in 0..slice.height {
         for i in 0..slice.width {
             let at = j * slice.width + i;
@@ -170,13 +177,8 @@ fn draw_axes(canvas: &mut Canvas, slice: &Slice, left: usize, top: usize) {
         canvas.text(x, y.saturating_sub(TEXT_HEIGHT / 2), &text);
     }
     let across = 3 - u - v;
-    let axes = format!(
-        "{} to the right, {} upwards, mm, at {} = {}",
-        name(u),
-        name(v),
-        name(across),
-        mm(slice.corner[across])
-    );
+    let plane = mm(slice.corner[across]);
+    let axes = format!("{} right, {} up, at {} = {plane} mm", name(u), name(v), name(across));
     canvas.text(left, bottom + 8 + TEXT_HEIGHT + 6, &axes);
 }
 
