@@ -8,6 +8,7 @@
 pub mod geometry;
 pub mod index;
 pub mod inspect;
+pub mod load;
 pub mod mesh_io;
 pub mod oracle;
 pub mod scene;

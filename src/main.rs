@@ -5,6 +5,7 @@ use std::{error::Error, io, process::ExitCode, time::Duration};
 use clap::{Parser, Subcommand};
 use palpate::{
     inspect::{self, InspectArgs},
+    load::{self, DemoArgs, LoadArgs},
     service::{self, ServeArgs},
 };
 use tracing_subscriber::EnvFilter;
@@ -21,6 +22,10 @@ struct CommandLine {
 enum Command {
     /// Run the server.
     Serve(ServeArgs),
+    /// See it work: an instrument against an organ that deforms, at 1 kHz over gRPC, and the figures.
+    Demo(DemoArgs),
+    /// Drive a server with paced haptic clients and report what they saw.
+    Load(LoadArgs),
     /// Check a mesh file and report what a scene would make of it.
     Inspect(InspectArgs),
 }
@@ -43,6 +48,8 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
         Command::Serve(args) => serve(&args),
+        Command::Demo(args) => Ok(load::demo(&args)?),
+        Command::Load(args) => Ok(load::load(&args)?),
         Command::Inspect(args) => Ok(inspect::run(&args)?),
     }
 }

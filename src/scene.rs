@@ -5,6 +5,7 @@
 
 pub mod answer;
 mod contacts;
+mod deepest;
 pub mod deform;
 pub mod distance;
 pub mod edit;

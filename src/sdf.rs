@@ -21,6 +21,7 @@ mod merge;
 mod octree;
 mod query;
 mod region;
+mod sides;
 mod validate;
 
 pub use build::{Exact, ExactDistance, FIELD_VERSION, FieldOptions, build};

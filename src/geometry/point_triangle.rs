@@ -35,9 +35,13 @@ pub fn closest_point(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
     let [a, b, c] = *triangle;
     let (ab, ac, ap) = (b - a, c - a, p - a);
     let longest = ab.length_squared().max(ac.length_squared()).max(b.distance_squared(c));
-    if ab.cross(ac).length_squared() <= SLIVER * longest * longest {
-        return closest_of_sliver(p, triangle);
+    let normal = ab.cross(ac);
+    if normal.length_squared() <= SLIVER * longest * longest {
+        return closest_of_edges(p, triangle);
     }
+    // Areas of p with each edge, seen along the normal. Ericson has them as d1 d4 - d3 d2 and so on, which
+    // loses digits with the square of edge over height.
+    let area = |edge: DVec3, to_p: DVec3| normal.dot(edge.cross(to_p));
     let (d1, d2) = (ab.dot(ap), ac.dot(ap));
     if d1 <= 0.0 && d2 <= 0.0 {
         return at(p, triangle, DVec3::X, Feature::Vertex(0));
@@ -47,7 +51,7 @@ pub fn closest_point(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
     if d3 >= 0.0 && d4 <= d3 {
         return at(p, triangle, DVec3::Y, Feature::Vertex(1));
     }
-    let vc = d1 * d4 - d3 * d2;
+    let vc = area(ab, ap);
     if vc <= 0.0 && d1 >= 0.0 && d3 <= 0.0 {
         let s = d1 / (d1 - d3);
         return at(p, triangle, DVec3::new(1.0 - s, s, 0.0), Feature::Edge(0));
@@ -57,23 +61,27 @@ pub fn closest_point(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
     if d6 >= 0.0 && d5 <= d6 {
         return at(p, triangle, DVec3::Z, Feature::Vertex(2));
     }
-    let vb = d5 * d2 - d1 * d6;
+    let vb = area(-ac, cp);
     if vb <= 0.0 && d2 >= 0.0 && d6 <= 0.0 {
         let s = d2 / (d2 - d6);
         return at(p, triangle, DVec3::new(1.0 - s, 0.0, s), Feature::Edge(2));
     }
-    let va = d3 * d6 - d5 * d4;
+    let va = area(c - b, bp);
     if va <= 0.0 && d4 >= d3 && d5 >= d6 {
         let s = (d4 - d3) / ((d4 - d3) + (d5 - d6));
         return at(p, triangle, DVec3::new(0.0, 1.0 - s, s), Feature::Edge(1));
+    }
+    if va.min(vb).min(vc) <= 0.0 {
+        // Rounding: p projects to within it of an edge.
+        return closest_of_edges(p, triangle);
     }
     let scale = 1.0 / (va + vb + vc);
     let (v, w) = (vb * scale, vc * scale);
     at(p, triangle, DVec3::new(1.0 - v - w, v, w), Feature::Face)
 }
 
-/// The nearest of the three edges: a sliver's interior is nowhere farther from them than half its height.
-fn closest_of_sliver(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
+/// On the nearest of the three edges: a sliver's interior is nowhere farther from them than half its height.
+fn closest_of_edges(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
     let edge = |k: usize| {
         let (a, b) = (triangle[k], triangle[(k + 1) % 3]);
         let s = nearest_on_segment(p, a, b);
@@ -139,6 +147,20 @@ mod tests {
                 assert_eq!(feature, name, "order {order:?}");
                 assert!((got.point - expected).length() < 1e-15);
                 assert!((got.barycentric.element_sum() - 1.0).abs() < 1e-15);
+            }
+        }
+    }
+
+    /// A point on a thin triangle is found to lie on it, to rounding times edge over height.
+    #[test]
+    fn on_a_thin_triangle() {
+        for height in [1e-2, 1e-4, 2e-6] {
+            let along = DVec3::new(0.6, 0.0, 0.8);
+            let t = [DVec3::ZERO, along, along * 0.4 + DVec3::new(0.8, 0.0, -0.6) * height];
+            for (u, v) in [(0.3, 0.3), (0.1, 0.8), (0.45, 0.1)] {
+                let p = t[0] * (1.0 - u - v) + t[1] * u + t[2] * v;
+                let found = closest_point(p, &t);
+                assert!(found.distance_squared.sqrt() < 1e-14 / height, "height {height}");
             }
         }
     }

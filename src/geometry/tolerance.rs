@@ -14,8 +14,8 @@ pub const COORDINATE_MAX_M: f64 = 1e4;
 pub const BOX_DISTANCE_SLACK: f32 = 1.0 / 2_097_152.0;
 
 /// A triangle with |normal|^2 at most this times the fourth power of its longest edge is a sliver: its
-/// height is at most 1e-6 of that edge. Interior weights of a sliver lose all digits (rounding of 1e-16
-/// against 1e-12), so its edges answer beside its face; that is wrong by at most half its height.
+/// height is at most 1e-6 of that edge. The weights of its interior lose six digits and more, so its edges
+/// answer for its face; that is wrong by at most half its height.
 pub const SLIVER: f64 = 1e-12;
 
 /// Squared sine of the angle below which two segments count as parallel when their closest points are

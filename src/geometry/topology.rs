@@ -53,14 +53,9 @@ impl Topology {
                 [a, b] => inconsistent_edges += u32::from(a.ascending == b.ascending),
                 _ => non_manifold_edges += 1,
             }
-            for pair in uses.windows(2) {
-                joined.join(pair[0].triangle.0, pair[1].triangle.0);
-            }
+            joined.join_all(uses);
         });
-        let bodies = mesh
-            .triangle_ids()
-            .filter(|t| has_three_vertices(mesh.vertices(*t)) && joined.root(t.0) == t.0)
-            .count() as u32;
+        let bodies = joined.firsts(mesh).len() as u32;
         Topology { open_edges, non_manifold_edges, inconsistent_edges, bodies }
     }
 
@@ -80,6 +75,20 @@ impl Topology {
             SignRule::WindingNumber
         }
     }
+}
+
+/// The smallest triangle of each body, ascending.
+pub fn first_of_each_body(mesh: &TriangleMesh) -> Vec<TriangleId> {
+    let mut joined = Partition::new(mesh.triangle_id_end());
+    visit_edges(mesh, |uses| joined.join_all(uses));
+    joined.firsts(mesh)
+}
+
+/// The body of each triangle id, named by its smallest triangle.
+pub fn body_of_each(mesh: &TriangleMesh) -> Vec<TriangleId> {
+    let mut joined = Partition::new(mesh.triangle_id_end());
+    visit_edges(mesh, |uses| joined.join_all(uses));
+    (0..mesh.triangle_id_end()).map(|t| TriangleId(joined.root(t))).collect()
 }
 
 /// Shows each edge once, with all triangles that use it in ascending order. Edges come by their lower
@@ -132,6 +141,18 @@ impl Partition {
             i = grandparent;
         }
         i
+    }
+
+    fn join_all(&mut self, uses: &[EdgeUse]) {
+        for pair in uses.windows(2) {
+            self.join(pair[0].triangle.0, pair[1].triangle.0);
+        }
+    }
+
+    /// The first triangle of each set; those that name a vertex twice are in none.
+    fn firsts(&mut self, mesh: &TriangleMesh) -> Vec<TriangleId> {
+        let first = |t: &TriangleId| has_three_vertices(mesh.vertices(*t)) && self.root(t.0) == t.0;
+        mesh.triangle_ids().filter(first).collect()
     }
 
     fn join(&mut self, a: u32, b: u32) {

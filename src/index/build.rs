@@ -3,12 +3,12 @@
 use super::{
     block::{Entry, LANES},
     frame::{Frame, FrameOptions, centroid},
-    skip_list::{END, FAN_OUT, HEAD_LEVELS, Link, SkipList},
+    skip_list::{END, FAN_OUT, HEAD_LEVELS, SkipList},
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh, winding::Moments};
 
 /// Triangles put in a block at first: some room is left so that a moving triangle seldom splits one.
-const FILL: usize = LANES - 2;
+const FILL: usize = LANES - 1;
 
 impl SkipList {
     /// Files every triangle of the mesh. O(n log n). With `moments` the list answers winding numbers.
@@ -75,7 +75,8 @@ impl SkipList {
             n = next;
         }
         for level in 0..HEAD_LEVELS {
-            *self.link_mut(head, level) = Link { bounds: Aabb::EMPTY, next: END, owner: head };
+            let link = self.link_mut(head, level);
+            (link.bounds, link.next) = (Aabb::EMPTY, END);
         }
         self.refill(head, &[]);
         self.bands[band].top = 0;

@@ -3,7 +3,7 @@
 use glam::{DVec3, Vec3};
 
 use super::{
-    block::LANES,
+    block::{Boxes, NearLanes},
     skip_list::{END, SkipList},
 };
 use crate::geometry::{
@@ -125,76 +125,71 @@ impl<T: NearestTo> Search<'_, T> {
     /// The band with the nearest box first, then the others that may hold something as near.
     fn bands(&mut self) {
         let list = self.list;
-        let bound = |i: usize| self.lower_bound(&list.bands[i].bounds);
-        let Some(first) = (0..list.bands.len()).min_by(|&i, &j| bound(i).total_cmp(&bound(j)))
-        else {
-            return;
-        };
         self.visited += list.bands.len();
-        let others = (0..list.bands.len()).filter(|i| *i != first);
-        for i in std::iter::once(first).chain(others) {
-            let band = &list.bands[i];
-            if f64::from(self.lower_bound(&band.bounds)) <= self.limit {
-                self.run(band.head, END, band.top);
+        let mut first = (f32::INFINITY, END);
+        for strip in &list.band_table {
+            let bounds = strip.boxes.distances_squared(&self.bounds, self.slack);
+            for (bound, band) in bounds.iter().zip(strip.nodes).take(strip.len as usize) {
+                if *bound < first.0 {
+                    first = (*bound, band);
+                }
             }
         }
-    }
-
-    /// The links at `level` from `start` up to `end`, nearest first.
-    fn run(&mut self, start: u32, end: u32, level: usize) {
-        // Runs are 8 links long in the mean; a longer one is taken in pieces.
-        const PIECE: usize = 16;
-        let mut n = start;
-        while n != end {
-            let mut piece = [(f32::INFINITY, END); PIECE];
-            let mut len = 0;
-            while n != end && len < PIECE {
-                let link = self.list.link(n, level);
-                self.visited += 1;
-                let bound = self.lower_bound(&link.bounds);
-                if f64::from(bound) <= self.limit {
-                    let at = piece[..len].partition_point(|(b, _)| *b <= bound);
-                    piece.copy_within(at..len, at + 1);
-                    piece[at] = (bound, n);
-                    len += 1;
-                }
-                n = link.next;
-            }
-            for &(bound, node) in &piece[..len] {
-                if f64::from(bound) > self.limit {
-                    break;
-                }
-                if level > 0 {
-                    let end = self.list.link(node, level).next;
-                    self.run(node, end, level - 1);
-                } else {
-                    self.block(node);
+        if first.1 == END {
+            return;
+        }
+        if f64::from(first.0) <= self.limit {
+            self.band(first.1);
+        }
+        for strip in &list.band_table {
+            let mut near = self.near_lanes(&strip.boxes, strip.len as usize);
+            while let Some(lane) = near.next(self.limit) {
+                if strip.nodes[lane] != first.1 {
+                    self.band(strip.nodes[lane]);
                 }
             }
         }
     }
 
-    fn block(&mut self, node: u32) {
-        let block = &self.list.blocks[node as usize];
-        let bounds = block.distances_squared(&self.bounds, self.slack);
-        let mut left: u32 =
-            (0..LANES).fold(0, |m, i| m | u32::from(f64::from(bounds[i]) <= self.limit) << i);
-        while left != 0 {
-            let mut nearest = left.trailing_zeros() as usize;
-            let mut rest = left & (left - 1);
-            while rest != 0 {
-                let lane = rest.trailing_zeros() as usize;
-                if bounds[lane] < bounds[nearest] {
-                    nearest = lane;
-                }
-                rest &= rest - 1;
-            }
-            if f64::from(bounds[nearest]) > self.limit {
-                return;
-            }
-            left &= !(1 << nearest);
-            self.offer(block.triangles[nearest]);
+    fn band(&mut self, band: u32) {
+        let band = &self.list.bands[band as usize];
+        self.run(band.strip, END, band.top);
+    }
+
+    /// The links at `level` of a run that ends at `end`, nearest first.
+    fn run(&mut self, strip: u32, end: u32, level: usize) {
+        let strip = &self.list.strips[strip as usize];
+        self.visited += strip.len as usize;
+        let mut near = self.near_lanes(&strip.boxes, strip.len as usize);
+        while let Some(lane) = near.next(self.limit) {
+            self.link(strip.nodes[lane], level);
         }
+        let mut n = strip.rest;
+        while n != end && n != END {
+            let link = self.list.link(n, level);
+            self.visited += 1;
+            if f64::from(self.lower_bound(&link.bounds)) <= self.limit {
+                self.link(n, level);
+            }
+            n = link.next;
+        }
+    }
+
+    fn link(&mut self, n: u32, level: usize) {
+        if level == 0 {
+            let block = &self.list.blocks[n as usize];
+            let mut near = self.near_lanes(&block.boxes, block.len());
+            while let Some(lane) = near.next(self.limit) {
+                self.offer(block.triangles[lane]);
+            }
+        } else {
+            let link = self.list.link(n, level);
+            self.run(link.strip, link.next, level - 1);
+        }
+    }
+
+    fn near_lanes(&self, boxes: &Boxes, used: usize) -> NearLanes {
+        NearLanes::new(&boxes.distances_squared(&self.bounds, self.slack), used, self.limit)
     }
 
     fn offer(&mut self, t: TriangleId) {

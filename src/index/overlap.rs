@@ -1,7 +1,7 @@
 //! Which triangles' boxes pass a test.
 
 use super::{
-    block::Block,
+    block::Boxes,
     skip_list::{END, SkipList},
 };
 use crate::geometry::{Aabb, TriangleId};
@@ -12,27 +12,28 @@ pub trait BoxTest {
     fn passes(&self, b: &Aabb) -> bool;
 
     /// Bit n: the box in lane n of the block passes.
+    /// Bit n: box n of a few side by side passes. Unused ones may or may not.
     #[doc(hidden)]
-    fn lanes(&self, block: &BlockView) -> u32 {
-        block
-            .0
-            .entries()
-            .enumerate()
-            .fold(0, |mask, (lane, e)| mask | u32::from(self.passes(&e.bounds)) << lane)
+    fn lanes(&self, boxes: &BoxesView) -> u32 {
+        (0..boxes.used)
+            .fold(0, |mask, lane| mask | u32::from(self.passes(&boxes.boxes.get(lane))) << lane)
     }
 }
 
-/// The boxes of one block.
+/// Some boxes side by side.
 #[doc(hidden)]
-pub struct BlockView<'a>(pub(super) &'a Block);
+pub struct BoxesView<'a> {
+    boxes: &'a Boxes,
+    used: usize,
+}
 
 impl BoxTest for Aabb {
     fn passes(&self, b: &Aabb) -> bool {
         self.overlaps(b)
     }
 
-    fn lanes(&self, block: &BlockView) -> u32 {
-        block.0.overlap_mask(self)
+    fn lanes(&self, boxes: &BoxesView) -> u32 {
+        boxes.boxes.overlap_mask(self)
     }
 }
 
@@ -47,8 +48,11 @@ impl SkipList {
     /// were looked at: O(bands + found) for a test on a small box, O(n) at worst.
     pub fn overlap(&self, test: &impl BoxTest, mut visit: impl FnMut(TriangleId)) -> usize {
         let mut visited = self.bands.len();
-        for band in self.bands.iter().filter(|b| test.passes(&b.bounds)) {
-            visited += self.overlap_run(test, band.head, END, band.top, &mut visit);
+        for strip in &self.band_table {
+            for lane in passing(test, &strip.boxes, strip.len as usize) {
+                let band = &self.bands[strip.nodes[lane] as usize];
+                visited += self.overlap_run(test, band.strip, END, band.top, &mut visit);
+            }
         }
         visited
     }
@@ -56,30 +60,54 @@ impl SkipList {
     fn overlap_run(
         &self,
         test: &impl BoxTest,
-        start: u32,
+        strip: u32,
         end: u32,
         level: usize,
         visit: &mut impl FnMut(TriangleId),
     ) -> usize {
-        let mut visited = 0;
-        let mut n = start;
-        while n != end {
+        let strip = &self.strips[strip as usize];
+        let mut visited = strip.len as usize;
+        for lane in passing(test, &strip.boxes, strip.len as usize) {
+            visited += self.overlap_link(test, strip.nodes[lane], level, visit);
+        }
+        let mut n = strip.rest;
+        while n != end && n != END {
             let link = self.link(n, level);
             visited += 1;
             if test.passes(&link.bounds) {
-                if level > 0 {
-                    visited += self.overlap_run(test, n, link.next, level - 1, visit);
-                } else {
-                    let block = &self.blocks[n as usize];
-                    let mut lanes = test.lanes(&BlockView(block));
-                    while lanes != 0 {
-                        visit(block.triangles[lanes.trailing_zeros() as usize]);
-                        lanes &= lanes - 1;
-                    }
-                }
+                visited += self.overlap_link(test, n, level, visit);
             }
             n = link.next;
         }
         visited
     }
+
+    fn overlap_link(
+        &self,
+        test: &impl BoxTest,
+        n: u32,
+        level: usize,
+        visit: &mut impl FnMut(TriangleId),
+    ) -> usize {
+        if level > 0 {
+            let link = self.link(n, level);
+            return self.overlap_run(test, link.strip, link.next, level - 1, visit);
+        }
+        let block = &self.blocks[n as usize];
+        for lane in passing(test, &block.boxes, block.len()) {
+            visit(block.triangles[lane]);
+        }
+        1
+    }
+}
+
+/// The lanes whose boxes pass, ascending.
+fn passing(test: &impl BoxTest, boxes: &Boxes, used: usize) -> impl Iterator<Item = usize> {
+    let mut lanes = test.lanes(&BoxesView { boxes, used }) & ((1 << used) - 1);
+    std::iter::from_fn(move || {
+        let lane = lanes.trailing_zeros() as usize;
+        let some = lanes != 0;
+        lanes &= lanes.wrapping_sub(1);
+        some.then_some(lane)
+    })
 }

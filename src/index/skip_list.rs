@@ -1,7 +1,7 @@
 //! The list itself: nodes and towers in arenas, search, insertion and removal of single triangles.
 
 use super::{
-    block::{Block, Entry, Key},
+    block::{Block, Entry, Key, LANES, Strip},
     frame::Frame,
 };
 use crate::geometry::{Aabb, TriangleId, winding::Moments};
@@ -10,7 +10,7 @@ use crate::geometry::{Aabb, TriangleId, winding::Moments};
 pub(super) const END: u32 = u32::MAX;
 /// One node in this many is promoted to the next level.
 pub(super) const FAN_OUT: u32 = 8;
-/// Links of a band's first node: enough for 8^6 blocks of 16, four million triangles in one band.
+/// Links of a band's first node: enough for 8^6 blocks, two million triangles in one band.
 pub(super) const HEAD_LEVELS: usize = 7;
 
 /// The bounded skip list of one surface.
@@ -26,10 +26,15 @@ pub struct SkipList {
     pub(super) nodes: Vec<Node>,
     pub(super) blocks: Vec<Block>,
     pub(super) links: Vec<Link>,
+    /// One for each link above the bottom and each band: the boxes of what it spans.
+    pub(super) strips: Vec<Strip>,
+    /// The boxes of the bands.
+    pub(super) band_table: Vec<Strip>,
     /// Beside `links` when the surface's sign needs winding numbers, else empty.
     pub(super) moments: Vec<Moments>,
     pub(super) handles: Vec<Handle>,
     pub(super) free_nodes: Vec<u32>,
+    pub(super) free_strips: Vec<u32>,
     pub(super) free_towers: [Vec<u32>; HEAD_LEVELS],
     pub(super) touched: Touched,
     random: u64,
@@ -45,6 +50,8 @@ pub(super) struct Band {
     pub(super) bounds: Aabb,
     pub(super) moments: Moments,
     pub(super) n_triangles: usize,
+    /// The strip of the links on level `top`.
+    pub(super) strip: u32,
 }
 
 /// A block's place in the list. `low_key` <= keys in the block <= `low_key` of the next node.
@@ -67,9 +74,15 @@ pub(super) struct Link {
     pub(super) next: u32,
     /// The node whose link one level up spans this link.
     pub(super) owner: u32,
+    /// Above the bottom: the strip of the links that it spans; [`END`] before the first refit.
+    pub(super) strip: u32,
 }
 
-/// Where a triangle is filed: block times [`LANES`](super::block::LANES) plus lane.
+impl Link {
+    pub(super) const EMPTY: Link = Link { bounds: Aabb::EMPTY, next: END, owner: END, strip: END };
+}
+
+/// Where a triangle is filed: block times [`LANES`] plus lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handle(u32);
 
@@ -77,12 +90,12 @@ impl Handle {
     pub(super) const NONE: Handle = Handle(u32::MAX);
 
     pub(super) fn new(node: u32, lane: usize) -> Handle {
-        Handle(node * super::block::LANES as u32 + lane as u32)
+        Handle(node * LANES as u32 + lane as u32)
     }
 
     /// (node, lane)
     pub(super) fn get(self) -> Option<(u32, usize)> {
-        let lanes = super::block::LANES as u32;
+        let lanes = LANES as u32;
         (self != Handle::NONE).then_some((self.0 / lanes, (self.0 % lanes) as usize))
     }
 }
@@ -129,9 +142,12 @@ impl SkipList {
             nodes: Vec::new(),
             blocks: Vec::new(),
             links: Vec::new(),
+            strips: Vec::new(),
+            band_table: vec![Strip::EMPTY; n_bands.div_ceil(LANES)],
             moments: Vec::new(),
             handles: vec![Handle::NONE; n_triangle_ids as usize],
             free_nodes: Vec::new(),
+            free_strips: Vec::new(),
             free_towers: Default::default(),
             touched: Touched::default(),
             random: 0x9e37_79b9_7f4a_7c15,
@@ -147,7 +163,12 @@ impl SkipList {
                 bounds: Aabb::EMPTY,
                 moments: Moments::NONE,
                 n_triangles: 0,
+                strip: END,
             });
+            list.touched.add(head);
+            let strip = &mut list.band_table[band / LANES];
+            strip.nodes[band % LANES] = band as u32;
+            strip.len += 1;
         }
         list
     }
@@ -183,14 +204,13 @@ impl SkipList {
 
     /// A node without neighbours, with an empty block.
     pub(super) fn new_node(&mut self, band: u32, low_key: Key, n_links: usize) -> u32 {
-        let empty_link = Link { bounds: Aabb::EMPTY, next: END, owner: END };
         let tower = match self.free_towers[n_links - 1].pop() {
             Some(tower) => {
-                self.links[tower as usize..][..n_links].fill(empty_link);
+                self.links[tower as usize..][..n_links].fill(Link::EMPTY);
                 tower
             }
             None => {
-                self.links.resize(self.links.len() + n_links, empty_link);
+                self.links.resize(self.links.len() + n_links, Link::EMPTY);
                 if !self.moments.is_empty() {
                     self.moments.resize(self.links.len(), Moments::NONE);
                 }
@@ -214,6 +234,9 @@ impl SkipList {
 
     pub(super) fn free_node(&mut self, n: u32) {
         let node = &mut self.nodes[n as usize];
+        let tower = &mut self.links[node.tower as usize..][..node.n_links as usize];
+        let strips = tower.iter_mut().map(|link| std::mem::replace(&mut link.strip, END));
+        self.free_strips.extend(strips.filter(|strip| *strip != END));
         self.free_towers[node.n_links as usize - 1].push(node.tower);
         node.n_links = 0;
         self.free_nodes.push(n);
@@ -306,7 +329,7 @@ impl SkipList {
                 self.link(left, level).owner
             };
             self.link_mut(left, level).next = node;
-            *self.link_mut(node, level) = Link { bounds: Aabb::EMPTY, next, owner: above };
+            *self.link_mut(node, level) = Link { next, owner: above, ..Link::EMPTY };
             if level == 0 {
                 self.nodes[node as usize].prev = left;
                 if next != END {

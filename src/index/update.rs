@@ -1,9 +1,9 @@
 //! Keeping the list true after triangles moved, came or went: a batch at a time, only where it changed.
 
 use super::{
-    block::Entry,
+    block::{Entry, LANES, Strip},
     frame::centroid,
-    skip_list::{END, SkipList},
+    skip_list::{Band, END, SkipList},
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh, winding::Moments};
 
@@ -72,7 +72,7 @@ impl SkipList {
         let band = self.nodes[n as usize].band as usize;
         let key = self.frame.key_in_band(centroid, band);
         if key.is_some_and(|key| self.is_near(n, key)) {
-            self.blocks[n as usize].set_bounds(lane, &bounds);
+            self.blocks[n as usize].boxes.set(lane, &bounds);
             self.touched.add(n);
             return None;
         }
@@ -123,7 +123,7 @@ impl SkipList {
             if self.nodes[n as usize].n_links == 0 {
                 continue;
             }
-            self.link_mut(n, 0).bounds = self.blocks[n as usize].bounds();
+            self.link_mut(n, 0).bounds = self.blocks[n as usize].boxes.union();
             if !self.moments.is_empty() {
                 let block = &self.blocks[n as usize];
                 let of = |t: &TriangleId| Moments::of_triangle(&mesh.triangle(*t));
@@ -169,18 +169,46 @@ impl SkipList {
 
     fn refit_link(&mut self, n: u32, level: usize) {
         let end = self.link(n, level).next;
+        let strip = self.link(n, level).strip;
+        let strip = self.refit_strip(strip, n, end, level - 1);
         let (bounds, moments) = self.union_of_run(n, end, level - 1);
-        self.link_mut(n, level).bounds = bounds;
+        let link = self.link_mut(n, level);
+        (link.bounds, link.strip) = (bounds, strip);
         if !self.moments.is_empty() {
             self.moments[self.nodes[n as usize].tower as usize + level] = moments;
         }
     }
 
     fn refit_band(&mut self, band: usize) {
-        let (head, top) = (self.bands[band].head, self.bands[band].top);
+        let Band { head, top, strip, .. } = self.bands[band];
+        let strip = self.refit_strip(strip, head, END, top);
         let (bounds, moments) = self.union_of_run(head, END, top);
-        self.bands[band].bounds = bounds;
-        self.bands[band].moments = moments;
+        let here = &mut self.bands[band];
+        (here.bounds, here.moments, here.strip) = (bounds, moments, strip);
+        self.band_table[band / LANES].boxes.set(band % LANES, &bounds);
+    }
+
+    /// Copies the boxes of a run into its strip, a new one when it has none yet.
+    fn refit_strip(&mut self, strip: u32, start: u32, end: u32, level: usize) -> u32 {
+        let mut filled = Strip::EMPTY;
+        let mut n = start;
+        while n != end && (filled.len as usize) < LANES {
+            let (lane, link) = (filled.len as usize, self.link(n, level));
+            filled.boxes.set(lane, &link.bounds);
+            filled.nodes[lane] = n;
+            filled.len += 1;
+            n = link.next;
+        }
+        filled.rest = if n == end { END } else { n };
+        let at = match strip {
+            END => self.free_strips.pop().unwrap_or_else(|| {
+                self.strips.push(Strip::EMPTY);
+                (self.strips.len() - 1) as u32
+            }),
+            at => at,
+        };
+        self.strips[at as usize] = filled;
+        at
     }
 
     /// Of the links at `level` from `start` up to `end`.

@@ -2,7 +2,7 @@
 
 use super::{
     block::{Block, LANES},
-    skip_list::{END, HEAD_LEVELS, SkipList},
+    skip_list::{Band, END, HEAD_LEVELS, SkipList},
 };
 use crate::geometry::{Aabb, TriangleMesh, winding::Moments};
 
@@ -18,6 +18,10 @@ impl SkipList {
             for level in 0..=self.bands[band].top {
                 self.assert_level(band, level);
             }
+            let Band { head, top, strip, .. } = self.bands[band];
+            self.assert_strip(strip, head, END, top);
+            let listed = &self.band_table[band / LANES];
+            assert_eq!(listed.boxes.get(band % LANES), self.bands[band].bounds, "band table");
             let Aabb { min, max } = self.bands[band].bounds;
             let all = self.band_entries(band).fold(Aabb::EMPTY, |b, e| b.union(&e.bounds));
             assert_eq!(Aabb { min, max }, all, "box of band {band}");
@@ -76,8 +80,9 @@ impl SkipList {
                 assert_eq!(link.owner, owner, "owner of link {n} at level {level}");
             }
             let (bounds, moments) = if level == 0 {
-                (self.blocks[n as usize].bounds(), None)
+                (self.blocks[n as usize].boxes.union(), None)
             } else {
+                self.assert_strip(link.strip, n, link.next, level - 1);
                 let (b, m) = self.union_of_run(n, link.next, level - 1);
                 (b, Some(m))
             };
@@ -86,6 +91,23 @@ impl SkipList {
                 self.assert_moments(n, level, &m);
             }
         }
+    }
+
+    /// A strip holds the first links of its run, and says where the run goes on.
+    fn assert_strip(&self, strip: u32, start: u32, end: u32, level: usize) {
+        let strip = &self.strips[strip as usize];
+        let mut n = start;
+        for lane in 0..strip.len as usize {
+            assert_eq!(strip.nodes[lane], n, "strip of run {start} at level {level}");
+            assert_eq!(strip.boxes.get(lane), self.link(n, level).bounds, "box in a strip");
+            n = self.link(n, level).next;
+        }
+        assert_eq!(
+            strip.rest,
+            if n == end { END } else { n },
+            "rest of run {start} at level {level}"
+        );
+        assert!(n == end || strip.len as usize == LANES, "a strip with room has no rest");
     }
 
     fn assert_moments(&self, n: u32, level: usize, expected: &Moments) {

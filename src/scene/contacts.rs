@@ -1,92 +1,186 @@
-//! Where a link touches a tissue: vertices of either inside or near the other.
+//! Where a link touches a tissue: each touching tissue triangle at its deepest point.
+
+use std::cell::Cell;
 
 use glam::DVec3;
 
 use super::{
-    Contact, Revision, SurfacePoint, TissueId,
+    Contact, Link, Revision, SurfacePoint, TissueId,
+    deepest::deepest,
     distance::to_surface,
     proximity::{Pair, closest_pair},
     tick::deepest_first,
 };
 use crate::{
-    geometry::{
-        Aabb, Pose, TriangleId, TriangleMesh, pseudonormal::unit_normal,
-        triangle_distance::ClosestPair,
-    },
-    index::{Point, SignedNearest, Surface},
+    geometry::{Aabb, Pose, TriangleId, pseudonormal::unit_normal, triangle_distance::ClosestPair},
+    index::SignedNearest,
 };
-
-/// Room to work in, kept between ticks.
-#[derive(Default)]
-pub(super) struct Scratch {
-    triangles: Vec<TriangleId>,
-    vertices: Vec<(u32, TriangleId)>,
-}
 
 /// One link at its place and one tissue.
 pub(super) struct Meeting<'a> {
     pub(super) tissue: TissueId,
     pub(super) revision: &'a Revision,
-    pub(super) link: &'a Surface,
+    pub(super) link: &'a Link,
     pub(super) scene_from_link: Pose,
     pub(super) margin: f64,
 }
 
+/// What was closest or deepest last time: changes the work of the next search, never its answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MeetingHint {
+    pair: Option<(TissueId, TriangleId, TriangleId)>,
+    deepest_vertex: Option<u32>,
+}
+
 impl Meeting<'_> {
-    /// Adds every vertex contact: within the margin, or inside at any depth.
-    pub(super) fn find(&self, scratch: &mut Scratch, contacts: &mut Vec<Contact>) {
-        self.tissue_vertices(scratch, contacts);
-        self.link_vertices(scratch, contacts);
+    /// Adds a contact for every tissue triangle that is inside the link or within the margin of it: at its
+    /// point deepest in the link, the field deciding where and the link's exact surface how deep.
+    pub(super) fn find(&self, contacts: &mut Vec<Contact>) {
+        let link_from_scene = self.scene_from_link.inverse();
+        let tissue = &self.revision.surface;
+        let near = |b: &Aabb| self.link.may_be_near(&link_from_scene, b, self.margin);
+        let mut hint = None;
+        tissue.overlap(&near, |t| {
+            let triangle = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
+            contacts.extend(self.contact_of(t, &triangle, &mut hint));
+        });
     }
 
-    /// The closest points of link and tissue within `max_distance` metres, given all vertex contacts: the
-    /// deepest of them when something is inside, else the closest points of the two surfaces.
+    /// The contact of one tissue triangle, given in link frame.
+    fn contact_of(
+        &self,
+        t: TriangleId,
+        triangle: &[DVec3; 3],
+        hint: &mut Option<TriangleId>,
+    ) -> Option<Contact> {
+        let Link { surface, field, .. } = self.link;
+        let found = deepest(field, surface.mesh(), triangle, self.margin, field.tolerance())?;
+        let w = found.barycentric;
+        let p = triangle[0] * w.x + triangle[1] * w.y + triangle[2] * w.z;
+        let reach = found.value.max(self.margin) + field.tolerance();
+        let exact = to_surface(surface, p, reach, *hint)?;
+        *hint = Some(exact.triangle);
+        let on_tissue =
+            SurfacePoint { position: self.scene_from_link.point(p), triangle: t, barycentric: w };
+        let on_tool = SurfacePoint {
+            position: self.scene_from_link.point(exact.closest.point),
+            triangle: exact.triangle,
+            barycentric: exact.closest.barycentric,
+        };
+        let normal = -self.scene_from_link.vector(exact.normal);
+        Some(self.contact(on_tissue, on_tool, normal, &exact))
+    }
+
+    /// The closest points of link and tissue within `max_distance` metres, given the contacts: the deepest
+    /// point of either inside the other, else the closest points of the two surfaces.
     pub(super) fn closest(
         &self,
         contacts: &[Contact],
         max_distance: f64,
-        hint: &mut Option<(TissueId, TriangleId, TriangleId)>,
+        hint: &mut MeetingHint,
     ) -> Option<Contact> {
-        let deepest = contacts.iter().min_by(|a, b| deepest_first(a, b));
-        if let Some(inside) = deepest.filter(|c| c.signed_distance_m < 0.0) {
-            return Some(*inside);
+        let deepest = contacts.iter().min_by(|a, b| deepest_first(a, b)).copied();
+        if let Some(in_link) = deepest.filter(|c| c.signed_distance_m < 0.0) {
+            let in_tissue = self.deepest_vertex(hint);
+            return Some(
+                in_tissue.filter(|v| deepest_first(v, &in_link).is_lt()).unwrap_or(in_link),
+            );
         }
         let reach = deepest.map_or(max_distance, |c| c.signed_distance_m.min(max_distance));
-        let last = hint.filter(|h| h.0 == self.tissue).map(|(_, t, l)| (t, l));
-        let pair = closest_pair(self.revision, self.link, &self.scene_from_link, reach, last)?;
-        *hint = Some((self.tissue, pair.tissue_triangle, pair.link_triangle));
+        let apart = self.apart(reach, hint);
+        // Surfaces that do not cross: a body of the link is inside the tissue as a whole or not at all.
+        if self.link.bodies.iter().any(|t| self.is_in_tissue(*t)) {
+            return self.deepest_vertex(hint).or(apart);
+        }
+        apart
+    }
+
+    /// The closest points of the two surfaces, sign aside.
+    pub(super) fn apart(&self, max_distance: f64, hint: &mut MeetingHint) -> Option<Contact> {
+        let last = hint.pair.filter(|h| h.0 == self.tissue).map(|(_, t, l)| (t, l));
+        let pair =
+            closest_pair(self.revision, self.link, &self.scene_from_link, max_distance, last)?;
+        hint.pair = Some((self.tissue, pair.tissue_triangle, pair.link_triangle));
         Some(self.proximity(&pair))
     }
 
-    /// For a tick without time to look for vertices: the closest points, but inside when the link's end of
-    /// them (or, when they are out of reach, some vertex of the link) is inside the tissue.
-    pub(super) fn signed(&self, closest: Option<Contact>) -> Option<Contact> {
-        let mesh = self.link.mesh();
-        let triangle =
-            closest.map(|c| c.on_tool.triangle).or_else(|| mesh.triangle_ids().next())?;
-        let on_tool = closest.map_or_else(
-            || SurfacePoint {
-                position: self.scene_from_link.point(mesh.triangle(triangle)[0]),
-                triangle,
-                barycentric: DVec3::X,
-            },
-            |c| c.on_tool,
-        );
-        match to_surface(&self.revision.surface, on_tool.position, 0.0, None) {
-            Some(found) if found.signed_distance < 0.0 => {
-                Some(self.tissue_contact(on_tool, &found))
+    /// For a tick without time to look for contacts: the closest points of the two surfaces, but a vertex of
+    /// the link that is inside the tissue when there is one at the first try.
+    pub(super) fn apart_or_inside(
+        &self,
+        max_distance: f64,
+        hint: &mut MeetingHint,
+    ) -> Option<Contact> {
+        let apart = self.apart(max_distance, hint);
+        let body = self.link.bodies.iter().find(|t| self.is_in_tissue(**t));
+        body.and_then(|t| self.vertex_contact(self.link.surface.mesh().vertices(*t)[0])).or(apart)
+    }
+
+    fn is_in_tissue(&self, t: TriangleId) -> bool {
+        let p = self.scene_from_link.point(self.link.surface.mesh().triangle(t)[0]);
+        to_surface(&self.revision.surface, p, 0.0, None).is_some_and(|d| d.signed_distance < 0.0)
+    }
+
+    /// The vertex of the link that is deepest in the tissue, if any is inside.
+    fn deepest_vertex(&self, hint: &mut MeetingHint) -> Option<Contact> {
+        let mesh = self.link.surface.mesh();
+        let best: Cell<Option<(Contact, u32)>> = Cell::new(None);
+        let offer = |v: u32| {
+            let Some(found) = self.vertex_contact(v) else { return };
+            if best.get().is_none_or(|(b, _)| deepest_first(&found, &b).is_lt()) {
+                best.set(Some((found, v)));
             }
-            _ => closest,
+        };
+        hint.deepest_vertex.into_iter().for_each(offer);
+        let may_be_deeper = |b: &Aabb| {
+            let depth = best.get().map_or(0.0, |(b, _)| -b.signed_distance_m);
+            self.may_be_deeper(b, depth)
+        };
+        self.link.surface.overlap(&may_be_deeper, |t| {
+            // Each vertex is looked at with its first triangle; where that was left out, so is the vertex.
+            let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
+            mesh.vertices(t).into_iter().filter(first).for_each(offer);
+        });
+        hint.deepest_vertex = best.get().map(|(_, v)| v);
+        best.get().map(|(contact, _)| contact)
+    }
+
+    /// False only when nothing in the box, which is in link frame, is deeper in the tissue than `depth`.
+    fn may_be_deeper(&self, b: &Aabb, depth: f64) -> bool {
+        if b.is_empty() {
+            return false;
         }
+        let tissue = &self.revision.surface;
+        let centre = self.scene_from_link.point(b.centre());
+        let reach = b.diagonal() * 0.5 - depth;
+        if tissue.bounds().distance_squared(centre) > reach.max(0.0).powi(2) {
+            return false;
+        }
+        to_surface(tissue, centre, reach.max(0.0), None).is_some_and(|d| d.signed_distance <= reach)
+    }
+
+    /// A vertex of the link as a contact, if it is inside the tissue.
+    fn vertex_contact(&self, v: u32) -> Option<Contact> {
+        let mesh = self.link.surface.mesh();
+        let position = self.scene_from_link.point(mesh.position(v));
+        let found = to_surface(&self.revision.surface, position, 0.0, None)?;
+        let (triangle, corner) = mesh.ring(v).next()?;
+        let on_tool = SurfacePoint { position, triangle, barycentric: DVec3::AXES[corner] };
+        let on_tissue = SurfacePoint {
+            position: found.closest.point,
+            triangle: found.triangle,
+            barycentric: found.closest.barycentric,
+        };
+        let inside = found.signed_distance < 0.0;
+        inside.then(|| self.contact(on_tissue, on_tool, found.normal, &found))
     }
 
     fn proximity(&self, pair: &Pair) -> Contact {
-        let mesh = self.link.mesh();
-        let scene = |p| self.scene_from_link.point(p);
         let ClosestPair { on_a, barycentric_a, on_b, barycentric_b, distance_squared } =
             pair.closest;
+        let scene = |p| self.scene_from_link.point(p);
         let apart = (on_b - on_a).try_normalize();
-        let outward_of_link = unit_normal(mesh, pair.link_triangle);
+        let into_link = || -unit_normal(self.link.surface.mesh(), pair.link_triangle);
         Contact {
             signed_distance_m: distance_squared.sqrt(),
             tissue: self.tissue,
@@ -100,78 +194,9 @@ impl Meeting<'_> {
                 triangle: pair.link_triangle,
                 barycentric: barycentric_b,
             },
-            normal: self.scene_from_link.vector(apart.unwrap_or(-outward_of_link)),
+            normal: self.scene_from_link.vector(apart.unwrap_or_else(into_link)),
             sign_certainty: 1.0,
         }
-    }
-
-    /// Vertices of the tissue in or near the link.
-    fn tissue_vertices(&self, scratch: &mut Scratch, contacts: &mut Vec<Contact>) {
-        let link_from_scene = self.scene_from_link.inverse();
-        let reach = self.link.bounds().grown(self.margin);
-        let near = |b: &Aabb| link_from_scene.aabb(b).overlaps(&reach);
-        let tissue = &self.revision.surface;
-        collect_vertices(tissue, &near, scratch);
-        let mut hint = None;
-        for &(v, triangle) in &scratch.vertices {
-            let at = tissue.mesh().position(v);
-            let p = link_from_scene.point(at);
-            let Some(found) = to_surface(self.link, p, self.margin, hint) else { continue };
-            hint = Some(found.triangle);
-            let on_tissue = SurfacePoint {
-                position: at,
-                triangle,
-                barycentric: weights(tissue.mesh(), triangle, v),
-            };
-            let on_tool = SurfacePoint {
-                position: self.scene_from_link.point(found.closest.point),
-                triangle: found.triangle,
-                barycentric: found.closest.barycentric,
-            };
-            let normal = -self.scene_from_link.vector(found.normal);
-            contacts.push(self.contact(on_tissue, on_tool, normal, &found));
-        }
-    }
-
-    /// Vertices of the link in or near the tissue.
-    fn link_vertices(&self, scratch: &mut Scratch, contacts: &mut Vec<Contact>) {
-        let tissue = &self.revision.surface;
-        let near = |b: &Aabb| self.may_touch_tissue(b);
-        collect_vertices(self.link, &near, scratch);
-        let mut hint = None;
-        for &(v, triangle) in &scratch.vertices {
-            let at = self.scene_from_link.point(self.link.mesh().position(v));
-            let Some(found) = to_surface(tissue, at, self.margin, hint) else { continue };
-            hint = Some(found.triangle);
-            let barycentric = weights(self.link.mesh(), triangle, v);
-            let on_tool = SurfacePoint { position: at, triangle, barycentric };
-            contacts.push(self.tissue_contact(on_tool, &found));
-        }
-    }
-
-    /// False only when everything in the box, which is in link frame, is outside the tissue and farther
-    /// from it than the margin: signed distance changes by no more than the distance gone.
-    fn may_touch_tissue(&self, b: &Aabb) -> bool {
-        if b.is_empty() {
-            return false;
-        }
-        let tissue = &self.revision.surface;
-        let centre = self.scene_from_link.point(b.centre());
-        let reach = b.diagonal() * 0.5 + self.margin;
-        if tissue.bounds().distance_squared(centre) > reach * reach {
-            return false;
-        }
-        tissue.nearest(&Point(centre), reach, None).is_some() || tissue.contains(centre).0
-    }
-
-    /// A point of the link that is in or near the tissue.
-    fn tissue_contact(&self, on_tool: SurfacePoint, found: &SignedNearest) -> Contact {
-        let on_tissue = SurfacePoint {
-            position: found.closest.point,
-            triangle: found.triangle,
-            barycentric: found.closest.barycentric,
-        };
-        self.contact(on_tissue, on_tool, found.normal, found)
     }
 
     fn contact(
@@ -190,22 +215,4 @@ impl Meeting<'_> {
             sign_certainty: found.certainty,
         }
     }
-}
-
-/// The vertices of the triangles whose boxes pass, each once with its smallest such triangle.
-fn collect_vertices(surface: &Surface, near: &impl Fn(&Aabb) -> bool, scratch: &mut Scratch) {
-    let Scratch { triangles, vertices } = scratch;
-    triangles.clear();
-    vertices.clear();
-    surface.overlap(near, |t| triangles.push(t));
-    for &t in triangles.iter() {
-        vertices.extend(surface.mesh().vertices(t).map(|v| (v, t)));
-    }
-    vertices.sort_unstable();
-    vertices.dedup_by_key(|(v, _)| *v);
-}
-
-fn weights(mesh: &TriangleMesh, t: TriangleId, v: u32) -> DVec3 {
-    let corner = mesh.vertices(t).iter().position(|u| *u == v).expect("a triangle of the vertex");
-    DVec3::AXES[corner]
 }

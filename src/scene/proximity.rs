@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 
-use super::Revision;
+use glam::DVec3;
+
+use super::{Link, Revision};
 use crate::{
     geometry::{Aabb, Pose, TriangleId, triangle_distance::ClosestPair},
-    index::{Point, Surface, Triangle},
+    index::{Point, Triangle},
 };
 
 /// A tissue triangle and a link triangle with their closest points: A is the tissue's, in link frame.
@@ -20,18 +22,23 @@ pub(super) struct Pair {
 /// pair of the last tick.
 pub(super) fn closest_pair(
     revision: &Revision,
-    link: &Surface,
+    link: &Link,
     scene_from_link: &Pose,
     max_distance: f64,
     hint: Option<(TriangleId, TriangleId)>,
 ) -> Option<Pair> {
-    let tissue = &revision.surface;
+    let (tissue, link_surface) = (&revision.surface, &link.surface);
     let link_from_scene = scene_from_link.inverse();
     let best: Cell<Option<Pair>> = Cell::new(None);
     let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt());
     let offer = |t: TriangleId, link_hint: Option<TriangleId>| {
         let corners = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
-        let Some(found) = link.nearest(&Triangle(corners), reach(), link_hint) else { return };
+        if !link.may_be_near_triangle(&corners, reach(), link_hint) {
+            return;
+        }
+        let Some(found) = link_surface.nearest(&Triangle(corners), reach(), link_hint) else {
+            return;
+        };
         let pair =
             Pair { tissue_triangle: t, link_triangle: found.triangle, closest: found.closest };
         if best.get().is_none_or(|b| is_before(&pair, &b)) {
@@ -41,13 +48,13 @@ pub(super) fn closest_pair(
     if let Some((t, l)) = hint.filter(|(t, _)| tissue.mesh().get(*t).is_some()) {
         offer(t, Some(l));
     } else {
-        let centre = scene_from_link.point(link.bounds().centre());
-        let far = max_distance + link.bounds().diagonal();
+        let centre = scene_from_link.point(link_surface.bounds().centre());
+        let far = max_distance + link_surface.bounds().diagonal();
         if let Some(near) = tissue.nearest(&Point(centre), far, None) {
             offer(near.triangle, None);
         }
     }
-    let within_reach = |b: &Aabb| gap(&link_from_scene.aabb(b), link.bounds()) <= reach();
+    let within_reach = |b: &Aabb| link.may_be_near(&link_from_scene, b, reach());
     tissue.overlap(&within_reach, |t| {
         if within_reach(&tissue.mesh().triangle_box(t)) {
             offer(t, best.get().map(|b| b.link_triangle));
@@ -55,6 +62,42 @@ pub(super) fn closest_pair(
     });
     best.get()
 }
+
+impl Link {
+    /// False only when everything in the box, which is in scene frame, is farther than `reach` metres from
+    /// the link: signed distance changes by no more than the distance gone.
+    pub(super) fn may_be_near(&self, link_from_scene: &Pose, b: &Aabb, reach: f64) -> bool {
+        if b.is_empty() {
+            return false;
+        }
+        let centre = link_from_scene.point(b.centre());
+        let radius = b.diagonal() * 0.5;
+        let to_box = self.surface.bounds().distance_squared(centre).sqrt();
+        to_box <= radius + reach && self.field.lower_bound(centre) <= radius + reach
+    }
+
+    /// The same for a triangle in link frame: by the field at its quarters, then by the exact distance of its
+    /// middle.
+    fn may_be_near_triangle(
+        &self,
+        corners: &[DVec3; 3],
+        reach: f64,
+        hint: Option<TriangleId>,
+    ) -> bool {
+        let middle = (corners[0] + corners[1] + corners[2]) / 3.0;
+        let radius = corners.iter().map(|c| c.distance(middle)).fold(0.0, f64::max);
+        // A quarter is half as large, and its corners lie on the triangle.
+        let [a, b, c] = corners.map(|corner| (middle + corner) * 0.5);
+        let by_field = [middle, a, b, c]
+            .into_iter()
+            .any(|p| self.field.lower_bound(p) <= radius * QUARTER_RADIUS + reach);
+        by_field && self.surface.nearest(&Point(middle), radius * COVER + reach, hint).is_some()
+    }
+}
+
+/// Covers the rounding of a radius and a bound, relative: a pair that is exactly in reach is not lost.
+const COVER: f64 = 1.0 + 1e-9;
+const QUARTER_RADIUS: f64 = 0.5 * COVER;
 
 /// Nearer first, then the smaller ids: the answer does not depend on the order of the search.
 fn is_before(a: &Pair, b: &Pair) -> bool {
@@ -64,10 +107,4 @@ fn is_before(a: &Pair, b: &Pair) -> bool {
         .total_cmp(&b.closest.distance_squared)
         .then_with(|| key(a).cmp(&key(b)))
         .is_lt()
-}
-
-/// Distance of two boxes, metres.
-fn gap(a: &Aabb, b: &Aabb) -> f64 {
-    let gap = (a.min.as_dvec3() - b.max.as_dvec3()).max(b.min.as_dvec3() - a.max.as_dvec3());
-    gap.max(glam::DVec3::ZERO).length()
 }

@@ -6,10 +6,10 @@ use super::{
     Contact, Distance, Held, LinkAnswer, ProbeAnswer, Scene, SceneError, TickAnswer, TissueId,
     Tool, ToolId,
     answer::{Flags, TissueState},
-    contacts::{Meeting, Scratch},
+    contacts::{Meeting, MeetingHint},
     distance::{Hint, to_tissues},
 };
-use crate::geometry::{Pose, TriangleId};
+use crate::geometry::Pose;
 
 /// What a tick reports.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +99,6 @@ pub struct Session {
     options: TickOptions,
     last_sequence: Option<u64>,
     answer: TickAnswer,
-    scratch: Scratch,
     seen: Vec<(TissueId, Held)>,
 }
 
@@ -111,8 +110,7 @@ struct TrackedTool {
     last_pose: Option<Pose>,
     size: f64,
     probes: Vec<Hint>,
-    /// For each link: the tissue and the closest pair of triangles.
-    links: Vec<Option<(TissueId, TriangleId, TriangleId)>>,
+    links: Vec<MeetingHint>,
 }
 
 impl Session {
@@ -142,15 +140,7 @@ impl Session {
         };
         let answer =
             TickAnswer { links: tools.iter().flat_map(links).collect(), ..TickAnswer::default() };
-        Ok(Session {
-            scene,
-            tools,
-            options,
-            last_sequence: None,
-            answer,
-            scratch: Scratch::default(),
-            seen: Vec::new(),
-        })
+        Ok(Session { scene, tools, options, last_sequence: None, answer, seen: Vec::new() })
     }
 
     /// Answers one tick. Allocates nothing once the buffers have grown.
@@ -268,8 +258,8 @@ impl Session {
         late: &dyn Fn() -> bool,
     ) {
         let TrackedTool { tool, links: hints, .. } = &mut self.tools[tool];
-        let (surface, hint) = (&tool.links[link].surface, &mut hints[link]);
         let scene_from_link = scene_from_link(tool, link, pose);
+        let (link, hint) = (&tool.links[link], &mut hints[link]);
         let answer = &mut self.answer.links[slot];
         let in_time = !late();
         self.answer.flags.degraded |= !in_time;
@@ -277,19 +267,21 @@ impl Session {
         let mut nearest: Option<Contact> = None;
         for (tissue, revision) in &self.seen {
             let margin = self.options.contact_margin_m;
-            let meeting =
-                Meeting { tissue: *tissue, revision, link: surface, scene_from_link, margin };
+            let meeting = Meeting { tissue: *tissue, revision, link, scene_from_link, margin };
             let first = answer.contacts.len();
             if in_time {
-                meeting.find(&mut self.scratch, &mut answer.contacts);
+                meeting.find(&mut answer.contacts);
             }
             let found = &mut answer.contacts;
             let reach =
                 nearest.map_or(self.options.max_distance_m, |n| n.signed_distance_m.max(0.0));
-            let closest = meeting.closest(&found[first..], reach, hint);
-            let closest = if in_time { closest } else { meeting.signed(closest) };
+            let closest = if in_time {
+                meeting.closest(&found[first..], reach, hint)
+            } else {
+                meeting.apart_or_inside(reach, hint)
+            };
             let Some(closest) = closest else { continue };
-            // Surfaces may cross or be near with no vertex near: the closest points are the contact then.
+            // A link that is wholly inside touches no triangle: its deepest point is the contact then.
             if in_time && found.len() == first && closest.signed_distance_m <= margin {
                 found.push(closest);
             }
@@ -325,7 +317,7 @@ impl TrackedTool {
             last_pose: None,
             size: tool.links.iter().map(reach).fold(0.0, f64::max),
             probes: vec![Hint::default(); tool.probes.len()],
-            links: vec![None; tool.links.len()],
+            links: vec![MeetingHint::default(); tool.links.len()],
             tool,
         }
     }

@@ -3,7 +3,10 @@
 use glam::DVec3;
 
 use crate::{
-    geometry::{Pose, mesh_load::LoadedMesh, mesh_report::MeshReport},
+    geometry::{
+        Pose, TriangleId, mesh_load::LoadedMesh, mesh_report::MeshReport,
+        topology::first_of_each_body,
+    },
     index::{FrameOptions, Surface},
     sdf::Field,
 };
@@ -36,6 +39,8 @@ pub struct Link {
     pub surface: Surface,
     /// Of the surface.
     pub field: Field,
+    /// A triangle of each body.
+    pub bodies: Vec<TriangleId>,
 }
 
 impl Link {
@@ -46,9 +51,10 @@ impl Link {
         rest: Pose,
         field_of: impl FnOnce(&Surface) -> Field,
     ) -> Link {
+        let bodies = first_of_each_body(&loaded.mesh);
         let surface = Surface::new(loaded.mesh, FrameOptions::default());
         let field = field_of(&surface);
-        Link { name, report: loaded.report, rest, surface, field }
+        Link { name, report: loaded.report, rest, surface, field, bodies }
     }
 }
 

@@ -13,6 +13,7 @@ use super::{
     merge::merge,
     octree::{Leaf, Octree},
     region::Region,
+    sides::Sides,
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh};
 
@@ -68,6 +69,16 @@ pub struct Exact<'a> {
     pub near: &'a (dyn Fn(&Aabb, &mut Vec<TriangleId>) + Sync),
 }
 
+/// What all parts of a build work from.
+pub(super) struct Source<'a> {
+    pub(super) mesh: &'a TriangleMesh,
+    pub(super) exact: &'a Exact<'a>,
+    pub(super) sides: Sides,
+    pub(super) options: &'a FieldOptions,
+    /// Metres.
+    pub(super) tolerance: f64,
+}
+
 /// Raised with every change to what a field is made of or how it is built.
 pub const FIELD_VERSION: u32 = 1;
 
@@ -85,7 +96,8 @@ pub fn build(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Field {
     let Frame { root, surface, tolerance } = Frame::of(mesh, options);
-    let octree = Octree::build(mesh, exact, root, tolerance, options);
+    let source = Source { mesh, exact, sides: Sides::of(mesh), options, tolerance };
+    let octree = Octree::build(&source, root);
     let details = details(mesh, &octree.leaves);
     let weights = options.complexity_weights.unwrap_or_else(|| link_shares(mesh, &details));
     let complexity = |d: &Detail| d.complexity(weights, root.volume());
@@ -95,7 +107,7 @@ pub fn build(
         .par_iter()
         .map(|s| {
             let leaf = Leaf { region: s.region, vertices: s.vertices };
-            let grid = Grid::build(mesh, exact, &leaf, tolerance, options);
+            let grid = Grid::build(&source, &leaf);
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, subspaces.len());
             grid
         })

@@ -3,7 +3,10 @@
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{build::Exact, region::Region};
+use super::{
+    build::{Exact, Source},
+    region::Region,
+};
 use crate::geometry::{Aabb, TriangleId, TriangleMesh, point_triangle::closest_point};
 
 /// How a cell answers.
@@ -49,14 +52,9 @@ pub(super) enum Classified {
 /// Longest list that a cell answers from. A longer one is a sign that the cell should be smaller.
 pub(super) const LIST_MAX: usize = 24;
 
-/// Decides how a cell answers within `tolerance` metres.
-pub(super) fn classify(
-    mesh: &TriangleMesh,
-    exact: &Exact,
-    region: &Region,
-    corners: &[Corner; 8],
-    tolerance: f64,
-) -> Classified {
+/// Decides how a cell answers within the tolerance.
+pub(super) fn classify(source: &Source, region: &Region, corners: &[Corner; 8]) -> Classified {
+    let Source { mesh, exact, sides, tolerance, .. } = source;
     let (centre, radius) = (region.centre(), region.radius());
     let middle = (exact.distance)(centre, Some(corners[0].triangle));
     let distance = middle.signed_distance.abs();
@@ -73,14 +71,16 @@ pub(super) fn classify(
         });
         let (below, above) = (overshoot.min(radius), excess.fold(0.0, f64::max).min(radius));
         let cell = Cell::Interpolate { below: round_up(below), above: round_up(above) };
-        if below.max(above) <= tolerance {
+        if below.max(above) <= *tolerance {
             return Classified::Cell(cell);
         }
         interpolate = Some(cell);
     }
     match short_list(mesh, exact, centre, distance + 2.0 * radius) {
         Some(triangles) => {
-            let far_winding = far_winding(mesh, &triangles, corners);
+            let by_normals = sides.are_told_by_normals(mesh, &triangles, corners);
+            let far_winding =
+                if by_normals { None } else { far_winding(mesh, &triangles, corners) };
             Classified::List(ShortList { triangles, far_winding })
         }
         None => Classified::Cell(interpolate.unwrap_or(Cell::Wide)),

@@ -62,6 +62,11 @@ impl Field {
         }
     }
 
+    /// The error that its cells were built for, metres.
+    pub fn tolerance(&self) -> f64 {
+        self.tolerance
+    }
+
     /// The space that has grids; beyond it only bounds are known.
     pub fn bounds(&self) -> Aabb {
         Aabb::around([self.root.min, self.root.max])

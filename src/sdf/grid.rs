@@ -4,12 +4,12 @@ use glam::{DVec3, UVec3};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    build::{Exact, ExactDistance, FieldOptions},
+    build::{Exact, ExactDistance, Source},
     cell::{Cell, Classified, Corner, ShortList, classify},
     octree::Leaf,
     region::Region,
 };
-use crate::geometry::{TriangleId, TriangleMesh};
+use crate::geometry::TriangleId;
 
 /// A box of the link with its samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,16 +39,11 @@ const LIST_GOOD: usize = 12;
 
 impl Grid {
     /// Samples in proportion to the region's vertices.
-    pub(super) fn build(
-        mesh: &TriangleMesh,
-        exact: &Exact,
-        leaf: &Leaf,
-        tolerance: f64,
-        options: &FieldOptions,
-    ) -> Grid {
+    pub(super) fn build(source: &Source, leaf: &Leaf) -> Grid {
+        let options = source.options;
         let n = options.samples_per_vertex * f64::from(leaf.vertices);
         let step = (leaf.region.volume() / n.max(options.samples_min)).cbrt();
-        Grid::sample(mesh, exact, leaf.region, step, tolerance)
+        Grid::sample(source, leaf.region, step)
     }
 
     /// The leaf should be split further.
@@ -56,13 +51,7 @@ impl Grid {
         self.poor_share(tolerance) > POOR_SHARE_MAX
     }
 
-    fn sample(
-        mesh: &TriangleMesh,
-        exact: &Exact,
-        region: Region,
-        step: f64,
-        tolerance: f64,
-    ) -> Grid {
+    fn sample(source: &Source, region: Region, step: f64) -> Grid {
         let size = region.size();
         let cells_on = |w: f64| (w / step).ceil().clamp(f64::from(SAMPLES_MIN - 1), 1e6) as u32;
         let cells = UVec3::new(cells_on(size.x), cells_on(size.y), cells_on(size.z));
@@ -81,7 +70,7 @@ impl Grid {
         let mut corners: Vec<Corner> = Vec::with_capacity(dims.element_product() as usize);
         for i in indices(dims) {
             let last = corners.last().map(|c| c.triangle);
-            corners.push(grid.corner(exact, i, last));
+            corners.push(grid.corner(source.exact, i, last));
         }
         grid.samples = corners.iter().map(|c| c.signed_distance as f32).collect();
         let largest = corners.iter().map(|c| c.signed_distance.abs()).fold(0.0, f64::max);
@@ -90,7 +79,7 @@ impl Grid {
             let around: [Corner; 8] =
                 std::array::from_fn(|k| corners[grid.sample_index(i + offset(k))]);
             let cell = grid.cell_region(i);
-            let cell = match classify(mesh, exact, &cell, &around, tolerance) {
+            let cell = match classify(source, &cell, &around) {
                 Classified::Cell(cell) => cell,
                 Classified::List(list) => {
                     grid.lists.push(list);

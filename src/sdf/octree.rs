@@ -6,11 +6,7 @@ use glam::DVec3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    build::{Exact, FieldOptions},
-    grid::Grid,
-    region::Region,
-};
+use super::{build::Source, grid::Grid, region::Region};
 use crate::geometry::{TriangleId, TriangleMesh, triangle_box::triangle_meets_box};
 
 /// A node of the tree; children of a node stand together, by octant.
@@ -50,28 +46,14 @@ struct Content {
     vertices: Vec<u32>,
 }
 
-/// What splitting goes by.
-struct Splitter<'a> {
-    mesh: &'a TriangleMesh,
-    exact: &'a Exact<'a>,
-    options: &'a FieldOptions,
-    tolerance: f64,
-}
-
 impl Octree {
-    pub(super) fn build(
-        mesh: &TriangleMesh,
-        exact: &Exact,
-        root: Region,
-        tolerance: f64,
-        options: &FieldOptions,
-    ) -> Octree {
+    pub(super) fn build(source: &Source, root: Region) -> Octree {
+        let mesh = source.mesh;
         let triangles: Vec<TriangleId> = mesh.triangle_ids().collect();
         let used: HashSet<u32> = triangles.iter().flat_map(|t| mesh.vertices(*t)).collect();
         let mut vertices: Vec<u32> = used.into_iter().collect();
         vertices.sort_unstable();
-        let splitter = Splitter { mesh, exact, options, tolerance };
-        let tree = splitter.split(root, &Content { triangles, vertices }, 0);
+        let tree = source.split(root, &Content { triangles, vertices }, 0);
         let mut octree = Octree { nodes: vec![Node::Inner(0)], leaves: Vec::new() };
         octree.lay_out(0, tree);
         octree
@@ -105,7 +87,7 @@ impl Octree {
     }
 }
 
-impl Splitter<'_> {
+impl Source<'_> {
     fn split(&self, region: Region, content: &Content, depth: u32) -> Tree {
         let centre = (self.exact.distance)(region.centre(), None);
         let distance = centre.signed_distance;
@@ -137,9 +119,8 @@ impl Splitter<'_> {
 
     /// A grid over the leaf would leave too many cells wide.
     fn is_too_coarse(&self, leaf: &Leaf) -> bool {
-        let Splitter { mesh, exact, options, tolerance } = *self;
-        leaf.region.radius() > RADIUS_MIN * tolerance
-            && Grid::build(mesh, exact, leaf, tolerance, options).is_poor(tolerance)
+        leaf.region.radius() > RADIUS_MIN * self.tolerance
+            && Grid::build(self, leaf).is_poor(self.tolerance)
     }
 }
 

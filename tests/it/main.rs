@@ -1,4 +1,10 @@
 //! Palpate from outside: one binary for all integration tests.
+//!
+//! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
+//! `PALPATE_DATA` names the folder of the shared meshes.
 
+mod demo;
+mod differential;
+mod seed;
 mod service;
 mod support;

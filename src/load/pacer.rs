@@ -1,0 +1,167 @@
+//! Says when it is time: every 1/rate seconds, to some microseconds.
+//!
+//! A client is one thread with a runtime of its own, so that neither a tick nor its answer crosses
+//! threads. It sleeps on a kernel timer that wakes the runtime's own poll (tokio's timers count whole
+//! milliseconds), and spins through the runtime for the rest, so answers are read while it spins.
+
+use std::{
+    io,
+    time::{Duration, Instant},
+};
+
+use tokio::task::yield_now;
+
+/// How long before its instant a lone client begins to spin, at most. The kernel wakes a thread within
+/// this on an idle machine.
+const SPIN_MAX: Duration = Duration::from_micros(150);
+const SPIN_MIN: Duration = Duration::from_micros(20);
+
+/// An open-loop schedule: instants depend on the start and the rate only, never on how late it is.
+pub struct Pacer {
+    started: Instant,
+    rate_hz: f64,
+    n_ticks: u64,
+    next: u64,
+    spin: Duration,
+    spin_max: Duration,
+    alarm: Alarm,
+}
+
+/// A tick whose time has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// Counted from 0.
+    pub index: u64,
+    /// When it should be sent: where its time begins to count, however late it is.
+    pub intended: Instant,
+}
+
+impl Pacer {
+    /// `n_ticks` from `started` on. `n_pacers` share the machine: together they spin no longer than one
+    /// would, so with many a tick is sent a little later, which its time includes.
+    ///
+    /// # Errors
+    /// When there is no timer.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime with I/O.
+    pub fn new(started: Instant, rate_hz: f64, n_ticks: u64, n_pacers: u32) -> io::Result<Pacer> {
+        let spin_max = SPIN_MAX / n_pacers.max(1);
+        let alarm = Alarm::new()?;
+        Ok(Pacer { started, rate_hz, n_ticks, next: 0, spin: spin_max, spin_max, alarm })
+    }
+
+    /// Waits for the next tick; `None` after the last. Dropping the future loses no tick.
+    ///
+    /// # Errors
+    /// When the timer fails.
+    pub async fn due(&mut self) -> io::Result<Option<Due>> {
+        if self.next == self.n_ticks {
+            return Ok(None);
+        }
+        let due = Due { index: self.next, intended: self.intended(self.next) };
+        let wake = due.intended - self.spin;
+        if Instant::now() < wake {
+            self.alarm.wait_until(wake).await?;
+            self.adapt(wake.elapsed());
+        }
+        while Instant::now() < due.intended {
+            yield_now().await;
+        }
+        self.next += 1;
+        Ok(Some(due))
+    }
+
+    fn intended(&self, index: u64) -> Instant {
+        self.started + Duration::from_secs_f64(index as f64 / self.rate_hz)
+    }
+
+    /// Spins for about twice as long as the timer is late: quick to grow, slow to shrink.
+    fn adapt(&mut self, late: Duration) {
+        let wanted = (2 * late).clamp(SPIN_MIN.min(self.spin_max), self.spin_max);
+        self.spin = if wanted > self.spin {
+            (3 * self.spin + wanted) / 4
+        } else {
+            (63 * self.spin + wanted) / 64
+        };
+    }
+}
+
+/// A kernel timer as something a runtime can poll: to the runtime it is like a pipe that has eight bytes
+/// when time is up.
+#[cfg(target_os = "linux")]
+struct Alarm(tokio::net::unix::pipe::Receiver);
+
+#[cfg(target_os = "linux")]
+impl Alarm {
+    fn new() -> io::Result<Alarm> {
+        use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
+        let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
+        let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
+        Ok(Alarm(tokio::net::unix::pipe::Receiver::from_file_unchecked(timer.into())?))
+    }
+
+    async fn wait_until(&self, wake: Instant) -> io::Result<()> {
+        use rustix::time::{Itimerspec, TimerfdTimerFlags, Timespec, timerfd_settime};
+        let left = wake.saturating_duration_since(Instant::now());
+        // Zero would disarm it.
+        let left = left.max(Duration::from_nanos(1));
+        let at = Itimerspec {
+            it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: Timespec {
+                tv_sec: left.as_secs().cast_signed(),
+                tv_nsec: left.subsec_nanos().into(),
+            },
+        };
+        timerfd_settime(&self.0, TimerfdTimerFlags::empty(), &at)?;
+        loop {
+            self.0.readable().await?;
+            // A readiness left over from an earlier arming has nothing to read.
+            match self.0.try_read(&mut [0u8; 8]) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read.map(|_| ()),
+            }
+        }
+    }
+}
+
+/// Elsewhere there is no such timer: all waiting is spinning.
+#[cfg(not(target_os = "linux"))]
+struct Alarm;
+
+#[cfg(not(target_os = "linux"))]
+impl Alarm {
+    fn new() -> io::Result<Alarm> {
+        Ok(Alarm)
+    }
+
+    async fn wait_until(&self, _wake: Instant) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn every_tick_once_in_order_never_early_even_when_dropped_or_overdue() {
+        // Half of the ticks are overdue from the start: all are given, with the instants they had.
+        let started = Instant::now() - Duration::from_millis(5);
+        let mut pacer = Pacer::new(started, 2000.0, 20, 1).expect("a timer");
+        for index in 0..20 {
+            let due = loop {
+                tokio::select! {
+                    biased;
+                    due = pacer.due() => break due.expect("timer").expect("more"),
+                    // Drops the waiting future again and again.
+                    () = yield_now() => {}
+                }
+            };
+            assert!(Instant::now() >= due.intended);
+            assert_eq!(due.index, index);
+            assert_eq!(due.intended, started + Duration::from_micros(500 * index));
+        }
+        assert_eq!(pacer.due().await.expect("timer"), None);
+    }
+}

@@ -1,0 +1,81 @@
+//! Whole meshes one triangle at a time, in `f64`, by formulas that the engine does not use.
+
+use glam::DVec3;
+
+use super::{
+    separating_axis::triangle_meets_box,
+    triangle::{closest_on_triangle, triangle_distance},
+};
+use crate::geometry::{Aabb, Pose, TriangleId, TriangleMesh};
+
+/// The nearest point of a mesh.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Nearest {
+    /// Metres, unsigned.
+    pub distance: f64,
+    /// On the mesh.
+    pub point: DVec3,
+    /// The smallest id among the equally near ones.
+    pub triangle: TriangleId,
+}
+
+/// The nearest point of the mesh to `p`; `None` for a mesh without triangles.
+pub fn nearest(mesh: &TriangleMesh, p: DVec3) -> Option<Nearest> {
+    let mut best: Option<Nearest> = None;
+    for triangle in mesh.triangle_ids() {
+        let point = closest_on_triangle(p, &mesh.triangle(triangle));
+        let distance = p.distance(point);
+        if best.is_none_or(|b| distance < b.distance) {
+            best = Some(Nearest { distance, point, triangle });
+        }
+    }
+    best
+}
+
+/// Triangles whose boxes overlap the box, ascending. Touching counts.
+pub fn box_overlaps(mesh: &TriangleMesh, b: &Aabb) -> Vec<TriangleId> {
+    let overlaps = |t: &TriangleId| {
+        let corners = mesh.vertices(*t).map(|v| mesh.positions()[v as usize]);
+        (0..3).all(|axis| {
+            let along = corners.map(|p| p[axis]);
+            along.iter().any(|x| *x <= b.max[axis]) && along.iter().any(|x| *x >= b.min[axis])
+        })
+    };
+    mesh.triangle_ids().filter(overlaps).collect()
+}
+
+/// Triangles that have a point in the box, ascending.
+pub fn triangles_in_box(mesh: &TriangleMesh, b: &Aabb) -> Vec<TriangleId> {
+    mesh.triangle_ids().filter(|t| triangle_meets_box(&mesh.triangle(*t), b)).collect()
+}
+
+/// The mesh's triangles, carried along by a pose.
+pub fn placed(mesh: &TriangleMesh, pose: &Pose) -> Vec<[DVec3; 3]> {
+    mesh.triangle_ids().map(|t| mesh.triangle(t).map(|p| pose.point(p))).collect()
+}
+
+/// The least distance between a triangle of one surface and one of the other: 0 where they cross, infinite
+/// when one has none. Pairs whose boxes are farther apart than the least so far are not computed.
+pub fn surface_distance(a: &[[DVec3; 3]], b: &[[DVec3; 3]]) -> f64 {
+    let extent = |t: &[DVec3; 3]| (t[0].min(t[1]).min(t[2]), t[0].max(t[1]).max(t[2]));
+    let boxes: Vec<_> = b.iter().map(extent).collect();
+    let first = |t: &[DVec3; 3]| t[0].distance(closest_of_corners(t[0], b));
+    let mut least = a.iter().map(first).fold(f64::INFINITY, f64::min);
+    for s in a {
+        let (low, high) = extent(s);
+        for (t, (t_low, t_high)) in b.iter().zip(&boxes) {
+            let gap = (low - *t_high).max(*t_low - high).max(DVec3::ZERO);
+            if gap.length_squared() <= least * least {
+                least = least.min(triangle_distance(s, t));
+            }
+        }
+    }
+    least
+}
+
+fn closest_of_corners(p: DVec3, triangles: &[[DVec3; 3]]) -> DVec3 {
+    let corners = triangles.iter().flatten().copied();
+    corners
+        .min_by(|a, b| p.distance_squared(*a).total_cmp(&p.distance_squared(*b)))
+        .unwrap_or(DVec3::INFINITY)
+}
