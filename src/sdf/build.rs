@@ -80,7 +80,7 @@ pub(super) struct Source<'a> {
 }
 
 /// Raised with every change to what a field is made of or how it is built.
-pub const FIELD_VERSION: u32 = 1;
+pub const FIELD_VERSION: u32 = 2;
 
 /// Share of the longest edge by which the root is larger than the surface.
 const ROOT_MARGIN: f64 = 0.05;
