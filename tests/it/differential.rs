@@ -1,10 +1,10 @@
 //! The index and the tick against brute force in `f64`.
 
-mod bound;
+pub mod bound;
 mod cases;
 mod check;
 mod cuts;
 mod deformed;
-mod inputs;
+pub mod inputs;
 mod motion;
 mod overlaps;

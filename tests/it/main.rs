@@ -5,6 +5,7 @@
 
 mod demo;
 mod differential;
+mod field;
 mod seed;
 mod service;
 mod support;
