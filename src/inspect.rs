@@ -1,5 +1,11 @@
 //! `palpate inspect`: what a scene would make of a mesh file.
 
+mod canvas;
+pub mod field;
+mod font;
+mod picture;
+mod slice;
+
 use std::{
     fmt::Write as _,
     fs,
@@ -7,9 +13,16 @@ use std::{
     path::PathBuf,
 };
 
+use serde::Serialize;
+
+use self::field::FieldExamination;
 use crate::{
-    geometry::{Basis, LoadOptions, MeshError, MeshReport, SignRule, mesh_load::load},
+    geometry::{
+        Basis, LoadOptions, LoadedMesh, MeshError, MeshReport, SignRule, TriangleMesh,
+        mesh_load::load, tolerance::COORDINATE_MAX_M,
+    },
     mesh_io::{self, MeshFormat, MeshReadError, UnknownFormat},
+    scene::limits::FIELD_TOLERANCE_SHARE_MIN,
 };
 
 /// The arguments of `palpate inspect`.
@@ -29,6 +42,31 @@ pub struct InspectArgs {
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
+    /// Build the distance field that it would have as a tool's link, and report on that too.
+    #[arg(long)]
+    pub field: bool,
+    /// Largest certified error wanted of the field, metres [default: 1e-3 of the diagonal].
+    #[arg(long, value_name = "X", requires = "field", value_parser = tolerance)]
+    pub field_tolerance_m: Option<f64>,
+    /// Write pictures of the field into this folder: three slices as PNG.
+    #[arg(long, value_name = "DIR", requires = "field")]
+    pub pictures: Option<PathBuf>,
+}
+
+fn tolerance(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(x) if x > 0.0 && x <= COORDINATE_MAX_M => Ok(x),
+        _ => Err(format!("expected a number above 0 and up to {COORDINATE_MAX_M}")),
+    }
+}
+
+/// What is said about a file.
+#[derive(Debug, Serialize)]
+struct Examination {
+    #[serde(flatten)]
+    mesh: MeshReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<FieldExamination>,
 }
 
 /// Why there is no report.
@@ -66,6 +104,22 @@ pub enum InspectError {
         /// What and where.
         error: MeshError,
     },
+    /// The field cannot be as fine as asked for.
+    #[error("--field-tolerance-m is {got}, expected at least {min}, 1e-4 of the diagonal")]
+    Tolerance {
+        /// Metres.
+        got: f64,
+        /// Metres.
+        min: f64,
+    },
+    /// A picture cannot be written.
+    #[error("cannot write pictures to {}: {error}", folder.display())]
+    Pictures {
+        /// As given.
+        folder: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
     /// The report cannot be printed.
     #[error("cannot print the report: {0}")]
     Print(#[from] io::Error),
@@ -76,16 +130,32 @@ pub enum InspectError {
 /// # Errors
 /// When the file cannot be read, is damaged or is refused: see [`InspectError`].
 pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
-    let report = examine(args)?;
+    let loaded = read(args)?;
+    let field = args.field.then(|| examine_field(args, loaded.mesh)).transpose()?;
+    let all = Examination { mesh: loaded.report, field };
     let text = if args.json {
-        serde_json::to_string_pretty(&report).map_err(io::Error::from)? + "\n"
+        serde_json::to_string_pretty(&all).map_err(io::Error::from)? + "\n"
     } else {
-        format!("{}\n{}\n{}\n", args.file.display(), table(&report), verdict(&report))
+        let (mesh, field) = (&all.mesh, all.field.as_ref().map(field::table).unwrap_or_default());
+        format!("{}\n{}\n{}\n{field}", args.file.display(), table(mesh), verdict(mesh))
     };
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
-fn examine(args: &InspectArgs) -> Result<MeshReport, InspectError> {
+fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExamination, InspectError> {
+    let min = FIELD_TOLERANCE_SHARE_MIN * mesh.used_box().diagonal();
+    if let Some(got) = args.field_tolerance_m.filter(|got| *got < min) {
+        return Err(InspectError::Tolerance { got, min });
+    }
+    let stem = args.file.file_stem().unwrap_or_default().to_string_lossy();
+    let pictures = args.pictures.as_deref().map(|folder| (folder, &*stem));
+    field::examine(mesh, args.field_tolerance_m, pictures).map_err(|error| InspectError::Pictures {
+        folder: args.pictures.clone().unwrap_or_default(),
+        error,
+    })
+}
+
+fn read(args: &InspectArgs) -> Result<LoadedMesh, InspectError> {
     let file = || args.file.clone();
     let format = match args.format {
         Some(format) => format,
@@ -97,9 +167,7 @@ fn examine(args: &InspectArgs) -> Result<MeshReport, InspectError> {
         .map_err(|error| InspectError::Read { file: file(), error })?;
     let basis = if args.left_handed { Basis::LeftHanded } else { Basis::RightHanded };
     let options = LoadOptions { scale_to_m: args.scale_to_m, basis, ..LoadOptions::default() };
-    let loaded =
-        load(data, &options).map_err(|error| InspectError::Refused { file: file(), error })?;
-    Ok(loaded.report)
+    load(data, &options).map_err(|error| InspectError::Refused { file: file(), error })
 }
 
 fn table(r: &MeshReport) -> String {
@@ -183,14 +251,22 @@ mod tests {
 
     fn args(name: &str) -> Option<InspectArgs> {
         let file = shared_data()?.join("meshes").join(name);
-        let json = false;
-        Some(InspectArgs { file, scale_to_m: 0.01, format: None, left_handed: false, json })
+        Some(InspectArgs {
+            file,
+            scale_to_m: 0.01,
+            format: None,
+            left_handed: false,
+            json: false,
+            field: false,
+            field_tolerance_m: None,
+            pictures: None,
+        })
     }
 
     #[test]
     fn reports_on_a_closed_organ() {
         let Some(args) = args("liver-smooth.obj") else { return };
-        let report = examine(&args).expect("a mesh");
+        let report = read(&args).expect("a mesh").report;
         assert!(
             table(&report)
                 .contains("\n  size                    63.864 mm x 49.076 mm x 44.121 mm\n")
@@ -200,7 +276,7 @@ mod tests {
             "One closed body: inside is told by the pseudonormal of the closest feature. \
              Nothing had to be repaired."
         );
-        let unscaled = examine(&InspectArgs { scale_to_m: 1.0, ..args }).expect("a mesh");
+        let unscaled = read(&InspectArgs { scale_to_m: 1.0, ..args }).expect("a mesh").report;
         assert!(verdict(&unscaled).contains("Its longest side is 6.386 m: if that is not meant"));
         let json = serde_json::to_value(&report).expect("serialisable");
         assert_eq!(json["sign_rule"], "pseudonormal");
@@ -209,16 +285,14 @@ mod tests {
     #[test]
     fn says_in_one_line_why_there_is_no_report() {
         let Some(damaged) = args("liver_for_test_broken.vtk") else { return };
-        let said = examine(&damaged).expect_err("damaged").to_string();
+        let said = read(&damaged).expect_err("damaged").to_string();
         assert!(said.contains("POINTS 508 declares 6096 bytes") && !said.contains('\n'), "{said}");
         let text = InspectArgs { file: "README.md".into(), ..damaged.clone() };
-        assert!(
-            examine(&text).expect_err("no mesh").to_string().ends_with("name it with --format")
-        );
+        assert!(read(&text).expect_err("no mesh").to_string().ends_with("name it with --format"));
         let gone = InspectArgs { file: "gone.obj".into(), ..damaged };
-        assert!(matches!(examine(&gone), Err(InspectError::Open { .. })));
+        assert!(matches!(read(&gone), Err(InspectError::Open { .. })));
         let Some(fine) = args("tooth.obj") else { return };
         let scaled = InspectArgs { scale_to_m: -1.0, ..fine };
-        assert!(matches!(examine(&scaled), Err(InspectError::Refused { .. })));
+        assert!(matches!(read(&scaled), Err(InspectError::Refused { .. })));
     }
 }

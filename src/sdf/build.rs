@@ -80,10 +80,13 @@ pub(super) struct Source<'a> {
 }
 
 /// Raised with every change to what a field is made of or how it is built.
-pub const FIELD_VERSION: u32 = 1;
+pub const FIELD_VERSION: u32 = 3;
 
 /// Share of the longest edge by which the root is larger than the surface.
 const ROOT_MARGIN: f64 = 0.05;
+/// The root is larger than the surface by this at least, metres: a surface may be a single point, and cells
+/// must still be far wider than the rounding of their coordinates.
+const MARGIN_MIN: f64 = 1e-6;
 /// Default tolerance as a share of the surface's diagonal.
 const TOLERANCE_SHARE: f64 = 1e-3;
 
@@ -128,8 +131,7 @@ impl Frame {
         let bounds = mesh.used_box();
         let surface = Region { min: bounds.min.as_dvec3(), max: bounds.max.as_dvec3() };
         let tolerance = options.tolerance_m.unwrap_or(TOLERANCE_SHARE * bounds.diagonal());
-        let half =
-            surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(f64::MIN_POSITIVE);
+        let half = surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(MARGIN_MIN);
         let half = DVec3::splat(half);
         let root = Region { min: surface.centre() - half, max: surface.centre() + half };
         Frame { root, surface, tolerance }

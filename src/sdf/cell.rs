@@ -49,8 +49,9 @@ pub(super) enum Classified {
     List(ShortList),
 }
 
-/// Longest list that a cell answers from. A longer one is a sign that the cell should be smaller.
-pub(super) const LIST_MAX: usize = 24;
+/// Longest list that a cell answers from. Around a thin shaft every long triangle is in every list, and a
+/// cell without a list there would not even know its side.
+pub(super) const LIST_MAX: usize = 256;
 
 /// Decides how a cell answers within the tolerance.
 pub(super) fn classify(source: &Source, region: &Region, corners: &[Corner; 8]) -> Classified {

@@ -69,7 +69,9 @@ impl Field {
         let inside = p.clamp(self.root.min, self.root.max);
         let near = self.read(mesh, inside);
         let gone = p.distance(inside);
-        let (lower, upper) = (self.beyond(p, inside, near.lower), near.upper + gone);
+        let upper = near.upper + gone;
+        // Where both are sharp their rounding can cross them.
+        let lower = self.beyond(p, inside, near.lower).min(upper);
         let gradient = (p - inside) / gone;
         Reading {
             value: 0.5 * (lower + upper),

@@ -104,7 +104,7 @@ impl ShortList {
     fn is_well_formed(&self, mesh: &TriangleMesh, by_winding: bool) -> bool {
         !self.triangles.is_empty()
             && self.triangles.iter().all(|t| mesh.get(*t).is_some())
-            && self.far_winding.is_some() == by_winding
+            && (by_winding || self.far_winding.is_none())
             && self.far_winding.iter().flatten().all(|w| w.is_finite())
     }
 }

@@ -1,12 +1,12 @@
 //! The index and the tick against brute force in `f64`.
 
 mod answer;
-mod bound;
+pub mod bound;
 mod cases;
 mod check;
 mod cuts;
 mod deformed;
-mod inputs;
+pub mod inputs;
 mod meeting;
 mod motion;
 mod overlaps;

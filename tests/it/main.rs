@@ -5,6 +5,7 @@
 
 mod demo;
 mod differential;
+mod field;
 mod layers;
 mod seed;
 mod sequence;

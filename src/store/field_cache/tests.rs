@@ -93,6 +93,18 @@ fn a_kept_field_is_the_built_one() {
 }
 
 #[test]
+fn fields_of_open_surfaces_are_kept_too() {
+    let folder = Folder::new("open");
+    let (cache, options) = (FieldCache::new(&folder), FieldOptions::default());
+    let surface = surface(shapes::tube(0.004, 0.02, 12, 4));
+    let get =
+        || cache.get_or_build(&surface, &options, || field_of(&surface, &options, &|_, _| {}));
+    let (built, cached) = (get(), get());
+    assert_eq!((built.1, cached.1), (FieldOrigin::Built, FieldOrigin::Cached));
+    assert!(built.0 == cached.0);
+}
+
+#[test]
 fn a_damaged_file_never_changes_an_answer() {
     let kept = Kept::new("damaged");
     let len = kept.bytes.len();

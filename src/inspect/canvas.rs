@@ -1,0 +1,98 @@
+//! A picture in memory: pixels, rectangles, letters, and its PNG file.
+
+use std::{fs::File, io, path::Path};
+
+use super::font;
+
+/// Red, green, blue.
+pub type Colour = [u8; 3];
+
+/// Lines and letters.
+pub const INK: Colour = [20, 20, 24];
+const PAPER: Colour = [255, 255, 255];
+/// Letters are drawn this many times their size.
+const LETTER_SCALE: usize = 2;
+/// Height of a line of text, pixels.
+pub const TEXT_HEIGHT: usize = 8 * LETTER_SCALE;
+
+/// Rows from the top.
+pub struct Canvas {
+    width: usize,
+    height: usize,
+    pixels: Vec<Colour>,
+}
+
+impl Canvas {
+    /// White.
+    pub fn new(width: usize, height: usize) -> Canvas {
+        Canvas { width, height, pixels: vec![PAPER; width * height] }
+    }
+
+    /// What lies outside is left out.
+    pub fn put(&mut self, x: usize, y: usize, colour: Colour) {
+        if x < self.width && y < self.height {
+            self.pixels[y * self.width + x] = colour;
+        }
+    }
+
+    /// Filled.
+    pub fn fill(&mut self, x: usize, y: usize, width: usize, height: usize, colour: Colour) {
+        for (i, j) in (y..y + height).flat_map(|j| (x..x + width).map(move |i| (i, j))) {
+            self.put(i, j, colour);
+        }
+    }
+
+    /// One pixel wide, just around the given rectangle.
+    pub fn frame(&mut self, x: usize, y: usize, width: usize, height: usize) {
+        self.fill(x - 1, y - 1, width + 2, 1, INK);
+        self.fill(x - 1, y + height, width + 2, 1, INK);
+        self.fill(x - 1, y, 1, height, INK);
+        self.fill(x + width, y, 1, height, INK);
+    }
+
+    /// From its left upper corner.
+    pub fn text(&mut self, x: usize, y: usize, text: &str) {
+        for (n, letter) in text.chars().enumerate() {
+            for (column, bits) in font::columns(letter).into_iter().enumerate() {
+                for row in (0..8).filter(|row| bits >> row & 1 == 1) {
+                    let at = x + (n * font::ADVANCE + column) * LETTER_SCALE;
+                    self.fill(at, y + row * LETTER_SCALE, LETTER_SCALE, LETTER_SCALE, INK);
+                }
+            }
+        }
+    }
+
+    /// Pixels that a text is wide.
+    pub fn text_width(text: &str) -> usize {
+        text.chars().count() * font::ADVANCE * LETTER_SCALE
+    }
+
+    /// Writes the picture.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let file = io::BufWriter::new(File::create(path)?);
+        let mut encoder = png::Encoder::new(file, self.width as u32, self.height as u32);
+        encoder.set_color(png::ColorType::Rgb);
+        let mut writer = encoder.write_header().map_err(io::Error::other)?;
+        writer.write_image_data(self.pixels.as_flattened()).map_err(io::Error::other)?;
+        writer.finish().map_err(io::Error::other)
+    }
+}
+
+/// Part of the way from one colour to another.
+pub fn mix(from: Colour, to: Colour, t: f64) -> Colour {
+    let t = t.clamp(0.0, 1.0);
+    std::array::from_fn(|k| {
+        (f64::from(from[k]) + (f64::from(to[k]) - f64::from(from[k])) * t).round() as u8
+    })
+}
+
+/// Along a row of colours evenly spread over 0 to 1.
+pub fn along(colours: &[Colour], t: f64) -> Colour {
+    let last = colours.len() - 1;
+    let at = t.clamp(0.0, 1.0) * last as f64;
+    let i = (at as usize).min(last - 1);
+    mix(colours[i], colours[i + 1], at - i as f64)
+}

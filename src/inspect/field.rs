@@ -1,0 +1,116 @@
+//! The distance field that a file would get as a tool's link: its cost, its promise and its looks.
+
+use std::{
+    fmt::Write as _,
+    io,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::{length, picture};
+use crate::{
+    geometry::TriangleMesh,
+    index::{FrameOptions, Surface},
+    scene::field::field_of,
+    sdf::{FieldOptions, FieldReport},
+};
+
+/// A field in numbers.
+#[derive(Clone, Debug, Serialize)]
+pub struct FieldExamination {
+    /// What it costs and promises.
+    #[serde(flatten)]
+    pub report: FieldReport,
+    /// To build it, seconds.
+    pub build_s: f64,
+    /// Bytes of one regular grid of `f32` over the same box, fine enough for the same bound by the
+    /// Lipschitz constant alone.
+    pub dense_bytes: f64,
+    /// Of those, what the field takes.
+    pub share_of_dense: f64,
+    /// Written on the way.
+    pub pictures: Vec<PathBuf>,
+}
+
+/// Builds the field under a progress bar and draws it when a folder is given.
+///
+/// # Errors
+/// When a picture cannot be written.
+pub fn examine(
+    mesh: TriangleMesh,
+    tolerance_m: Option<f64>,
+    pictures: Option<(&Path, &str)>,
+) -> io::Result<FieldExamination> {
+    let surface = Surface::new(mesh, FrameOptions::default());
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("field {bar:40} {pos}/{len} subspaces, {elapsed}");
+    bar.set_style(style.expect("a template that indicatif knows"));
+    bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    let start = Instant::now();
+    let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
+    let field = field_of(&surface, &options, &|done, of| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    });
+    let build_s = start.elapsed().as_secs_f64();
+    bar.finish_and_clear();
+    let report = field.report();
+    let dense_bytes = dense_bytes(field.bounds().size().max_element(), report.bound_m);
+    let pictures = match pictures {
+        Some((folder, stem)) => picture::write(&field, &surface, folder, stem)?,
+        None => Vec::new(),
+    };
+    let share_of_dense = report.bytes as f64 / dense_bytes;
+    Ok(FieldExamination { report, build_s, dense_bytes, share_of_dense, pictures })
+}
+
+/// Bytes of a regular grid over a cube of this edge with a certified error of at most `bound`, metres:
+/// the error is at most half a cell's diagonal.
+pub fn dense_bytes(edge: f64, bound: f64) -> f64 {
+    let step = 2.0 * bound / 3f64.sqrt();
+    let samples = (edge / step).ceil() + 1.0;
+    samples.powi(3) * size_of::<f32>() as f64
+}
+
+/// As rows of a table.
+pub fn table(e: &FieldExamination) -> String {
+    let r = &e.report;
+    let percent = |n: usize| {
+        let all = (r.interpolated_cells + r.exact_cells + r.wide_cells).max(1);
+        format!("{n} ({:.1} %)", 100.0 * n as f64 / all as f64)
+    };
+    let rows = [
+        ("subspaces", r.subspaces.to_string()),
+        ("deleted leaves", r.deleted_leaves.to_string()),
+        ("samples", r.samples.to_string()),
+        ("memory", bytes(r.bytes as f64)),
+        ("cells, interpolated", percent(r.interpolated_cells)),
+        ("cells, exact", percent(r.exact_cells)),
+        ("cells, wide", percent(r.wide_cells)),
+        ("tolerance", length(r.tolerance_m)),
+        ("certified bound", length(r.bound_m)),
+        ("built in", format!("{:.2} s", e.build_s)),
+        ("dense grid as certain", bytes(e.dense_bytes)),
+        ("dense / field", format!("{:.1}", 1.0 / e.share_of_dense)),
+    ];
+    let mut table = String::from("Distance field\n");
+    for (name, value) in &rows {
+        // Writing to a string cannot fail.
+        let _ = writeln!(table, "  {name:<24}{value}");
+    }
+    for file in &e.pictures {
+        let _ = writeln!(table, "  {:<24}{}", "picture", file.display());
+    }
+    table
+}
+
+fn bytes(n: f64) -> String {
+    match n {
+        n if n >= 1e9 => format!("{:.2} GB", n * 1e-9),
+        n if n >= 1e6 => format!("{:.2} MB", n * 1e-6),
+        n => format!("{:.1} kB", n * 1e-3),
+    }
+}

@@ -1,0 +1,6 @@
+//! The distance field against the truth in `f64`.
+
+mod certified;
+mod layout;
+mod places;
+mod truth;

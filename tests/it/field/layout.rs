@@ -1,0 +1,81 @@
+//! How a field is laid out: the same every time, and answering where it keeps nothing.
+
+use glam::DVec3;
+use palpate::{
+    geometry::{LoadOptions, MeshData, mesh_load::load},
+    index::{FrameOptions, Surface},
+    oracle::shapes,
+    scene::field::field_of,
+    sdf::{Field, FieldOptions},
+};
+
+use super::truth::{probe, small};
+
+fn surface(data: MeshData) -> Surface {
+    let loaded = load(data, &LoadOptions::default()).expect("a mesh");
+    Surface::new(loaded.mesh, FrameOptions::default())
+}
+
+fn build(surface: &Surface, threads: usize) -> Field {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+    pool.install(|| field_of(surface, &FieldOptions::default(), &|_, _| {}))
+}
+
+#[test]
+fn a_field_does_not_depend_on_threads() {
+    for case in small() {
+        for threads in [1, 2] {
+            assert!(build(&case.surface, threads) == case.field, "{}: {threads}", case.name);
+        }
+    }
+}
+
+#[test]
+fn empty_space_outside_costs_nothing_and_the_surface_is_kept() {
+    for case in small().iter().chain(probe()) {
+        let mesh = case.mesh();
+        for t in mesh.triangle_ids() {
+            let [a, b, c] = mesh.triangle(t);
+            for p in [a, b, c, (a + b) * 0.5, (a + b + c) / 3.0] {
+                let kept = |(min, max): (DVec3, DVec3)| min.cmple(p).all() && p.cmple(max).all();
+                assert!(case.field.subspaces().any(kept), "{}: {p:?} is deleted", case.name);
+            }
+        }
+    }
+    let torus = small().iter().find(|c| c.name == "torus").expect("it is there");
+    assert!(torus.field.report().deleted_leaves > 0);
+}
+
+/// A plate of twelve triangles, a fraction of a cell thick: both sides and the inside are told apart.
+#[test]
+fn a_thin_plate_has_two_sides() {
+    let surface = surface(shapes::cuboid(DVec3::new(0.03, 0.02, 0.0002)));
+    let field = build(&surface, 1);
+    for i in 0..=20 {
+        let x = 0.0149 * (f64::from(i) / 10.0 - 1.0);
+        for (z, expected) in [(0.0003, 2e-4), (-0.0003, 2e-4), (0.0, -1e-4), (0.00005, -5e-5)] {
+            let got = field.read(surface.mesh(), DVec3::new(x * 0.9, x * 0.6, z));
+            assert!((got.value - expected).abs() < 1e-9, "{got:?} at {x}, {z}");
+        }
+    }
+}
+
+/// A body without volume, or all in one point, is still a surface.
+#[test]
+fn degenerate_surfaces_have_fields() {
+    let p = glam::Vec3::new(0.3, -0.2, 0.1);
+    let (dx, dy) = (glam::Vec3::X * 0.01, glam::Vec3::Y * 0.01);
+    let one = |positions| MeshData { positions, triangles: vec![[0, 1, 2]] };
+    let inputs = [vec![p, p, p], vec![p, p + dx, p + dx * 0.5], vec![p, p + dx, p + dy]];
+    for positions in inputs {
+        let surface = surface(one(positions));
+        let field = build(&surface, 1);
+        for away in [0.0, 1e-9, 1e-6, 1e-3, 0.1] {
+            let at = p.as_dvec3() + DVec3::Z * away;
+            let r = field.read(surface.mesh(), at);
+            assert!(r.value.is_finite() && r.gradient.is_finite(), "{r:?} at {away}");
+            let within = |s: f64| r.lower - 1e-12 <= s && s <= r.upper + 1e-12;
+            assert!(within(away) || within(-away), "{r:?} at {away}");
+        }
+    }
+}
