@@ -10,6 +10,7 @@ pub mod deform;
 pub mod distance;
 pub mod edit;
 pub mod field;
+pub mod lifecycle;
 pub mod limits;
 mod proximity;
 pub mod query;

@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use super::{Revision, TissueId, ToolId};
+use super::{Revision, TissueId, ToolId, lifecycle::ContactLife};
 use crate::geometry::TriangleId;
 
 /// A distance, or how far at least everything is.
@@ -70,6 +70,10 @@ pub struct LinkAnswer {
     pub distance: Distance<Contact>,
     /// Deepest first, at most `max_contacts`.
     pub contacts: Vec<Contact>,
+    /// The id and state of each, in the same order.
+    pub lives: Vec<ContactLife>,
+    /// Ids of contacts that were there in the last tick and are not any more.
+    pub ended: Vec<u64>,
     /// All contacts, those not given included.
     pub contacts_total: usize,
 }

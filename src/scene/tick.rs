@@ -8,6 +8,7 @@ use super::{
     answer::{Flags, TissueState},
     contacts::{Meeting, MeetingHint},
     distance::{Hint, to_tissues},
+    lifecycle::Lifecycle,
 };
 use crate::geometry::Pose;
 
@@ -98,6 +99,7 @@ pub struct Session {
     tools: Vec<TrackedTool>,
     options: TickOptions,
     last_sequence: Option<u64>,
+    last_contact_id: u64,
     answer: TickAnswer,
     seen: Vec<(TissueId, Held)>,
 }
@@ -111,6 +113,7 @@ struct TrackedTool {
     size: f64,
     probes: Vec<Hint>,
     links: Vec<MeetingHint>,
+    lifecycles: Vec<Lifecycle>,
 }
 
 impl Session {
@@ -132,6 +135,8 @@ impl Session {
             link,
             distance: Distance::Beyond(options.max_distance_m),
             contacts: Vec::with_capacity(options.max_contacts),
+            lives: Vec::with_capacity(options.max_contacts),
+            ended: Vec::new(),
             contacts_total: 0,
         };
         let links = |t: &TrackedTool| {
@@ -140,7 +145,15 @@ impl Session {
         };
         let answer =
             TickAnswer { links: tools.iter().flat_map(links).collect(), ..TickAnswer::default() };
-        Ok(Session { scene, tools, options, last_sequence: None, answer, seen: Vec::new() })
+        Ok(Session {
+            scene,
+            tools,
+            options,
+            last_sequence: None,
+            last_contact_id: 0,
+            answer,
+            seen: Vec::new(),
+        })
     }
 
     /// Answers one tick. Allocates nothing once the buffers have grown.
@@ -257,13 +270,16 @@ impl Session {
         pose: &ToolPose,
         late: &dyn Fn() -> bool,
     ) {
-        let TrackedTool { tool, links: hints, .. } = &mut self.tools[tool];
+        let TrackedTool { tool, links: hints, lifecycles, .. } = &mut self.tools[tool];
         let scene_from_link = scene_from_link(tool, link, pose);
-        let (link, hint) = (&tool.links[link], &mut hints[link]);
+        let (lifecycle, hint) = (&mut lifecycles[link], &mut hints[link]);
+        let link = &tool.links[link];
         let answer = &mut self.answer.links[slot];
         let in_time = !late();
         self.answer.flags.degraded |= !in_time;
         answer.contacts.clear();
+        answer.lives.clear();
+        answer.ended.clear();
         let mut nearest: Option<Contact> = None;
         for (tissue, revision) in &self.seen {
             let margin = self.options.contact_margin_m;
@@ -297,6 +313,11 @@ impl Session {
         answer.contacts_total = answer.contacts.len();
         if self.options.contacts {
             answer.contacts.sort_unstable_by(deepest_first);
+            if in_time {
+                let LinkAnswer { contacts, lives, ended, .. } = &mut *answer;
+                lifecycle.follow(contacts, &self.seen, &mut self.last_contact_id, lives, ended);
+                lives.truncate(self.options.max_contacts);
+            }
             answer.contacts.truncate(self.options.max_contacts);
             self.answer.flags.truncated |= answer.contacts.len() < answer.contacts_total;
         } else {
@@ -318,6 +339,7 @@ impl TrackedTool {
             size: tool.links.iter().map(reach).fold(0.0, f64::max),
             probes: vec![Hint::default(); tool.probes.len()],
             links: vec![MeetingHint::default(); tool.links.len()],
+            lifecycles: tool.links.iter().map(|_| Lifecycle::default()).collect(),
             tool,
         }
     }

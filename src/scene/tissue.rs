@@ -1,6 +1,6 @@
 //! A deformable tissue: an immutable published revision for ticks, a writer that makes the next one.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
@@ -28,6 +28,8 @@ pub struct Revision {
     pub geometry_revision: u64,
     /// Cuts so far.
     pub topology_revision: u64,
+    /// What each triangle that an edit added was cut from, where the edit said so.
+    parents: HashMap<TriangleId, TriangleId>,
     /// When it was published: nanoseconds of the caller's monotonic clock.
     pub published_ns: u64,
 }
@@ -66,7 +68,18 @@ enum Change {
 impl Revision {
     pub(super) fn first(mesh: TriangleMesh, options: FrameOptions, now_ns: u64) -> Revision {
         let surface = Surface::new(mesh, options);
-        Revision { surface, geometry_revision: 0, topology_revision: 0, published_ns: now_ns }
+        Revision {
+            surface,
+            geometry_revision: 0,
+            topology_revision: 0,
+            parents: HashMap::new(),
+            published_ns: now_ns,
+        }
+    }
+
+    /// The triangle, the one that it was cut from, the one that that was cut from, and so on.
+    pub(super) fn line_of(&self, t: TriangleId) -> impl Iterator<Item = TriangleId> + '_ {
+        std::iter::successors(Some(t), |t| self.parents.get(t).copied())
     }
 
     fn move_vertices(&mut self, deformation: &Deformation) -> Updated {
@@ -81,7 +94,9 @@ impl Revision {
 
     fn cut(&mut self, edit: &TopologyEdit) -> TriangleId {
         self.topology_revision += 1;
-        self.surface.edit(&edit.removed, &edit.added_positions, &edit.added)
+        let first = self.surface.edit(&edit.removed, &edit.added_positions, &edit.added);
+        self.parents.extend((first.0..).map(TriangleId).zip(edit.parents.iter().copied()));
+        first
     }
 }
 

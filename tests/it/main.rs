@@ -7,6 +7,7 @@ mod demo;
 mod differential;
 mod field;
 mod layers;
+mod lifecycle;
 mod seed;
 mod sequence;
 mod service;

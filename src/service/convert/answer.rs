@@ -9,6 +9,7 @@ use super::{
 use crate::scene::{
     Contact, Distance, LinkAnswer, ProbeAnswer, TickAnswer,
     answer::{Flags, TissueState},
+    lifecycle::ContactState,
 };
 
 /// The flags as bits: bit n is the flag with number n.
@@ -47,6 +48,7 @@ fn link(answer: &LinkAnswer) -> proto::LinkAnswer {
         tool_id: answer.tool.0,
         link: answer.link as u32,
         contacts: (answer.contacts_total > 0).then(|| contacts(answer)),
+        ended_contact_ids: answer.ended.clone(),
         ..Default::default()
     };
     match &answer.distance {
@@ -98,6 +100,15 @@ fn contacts(answer: &LinkAnswer) -> proto::Contacts {
         normal_xyz: flat(given, |c| c.normal),
         signed_distance_m: given.iter().map(|c| c.signed_distance_m as f32).collect(),
         link_triangle_ids: given.iter().map(|c| c.on_tool.triangle.0).collect(),
+        contact_ids: answer.lives.iter().map(|l| l.id).collect(),
+        states: answer.lives.iter().map(|l| contact_state(l.state) as i32).collect(),
+    }
+}
+
+fn contact_state(state: ContactState) -> proto::ContactState {
+    match state {
+        ContactState::Begin => proto::ContactState::Begin,
+        ContactState::Persist => proto::ContactState::Persist,
     }
 }
 

@@ -1,0 +1,149 @@
+//! A contact keeps its id while it persists: over ticks, deformations and cuts.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use glam::{DVec3, Vec3};
+use palpate::{
+    geometry::{LoadOptions, LoadedMesh, MeshData, Pose, TriangleId, mesh_load::load},
+    oracle::shapes,
+    scene::{
+        Limits, Link, LinkAnswer, Scene, Tissue, TissueOptions, ToolParts,
+        deform::Deformation,
+        edit::TopologyEdit,
+        field::default_field,
+        lifecycle::ContactState,
+        tick::{Session, TickOptions, ToolPose},
+    },
+};
+
+/// A small ball over a flat sheet whose triangles are larger than the ball.
+struct Table {
+    tissue: Arc<Tissue>,
+    session: Session,
+    pose: ToolPose,
+    sequence: u64,
+}
+
+const EDGE: f64 = 0.01;
+const BALL: f64 = 0.003;
+
+fn loaded(data: MeshData) -> LoadedMesh {
+    load(data, &LoadOptions::default()).expect("a good mesh")
+}
+
+impl Table {
+    fn new() -> Table {
+        let scene = Arc::new(Scene::new("table".to_owned(), Limits::default()));
+        let sheet = loaded(shapes::sheet(8, 8, EDGE));
+        let tissue = scene.add_tissue("sheet", sheet, TissueOptions::default(), 0).expect("added");
+        let ball = loaded(shapes::sphere(BALL, 6));
+        let links = vec![Link::new("ball".to_owned(), ball, Pose::IDENTITY, default_field)];
+        let parts = ToolParts { name: "ball".to_owned(), links, probes: Vec::new() };
+        let tool = scene.add_tool(parts).expect("added").id;
+        let options = TickOptions {
+            max_distance_m: 0.05,
+            contact_margin_m: 1e-3,
+            max_contacts: 64,
+            contacts: true,
+            probes: true,
+            stale_after_ns: None,
+        };
+        let session = Session::new(scene, &[tool], options).expect("the tool is there");
+        let pose = ToolPose {
+            tool,
+            scene_from_tool: Pose::IDENTITY,
+            tool_from_link: Vec::new(),
+            teleport: false,
+        };
+        Table { tissue, session, pose, sequence: 0 }
+    }
+
+    /// The ball's centre over the sheet's point (x, y) at the height that makes it `depth` deep.
+    fn tick(&mut self, x: f64, y: f64, depth: f64) -> LinkAnswer {
+        self.sequence += 1;
+        let middle = self.tissue.current().surface.bounds().centre();
+        let translation = DVec3::new(middle.x + x, middle.y + y, BALL - depth);
+        self.pose.scene_from_tool = Pose { translation, ..Pose::IDENTITY };
+        let poses = std::slice::from_ref(&self.pose);
+        let answer = self.session.tick(self.sequence, poses, 0, &|| false).expect("a good tick");
+        answer.links[0].clone()
+    }
+}
+
+fn ids(answer: &LinkAnswer) -> BTreeSet<u64> {
+    answer.lives.iter().map(|l| l.id).collect()
+}
+
+#[test]
+fn begins_persists_and_ends_once() {
+    let mut table = Table::new();
+    let first = table.tick(0.001, 0.002, 1e-3);
+    assert!(!first.contacts.is_empty() && first.lives.len() == first.contacts.len());
+    assert!(first.lives.iter().all(|l| l.state == ContactState::Begin));
+    let second = table.tick(0.001, 0.002, 1.1e-3);
+    assert!(ids(&first).is_subset(&ids(&second)));
+    let mut known = second.lives.iter().filter(|l| ids(&first).contains(&l.id));
+    assert!(known.all(|l| l.state == ContactState::Persist));
+    let gone = table.tick(0.001, 0.002, -0.02);
+    assert_eq!(gone.ended.iter().copied().collect::<BTreeSet<_>>(), ids(&second));
+    assert_eq!(table.tick(0.001, 0.002, -0.02).ended, [0u64; 0], "an end is told once");
+    let again = table.tick(0.001, 0.002, 1e-3);
+    assert!(ids(&again).is_disjoint(&ids(&second)), "ids are not used again");
+}
+
+/// The ball is pressed into the middle of large triangles and slides over their borders: the deepest contact
+/// is there at each step, goes over to the neighbour with its id, and every id that ends was there before.
+#[test]
+fn slides_over_triangles_with_its_id() {
+    let mut table = Table::new();
+    let mut alive = BTreeSet::new();
+    let mut begun = 0;
+    for step in 0..400 {
+        let x = -0.02 + f64::from(step) * 1e-4;
+        let answer = table.tick(x, 0.0033, 1e-3);
+        let deepest = answer.contacts.first().expect("the ball touches");
+        assert!((deepest.signed_distance_m + 1e-3).abs() < 5e-5, "{deepest:?} at {x}");
+        let ended: BTreeSet<u64> = answer.ended.iter().copied().collect();
+        assert!(ended.is_subset(&alive), "step {step}");
+        let new = answer.lives.iter().filter(|l| l.state == ContactState::Begin);
+        begun += new.clone().count();
+        assert!(new.clone().all(|l| !alive.contains(&l.id)), "step {step}");
+        alive = ids(&answer);
+    }
+    let crossed = 0.04 / EDGE * 2.0;
+    assert!((begun as f64) < 4.0 * crossed, "{begun} contacts began over {crossed} triangles");
+}
+
+#[test]
+fn persists_through_deformation_and_cut() {
+    let mut table = Table::new();
+    let before = table.tick(0.001, 0.002, 1e-3);
+    let deepest = (before.contacts[0], before.lives[0]);
+    let positions = table.tissue.current().surface.mesh().positions().to_vec();
+    let sunk: Vec<Vec3> = positions.iter().map(|p| *p + Vec3::new(0.0, 0.0, 1e-4)).collect();
+    table.tissue.deform(Deformation::Dense(sunk), 1).expect("deformed");
+    let deformed = table.tick(0.001, 0.002, 1e-3);
+    assert_eq!(deformed.lives[0].id, deepest.1.id);
+    // The triangle is cut in three around a new vertex in its middle.
+    let t = deepest.0.on_tissue.triangle;
+    let cut = {
+        let revision = table.tissue.current();
+        let mesh = revision.surface.mesh();
+        let [a, b, c] = mesh.vertices(t);
+        let new = mesh.positions().len() as u32;
+        let [p, q, r] = mesh.triangle(t);
+        TopologyEdit {
+            base_revision: Some(0),
+            removed: vec![t],
+            added_positions: vec![((p + q + r) / 3.0).as_vec3()],
+            added: vec![[a, b, new], [b, c, new], [c, a, new]],
+            parents: vec![t; 3],
+        }
+    };
+    let edited = table.tissue.edit(cut, &Limits::default(), 2).expect("cut");
+    let after = table.tick(0.001, 0.002, 1e-3);
+    let heir = after.lives.iter().position(|l| l.id == deepest.1.id).expect("the contact persists");
+    assert!(after.contacts[heir].on_tissue.triangle >= edited.first_triangle);
+    assert_eq!(after.lives[heir].state, ContactState::Persist);
+    assert!(after.contacts.iter().all(|c| c.on_tissue.triangle != TriangleId(t.0)));
+}
