@@ -1,0 +1,41 @@
+//! The engine's speed with a peer beside it: `cargo bench -- P3`, all cases without a name, and
+//! `-- --smoke` for a run of seconds that shows only that it works.
+//!
+//! Every case compares answers first, then times both by turns in the same run, and ends with one line that
+//! a script can read.
+
+#[path = "palpate/inputs.rs"]
+mod inputs;
+#[path = "palpate/p3.rs"]
+mod p3;
+#[path = "palpate/turns.rs"]
+mod turns;
+
+use std::{env, process::ExitCode};
+
+use turns::Effort;
+
+/// What is measured, by its name in the targets.
+const CASES: &[(&str, fn(Effort))] = &[("P3", p3::run)];
+
+fn main() -> ExitCode {
+    let (mut effort, mut names) = (Effort::Full, Vec::new());
+    for argument in env::args().skip(1) {
+        match argument.as_str() {
+            // Cargo's own.
+            "--bench" => {}
+            "--smoke" => effort = Effort::Smoke,
+            name if CASES.iter().any(|(n, _)| *n == name) => names.push(name.to_owned()),
+            other => {
+                eprintln!("there is no case {other:?}; expected --smoke or one of P3");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    for (name, run) in CASES {
+        if names.is_empty() || names.iter().any(|n| n == name) {
+            run(effort);
+        }
+    }
+    ExitCode::SUCCESS
+}

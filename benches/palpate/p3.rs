@@ -1,0 +1,192 @@
+//! P3: the tool's field with gradient, pose both ways and certified interval, for one point at a time,
+//! against parry3d's exact signed projection; and the field's memory against a dense grid.
+
+use std::{hint::black_box, time::Instant};
+
+use glam::{DQuat, DVec3};
+use palpate::{
+    geometry::{Pose, TriangleId, TriangleMesh},
+    index::{FrameOptions, Surface},
+    inspect::field::dense_bytes,
+    oracle::Random,
+    scene::field::field_of,
+    sdf::{Field, FieldOptions, Reading},
+};
+use parry3d::{
+    query::{PointProjection, PointQueryWithLocation},
+    shape::{TriMesh, TriMeshFlags},
+};
+
+use crate::{
+    inputs::{TOOLS, Tool},
+    turns::{Effort, by_turns},
+};
+
+const PEER: &str = "parry3d-0.31";
+/// The points lie this near the surface at most, as a share of the tool's diagonal: where a haptic loop asks.
+const NEAR_SHARE: f64 = 0.05;
+/// Largest difference of a distance in `f32` coordinates, as a share of the diagonal.
+const SINGLE_ROUNDING: f64 = 4e-6;
+/// Tolerance of the field in a smoke run, as a share of the diagonal.
+const SMOKE_TOLERANCE: f64 = 5e-3;
+
+/// Prints the lines of every tool.
+pub fn run(effort: Effort) {
+    TOOLS.iter().for_each(|tool| run_tool(tool, effort));
+}
+
+/// A tool in the scene, ours and the peer's.
+struct Placed {
+    surface: Surface,
+    field: Field,
+    scene_from_link: Pose,
+    link_from_scene: Pose,
+    peer: TriMesh,
+    peer_pose: parry3d::math::Pose,
+    diagonal: f64,
+}
+
+fn run_tool(tool: &Tool, effort: Effort) {
+    let (name, mesh) = tool.load();
+    let placed = Placed::new(mesh, effort);
+    let mut random = Random::new(3);
+    let n = effort.of(20_000, 200);
+    let (mut interpolated, mut exact) = (Vec::new(), Vec::new());
+    for _ in 0..1_000 * n {
+        let p = placed.near_surface(&mut random);
+        let reading = placed.read(p);
+        let within = reading.upper - reading.lower <= 2.1 * placed.field.tolerance();
+        match (reading.exact, within) {
+            (Some(_), _) if exact.len() < n => exact.push(p),
+            (None, true) if interpolated.len() < n => interpolated.push(p),
+            _ if exact.len() == n && interpolated.len() == n => break,
+            _ => {}
+        }
+    }
+    placed.measure(&format!("{name}/interpolated"), &interpolated, effort);
+    placed.measure(&format!("{name}/exact"), &exact, effort);
+    placed.print_memory(&name);
+}
+
+impl Placed {
+    fn new(mesh: TriangleMesh, effort: Effort) -> Placed {
+        let diagonal = mesh.used_box().diagonal();
+        let peer = peer(&mesh);
+        let surface = Surface::new(mesh, FrameOptions::default());
+        let tolerance_m = (effort == Effort::Smoke).then_some(SMOKE_TOLERANCE * diagonal);
+        let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
+        let start = Instant::now();
+        let field = field_of(&surface, &options, &|_, _| {});
+        eprintln!("P3: field built in {:.1} s", start.elapsed().as_secs_f64());
+        let (axis, angle, translation) =
+            (DVec3::new(0.48, -0.6, 0.64), 0.7, DVec3::new(0.03, -0.02, 0.05));
+        let turn = DQuat::from_axis_angle(axis, angle);
+        let scene_from_link = Pose::new(turn, translation).expect("a rotation");
+        let peer_pose = parry3d::math::Pose::new(
+            translation.as_vec3().to_array().into(),
+            (axis * angle).as_vec3().to_array().into(),
+        );
+        let link_from_scene = scene_from_link.inverse();
+        Placed { surface, field, scene_from_link, link_from_scene, peer, peer_pose, diagonal }
+    }
+
+    /// What a tick does for a point of the scene: into the link's frame, read, and back.
+    fn read(&self, p: DVec3) -> Reading {
+        let reading = self.field.read(self.surface.mesh(), self.link_from_scene.point(p));
+        Reading { gradient: self.scene_from_link.vector(reading.gradient), ..reading }
+    }
+
+    /// The same of the peer: nearest point in the scene's frame, and the side by pseudonormal.
+    fn project(&self, p: [f32; 3]) -> PointProjection {
+        self.peer.project_point_and_get_location(&self.peer_pose, p.into(), false).0
+    }
+
+    fn near_surface(&self, random: &mut Random) -> DVec3 {
+        let mesh = self.surface.mesh();
+        let t = TriangleId(random.below(mesh.triangle_id_end() as usize) as u32);
+        let [a, b, c] = mesh.triangle(t);
+        let (u, v) = (random.f64(), random.f64());
+        let (u, v) = if u + v > 1.0 { (1.0 - u, 1.0 - v) } else { (u, v) };
+        let on = a + (b - a) * u + (c - a) * v;
+        let away = random.unit_vector() * random.range(0.0, NEAR_SHARE * self.diagonal);
+        self.scene_from_link.point(on + away)
+    }
+
+    fn measure(&self, case: &str, points: &[DVec3], effort: Effort) {
+        if points.is_empty() {
+            eprintln!("P3 case={case}: no point near the surface is answered so");
+            return;
+        }
+        let singles: Vec<[f32; 3]> = points.iter().map(|p| p.as_vec3().to_array()).collect();
+        let other_side = self.check(case, points, &singles);
+        let ours = || {
+            for p in points {
+                black_box(self.read(black_box(*p)));
+            }
+        };
+        let peers = || {
+            for p in &singles {
+                let projection = self.project(black_box(*p));
+                black_box((projection, away(&projection, *p)));
+            }
+        };
+        let (ours, peer) = by_turns(effort, points.len(), ours, peers);
+        println!(
+            "P3 case={case} ours_us={:.4} ours_range={:.4}..{:.4} peer={PEER} peer_us={:.4} \
+             peer_range={:.4}..{:.4} ratio={:.1} points={} other_side={other_side} checked=yes",
+            ours.p50,
+            ours.min,
+            ours.max,
+            peer.p50,
+            peer.min,
+            peer.max,
+            peer.p50 / ours.p50,
+            points.len(),
+        );
+    }
+
+    /// The peer's distance is in our interval at every point. Returns at how many the peer is on the other
+    /// side: around open surfaces and where bodies overlap it goes by the nearest normal alone.
+    fn check(&self, case: &str, points: &[DVec3], singles: &[[f32; 3]]) -> usize {
+        let slack = SINGLE_ROUNDING * self.diagonal;
+        let mut other_side = 0;
+        for (p, single) in points.iter().zip(singles) {
+            let ours = self.read(*p);
+            let projection = self.project(*single);
+            let distance = away(&projection, *single);
+            let within = |d: f64| ours.lower - slack <= d && d <= ours.upper + slack;
+            assert!(
+                within(distance) || within(-distance),
+                "{case}: {distance} and {ours:?} at {p}"
+            );
+            let side = if projection.is_inside { -distance } else { distance };
+            other_side += usize::from(!within(side));
+        }
+        other_side
+    }
+
+    fn print_memory(&self, name: &str) {
+        let report = self.field.report();
+        let edge = self.field.bounds().size().max_element();
+        let dense = dense_bytes(edge, report.bound_m);
+        println!(
+            "P3 case={name}/memory ours_bytes={} dense_bytes={dense:.0} ratio={:.2} bound_m={:.3e} \
+             tolerance_m={:.3e} checked=yes",
+            report.bytes,
+            dense / report.bytes as f64,
+            report.bound_m,
+            report.tolerance_m,
+        );
+    }
+}
+
+fn away(projection: &PointProjection, p: [f32; 3]) -> f64 {
+    let [x, y, z] = projection.point.to_array();
+    DVec3::new(x.into(), y.into(), z.into()).distance(DVec3::from_array(p.map(f64::from)))
+}
+
+fn peer(mesh: &TriangleMesh) -> TriMesh {
+    let vertices = mesh.positions().iter().map(|p| p.to_array().into()).collect();
+    let triangles = mesh.triangle_ids().map(|t| mesh.vertices(t)).collect();
+    TriMesh::with_flags(vertices, triangles, TriMeshFlags::ORIENTED).expect("a mesh")
+}
