@@ -130,7 +130,8 @@ impl<T: NearestTo> Search<'_, T> {
         for strip in &list.band_table {
             let bounds = strip.boxes.distances_squared(&self.bounds, self.slack);
             for (bound, band) in bounds.iter().zip(strip.nodes).take(strip.len as usize) {
-                if *bound < first.0 {
+                // A bound may be infinite, when its square is beyond single precision.
+                if first.1 == END || *bound < first.0 {
                     first = (*bound, band);
                 }
             }

@@ -54,11 +54,10 @@ impl Meeting<'_> {
         hint: &mut Option<TriangleId>,
     ) -> Option<Contact> {
         let Link { surface, field, .. } = self.link;
-        let found = deepest(field, surface.mesh(), triangle, self.margin, field.tolerance())?;
+        let found = deepest(self.link, triangle, self.margin)?;
         let w = found.barycentric;
         let p = triangle[0] * w.x + triangle[1] * w.y + triangle[2] * w.z;
-        let reach = found.value.max(self.margin) + field.tolerance();
-        let exact = to_surface(surface, p, reach, *hint)?;
+        let exact = to_surface(surface, p, self.margin + field.tolerance(), *hint)?;
         *hint = Some(exact.triangle);
         let on_tissue =
             SurfacePoint { position: self.scene_from_link.point(p), triangle: t, barycentric: w };

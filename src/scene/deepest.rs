@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use crate::{geometry::TriangleMesh, sdf::Field};
+use super::Link;
 
 /// The least value of the field over a triangle, as far as it was looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,19 +27,14 @@ struct Part {
 }
 
 /// Parts that wait at most, and points at which the field is read.
-const PARTS_MAX: usize = 64;
-const READS_MAX: usize = 128;
+const PARTS_MAX: usize = 512;
+const READS_MAX: usize = 512;
 
 /// Looks for the deepest point of `triangle` (link frame) by branch and bound: the field is 1-Lipschitz, so
 /// a part is at most its radius deeper than its middle. `None` when all of it is proved to be farther than
-/// `margin`. Exact to `tolerance` unless the cap on reads is met, and then `lower` tells.
-pub(super) fn deepest(
-    field: &Field,
-    mesh: &TriangleMesh,
-    triangle: &[DVec3; 3],
-    margin: f64,
-    tolerance: f64,
-) -> Option<Deepest> {
+/// `margin`. Exact to the field's tolerance unless the cap on reads is met, and then `lower` tells.
+pub(super) fn deepest(link: &Link, triangle: &[DVec3; 3], margin: f64) -> Option<Deepest> {
+    let (field, tolerance) = (&link.field, link.field.tolerance());
     let point = |w: DVec3| triangle[0] * w.x + triangle[1] * w.y + triangle[2] * w.z;
     let part = |corners: [DVec3; 3]| {
         let middle = point(middle(&corners));
@@ -50,7 +45,7 @@ pub(super) fn deepest(
     for barycentric in DVec3::AXES {
         let corner = point(barycentric);
         if field.lower_bound(corner) <= margin {
-            let value = field.read(mesh, corner).value;
+            let (value, _) = link.read(corner);
             if value < best.value {
                 best = Deepest { barycentric, value, ..best };
             }
@@ -59,24 +54,25 @@ pub(super) fn deepest(
     let mut waiting = [part(DVec3::AXES); PARTS_MAX];
     let (mut n_waiting, mut n_reads) = (1, 0);
     while n_waiting > 0 {
+        // Best first: going down where it looks deepest now would spend all reads in one flat place.
+        let lower = |i: &usize| waiting[*i].lower;
+        let first = (0..n_waiting).min_by(|i, j| lower(i).total_cmp(&lower(j)));
         n_waiting -= 1;
+        waiting.swap(first.expect("some wait"), n_waiting);
         let Part { corners, radius, mut lower } = waiting[n_waiting];
         // Deeper by less than the tolerance is not worth looking for, nor is what stays beyond the margin.
         let is_wanted = |lower: f64, best: &Deepest| lower <= (best.value - tolerance).min(margin);
         let has_room = n_reads < READS_MAX && n_waiting + 4 <= PARTS_MAX;
         if is_wanted(lower, &best) && has_room {
             let barycentric = middle(&corners);
-            let here = field.read(mesh, point(barycentric));
+            let (value, value_lower) = link.read(point(barycentric));
             n_reads += 1;
-            if here.value < best.value {
-                best = Deepest { barycentric, value: here.value, ..best };
+            if value < best.value {
+                best = Deepest { barycentric, value, ..best };
             }
-            lower = lower.max(here.lower - radius);
+            lower = lower.max(value_lower - radius);
             if is_wanted(lower, &best) {
-                let mut children = quarters(&corners).map(part);
-                // The most promising one last, to be looked at first.
-                children.sort_unstable_by(|a, b| b.lower.total_cmp(&a.lower));
-                waiting[n_waiting..n_waiting + 4].copy_from_slice(&children);
+                waiting[n_waiting..n_waiting + 4].copy_from_slice(&quarters(&corners).map(part));
                 n_waiting += 4;
                 continue;
             }
@@ -85,6 +81,19 @@ pub(super) fn deepest(
     }
     best.lower = best.lower.min(best.value);
     (best.lower <= margin).then_some(best)
+}
+
+impl Link {
+    /// The signed distance at a point in link frame and a lower bound of it, no farther apart than the field's
+    /// tolerance: by the field, and by the exact surface where the field knows less.
+    fn read(&self, p: DVec3) -> (f64, f64) {
+        let reading = self.field.read(self.surface.mesh(), p);
+        if reading.value - reading.lower <= self.field.tolerance() {
+            return (reading.value, reading.lower);
+        }
+        let exact = self.surface.signed_distance(p, f64::INFINITY, None);
+        exact.map_or((reading.value, reading.lower), |d| (d.signed_distance, d.signed_distance))
+    }
 }
 
 fn middle(corners: &[DVec3; 3]) -> DVec3 {

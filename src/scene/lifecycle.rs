@@ -25,7 +25,6 @@ pub struct ContactLife {
 }
 
 /// The contacts of one link over time, and room to match them in.
-#[derive(Default)]
 pub(super) struct Lifecycle {
     known: Vec<Known>,
     next: Vec<Known>,
@@ -44,6 +43,11 @@ struct Known {
 const EDGES_GONE_MAX: f64 = 2.0;
 
 impl Lifecycle {
+    /// With room for so many contacts.
+    pub(super) fn with_room(n: usize) -> Lifecycle {
+        Lifecycle { known: Vec::with_capacity(n), next: Vec::with_capacity(n) }
+    }
+
     /// Gives each contact its life, in the same order, and names those that ended. `last_id` is the last id
     /// that the session has given.
     pub(super) fn follow(

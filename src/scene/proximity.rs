@@ -30,7 +30,7 @@ pub(super) fn closest_pair(
     let (tissue, link_surface) = (&revision.surface, &link.surface);
     let link_from_scene = scene_from_link.inverse();
     let best: Cell<Option<Pair>> = Cell::new(None);
-    let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt());
+    let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt() * COVER);
     let offer = |t: TriangleId, link_hint: Option<TriangleId>| {
         let corners = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
         if !link.may_be_near_triangle(&corners, reach(), link_hint) {

@@ -128,7 +128,7 @@ impl Session {
     ) -> Result<Session, SceneError> {
         let tools: Vec<TrackedTool> = tools
             .iter()
-            .map(|id| scene.tool(*id).map(TrackedTool::new))
+            .map(|id| scene.tool(*id).map(|tool| TrackedTool::new(tool, options.max_contacts)))
             .collect::<Result<_, _>>()?;
         let empty_link = |tool: &Arc<Tool>, link| LinkAnswer {
             tool: tool.id,
@@ -136,7 +136,7 @@ impl Session {
             distance: Distance::Beyond(options.max_distance_m),
             contacts: Vec::with_capacity(options.max_contacts),
             lives: Vec::with_capacity(options.max_contacts),
-            ended: Vec::new(),
+            ended: Vec::with_capacity(options.max_contacts),
             contacts_total: 0,
         };
         let links = |t: &TrackedTool| {
@@ -328,7 +328,8 @@ impl Session {
 }
 
 impl TrackedTool {
-    fn new(tool: Arc<Tool>) -> TrackedTool {
+    /// With room for so many contacts of each link.
+    fn new(tool: Arc<Tool>, room: usize) -> TrackedTool {
         let reach = |l: &super::Link| {
             let b = l.rest.aabb(l.surface.bounds());
             b.min.abs().max(b.max.abs()).as_dvec3().length()
@@ -339,7 +340,7 @@ impl TrackedTool {
             size: tool.links.iter().map(reach).fold(0.0, f64::max),
             probes: vec![Hint::default(); tool.probes.len()],
             links: vec![MeetingHint::default(); tool.links.len()],
-            lifecycles: tool.links.iter().map(|_| Lifecycle::default()).collect(),
+            lifecycles: tool.links.iter().map(|_| Lifecycle::with_room(room)).collect(),
             tool,
         }
     }

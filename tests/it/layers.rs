@@ -19,13 +19,14 @@ const LINES_MAX: usize = 600;
 const OUTER: [&str; 8] =
     ["tokio", "tonic", "prost", "std::net", "std::thread", "std::fs", "Instant", "SystemTime"];
 
+/// Source files below a folder, those that are only tests left out.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of the project") {
         let path = entry.expect("an entry").path();
-        if path.is_dir() {
+        if path.is_dir() && !path.ends_with("tests") {
             files.extend(sources(&path));
-        } else if path.extension().is_some_and(|e| e == "rs") {
+        } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("tests.rs") {
             files.push(path);
         }
     }

@@ -129,8 +129,8 @@ impl Stage {
         let mut fresh = session(&self.scene, self.tool.id, &self.options);
         let poses = [pose.clone()];
         let anew = fresh.tick(1, &poses, 0, &|| false).expect("accepted");
-        assert_eq!(answer.links, anew.links, "{about}: the answer depends on the ticks before");
-        assert_eq!(answer.probes, anew.probes, "{about}: the answer depends on the ticks before");
+        let (here, anew) = (without_lives(&answer), without_lives(anew));
+        assert_eq!(here, anew, "{about}: the answer depends on the ticks before");
         answer
     }
 
@@ -160,4 +160,15 @@ fn session(scene: &Arc<Scene>, tool: ToolId, options: &TickOptions) -> Session {
 /// Unturned.
 pub fn at(translation: DVec3) -> Pose {
     Pose::new(DQuat::IDENTITY, translation).expect("a unit quaternion")
+}
+
+/// All that does not depend on the ticks before: the lives of contacts do.
+pub fn without_lives(answer: &TickAnswer) -> TickAnswer {
+    let mut answer = answer.clone();
+    for link in &mut answer.links {
+        link.lives.clear();
+        link.ended.clear();
+    }
+    answer.flags.pose_jump = false;
+    answer
 }
