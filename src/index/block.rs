@@ -47,9 +47,9 @@ impl Boxes {
     pub(super) fn overlap_mask(&self, b: &Aabb) -> u32 {
         let mut apart = [0u32; LANES];
         for axis in 0..3 {
-            for lane in 0..LANES {
-                apart[lane] |= u32::from(self.min[axis][lane] > b.max[axis]);
-                apart[lane] |= u32::from(self.max[axis][lane] < b.min[axis]);
+            for (lane, apart) in apart.iter_mut().enumerate() {
+                *apart |= u32::from(self.min[axis][lane] > b.max[axis]);
+                *apart |= u32::from(self.max[axis][lane] < b.min[axis]);
             }
         }
         (0..LANES).fold(0, |mask, lane| mask | (apart[lane] ^ 1) << lane)
@@ -61,11 +61,11 @@ impl Boxes {
         let mut sum = [0.0; LANES];
         for axis in 0..3 {
             let (lo, hi) = (to.min[axis] - slack, to.max[axis] + slack);
-            for lane in 0..LANES {
+            for (lane, sum) in sum.iter_mut().enumerate() {
                 let (below, above) = (self.min[axis][lane] - hi, lo - self.max[axis][lane]);
                 let gap = if below > above { below } else { above };
                 let gap = if gap > 0.0 { gap } else { 0.0 };
-                sum[lane] += gap * gap;
+                *sum += gap * gap;
             }
         }
         sum

@@ -96,7 +96,7 @@ impl SkipList {
 
     /// Starts or stops keeping moments beside the links.
     pub(super) fn keep_moments(&mut self, mesh: &TriangleMesh, keep: bool) {
-        if keep == !self.moments.is_empty() {
+        if keep != self.moments.is_empty() {
             return;
         }
         self.moments = if keep { vec![Moments::NONE; self.links.len()] } else { Vec::new() };

@@ -139,7 +139,7 @@ impl BandFrame {
         let (dx, dy) = (x - self.x, y - self.y);
         let sector = (longitude(dx, dy) * self.sectors).min(self.sectors - 1.0) as u32;
         let radius = ((dx * dx + dy * dy).sqrt() * self.steps_per_metre).min(RADIUS_STEPS) as u32;
-        sector << 16 | if sector % 2 == 0 { radius } else { RADIUS_STEPS as u32 - radius }
+        sector << 16 | if sector.is_multiple_of(2) { radius } else { RADIUS_STEPS as u32 - radius }
     }
 }
 

@@ -394,7 +394,7 @@ impl SkipList {
     /// Links of a new tower: 1, and one more with a chance of 1 in [`FAN_OUT`] each time.
     fn random_height(&mut self) -> usize {
         let mut height = 1;
-        while height < HEAD_LEVELS - 1 && self.next_random() % u64::from(FAN_OUT) == 0 {
+        while height < HEAD_LEVELS - 1 && self.next_random().is_multiple_of(u64::from(FAN_OUT)) {
             height += 1;
         }
         height

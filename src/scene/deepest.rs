@@ -29,6 +29,8 @@ struct Part {
 /// Parts that wait at most, and points at which the field is read.
 const PARTS_MAX: usize = 512;
 const READS_MAX: usize = 512;
+/// Rounds of six reads that a walk down takes at most.
+const ROUNDS_MAX: usize = 32;
 
 /// Looks for the deepest point of `triangle` (link frame) by branch and bound: the field is 1-Lipschitz, so
 /// a part is at most its radius deeper than its middle. `None` when all of it is proved to be farther than
@@ -80,7 +82,41 @@ pub(super) fn deepest(link: &Link, triangle: &[DVec3; 3], margin: f64) -> Option
         best.lower = best.lower.min(lower);
     }
     best.lower = best.lower.min(best.value);
+    if best.lower < best.value - tolerance && best.value <= margin {
+        best = descend(link, triangle, best);
+    }
     (best.lower <= margin).then_some(best)
+}
+
+/// Walks down from a point that the search was cut short at, along the edges' directions, by ever smaller
+/// steps.
+fn descend(link: &Link, triangle: &[DVec3; 3], mut best: Deepest) -> Deepest {
+    const STEPS: [DVec3; 3] =
+        [DVec3::new(1.0, -1.0, 0.0), DVec3::new(0.0, 1.0, -1.0), DVec3::new(-1.0, 0.0, 1.0)];
+    let longest = triangle[0].distance(triangle[1]).max(triangle[1].distance(triangle[2]));
+    let mut step = 0.25;
+    for _ in 0..ROUNDS_MAX {
+        if step * longest <= link.field.tolerance() {
+            break;
+        }
+        let before = best.value;
+        for w in STEPS.into_iter().flat_map(|d| [d * step, -d * step]) {
+            let barycentric = best.barycentric + w;
+            if barycentric.min_element() < 0.0 {
+                continue;
+            }
+            let [a, b, c] = *triangle;
+            let (value, _) = link.read(a * barycentric.x + b * barycentric.y + c * barycentric.z);
+            if value < best.value {
+                best = Deepest { barycentric, value, ..best };
+            }
+        }
+        if best.value == before {
+            step *= 0.5;
+        }
+    }
+    best.lower = best.lower.min(best.value);
+    best
 }
 
 impl Link {

@@ -103,7 +103,7 @@ impl Meeting<'_> {
     /// `seen`: in the frame of the body.
     fn depth(&self, body: Body, seen: DVec3) -> Option<Depth> {
         let to_box = body.mesh.used_box().distance_squared(seen).sqrt();
-        if to_box > self.margin + 1e-9 {
+        if to_box > self.margin + self.tolerance + 1e-9 {
             return None;
         }
         let nearest = brute_force::nearest(body.mesh, seen).expect("has triangles");
