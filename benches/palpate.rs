@@ -16,7 +16,9 @@ use std::{env, process::ExitCode};
 use turns::Effort;
 
 /// What is measured, by its name in the targets.
-const CASES: &[(&str, fn(Effort))] = &[("P3", p3::run)];
+type Case = (&'static str, fn(Effort));
+
+const CASES: &[Case] = &[("P3", p3::run)];
 
 fn main() -> ExitCode {
     let (mut effort, mut names) = (Effort::Full, Vec::new());

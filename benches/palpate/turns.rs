@@ -49,7 +49,8 @@ pub fn by_turns(
     mut b: impl FnMut(),
 ) -> (Times, Times) {
     let (mut a_us, mut b_us) = (Vec::new(), Vec::new());
-    (a(), b());
+    a();
+    b();
     for _ in 0..effort.of(15, 3) {
         a_us.push(us_for_each(items, &mut a));
         b_us.push(us_for_each(items, &mut b));

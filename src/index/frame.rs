@@ -15,7 +15,7 @@ use crate::geometry::{TriangleMesh, principal_axes::principal_axes};
 pub struct FrameOptions {
     /// Direction of latitude; `None`: the longest principal axis.
     pub latitude_axis: Option<DVec3>,
-    /// Height of a band in mean edge lengths; `None`: [`BAND_EDGES`].
+    /// Height of a band in mean edge lengths; `None`: 4.
     pub band_edges: Option<f64>,
 }
 
