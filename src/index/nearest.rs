@@ -23,6 +23,10 @@ pub trait NearestTo {
     fn closest(&self, triangle: &[DVec3; 3]) -> Self::Found;
     /// Its squared distance, square metres.
     fn distance_squared(found: &Self::Found) -> f64;
+    /// True only when the triangle is farther than `limit`, square metres: cheaper than the exact answer.
+    fn is_beyond(&self, _triangle: &[DVec3; 3], _limit: f64) -> bool {
+        false
+    }
 }
 
 /// Nearest to a point.
@@ -61,7 +65,21 @@ impl NearestTo for Triangle {
     fn distance_squared(found: &ClosestPair) -> f64 {
         found.distance_squared
     }
+
+    /// By a slab between the two, across the line from this one's middle to the other's nearest point.
+    fn is_beyond(&self, triangle: &[DVec3; 3], limit: f64) -> bool {
+        let middle = (self.0[0] + self.0[1] + self.0[2]) / 3.0;
+        let across = closest_point(middle, triangle).point - middle;
+        let height = |p: &DVec3| (*p - middle).dot(across);
+        let far = triangle.iter().map(height).fold(f64::INFINITY, f64::min);
+        let near = self.0.iter().map(height).fold(f64::NEG_INFINITY, f64::max);
+        let gap = far - near;
+        gap > 0.0 && gap * gap > limit * across.length_squared() * (1.0 + SLAB_ROUNDING)
+    }
 }
+
+/// Covers the rounding of a slab's width, relative: a triangle exactly at the limit is not lost.
+const SLAB_ROUNDING: f64 = 1e-9;
 
 /// The nearest triangle; the smallest id among equally near ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -194,7 +212,11 @@ impl<T: NearestTo> Search<'_, T> {
     }
 
     fn offer(&mut self, t: TriangleId) {
-        let closest = self.to.closest(&self.mesh.triangle(t));
+        let triangle = self.mesh.triangle(t);
+        if self.to.is_beyond(&triangle, self.limit) {
+            return;
+        }
+        let closest = self.to.closest(&triangle);
         let d = T::distance_squared(&closest);
         let ties =
             self.best.is_some_and(|b| T::distance_squared(&b.closest) == d && b.triangle <= t);

@@ -91,12 +91,15 @@ impl Link {
     ) -> bool {
         let middle = (corners[0] + corners[1] + corners[2]) / 3.0;
         let radius = corners.iter().map(|c| c.distance(middle)).fold(0.0, f64::max);
-        // A quarter is half as large, and its corners lie on the triangle.
+        // A quarter is half as large, and its middle lies on the triangle.
         let [a, b, c] = corners.map(|corner| (middle + corner) * 0.5);
-        let by_field = [middle, a, b, c]
-            .into_iter()
-            .any(|p| self.field.lower_bound(p) <= radius * QUARTER_RADIUS + reach);
-        by_field && self.surface.nearest(&Point(middle), radius * COVER + reach, hint).is_some()
+        let quarters = [middle, a, b, c];
+        let near = |p: DVec3, radius: f64| {
+            self.surface.nearest(&Point(p), radius * COVER + reach, hint).is_some()
+        };
+        quarters.iter().any(|p| self.field.lower_bound(*p) <= radius * QUARTER_RADIUS + reach)
+            && near(middle, radius)
+            && quarters.iter().any(|p| near(*p, radius * 0.5))
     }
 }
 
