@@ -14,6 +14,7 @@ pub mod lifecycle;
 pub mod limits;
 mod proximity;
 pub mod query;
+mod soundings;
 pub mod tick;
 pub mod tissue;
 pub mod tool;

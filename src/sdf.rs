@@ -16,11 +16,13 @@ mod build;
 mod cell;
 mod complexity;
 mod field;
+mod free_leaf;
 mod grid;
 mod merge;
 mod octree;
 mod query;
 mod region;
+mod short_list;
 mod sides;
 mod validate;
 

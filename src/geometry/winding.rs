@@ -6,7 +6,7 @@
 
 use std::f64::consts::PI;
 
-use glam::{DMat3, DVec3};
+use glam::{DMat3, DVec2, DVec3};
 
 use super::{Aabb, TriangleMesh};
 
@@ -40,11 +40,36 @@ pub fn winding_number(mesh: &TriangleMesh, p: DVec3) -> f64 {
 /// Signed solid angle of a triangle seen from `p`, in (-2 pi, 2 pi); positive from behind. 0 for a point
 /// in its plane. (Van Oosterom and Strackee, 1983.)
 pub fn solid_angle(p: DVec3, triangle: &[DVec3; 3]) -> f64 {
+    let half = half_angle(p, triangle);
+    if half.y == 0.0 { 0.0 } else { 2.0 * half.y.atan2(half.x) }
+}
+
+/// A vector whose angle from x is half the solid angle; along x for a point in the triangle's plane.
+fn half_angle(p: DVec3, triangle: &[DVec3; 3]) -> DVec2 {
     let [a, b, c] = triangle.map(|v| v - p);
     let (la, lb, lc) = (a.length(), b.length(), c.length());
-    let numerator = a.dot(b.cross(c));
-    let denominator = la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb;
-    if numerator == 0.0 { 0.0 } else { 2.0 * numerator.atan2(denominator) }
+    DVec2::new(la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb, a.dot(b.cross(c)))
+}
+
+/// The sum of the solid angles of triangles seen from `p`: their half angles are the arguments of complex
+/// numbers, which are multiplied, and turns are counted.
+pub fn solid_angles(p: DVec3, triangles: impl Iterator<Item = [DVec3; 3]>) -> f64 {
+    let (mut product, mut turns) = (DVec2::X, 0.0);
+    for triangle in triangles {
+        let DVec2 { x: re, y: im } = half_angle(p, &triangle);
+        if im == 0.0 {
+            continue;
+        }
+        let next = DVec2::new(product.x * re - product.y * im, product.x * im + product.y * re);
+        // Arguments are in (-pi, pi]: a sum of two of one sign leaves that by passing the negative axis.
+        if im > 0.0 && product.y >= 0.0 && next.y < 0.0 {
+            turns += 1.0;
+        } else if im < 0.0 && product.y < 0.0 && (next.y > 0.0 || next.y == 0.0 && next.x < 0.0) {
+            turns -= 1.0;
+        }
+        product = next / next.abs().max_element();
+    }
+    2.0 * (product.y.atan2(product.x) + 2.0 * PI * turns)
 }
 
 /// What a far point sees of a cluster of triangles. Moments are about the origin of the mesh's frame, so

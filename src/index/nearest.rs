@@ -66,8 +66,27 @@ impl NearestTo for Triangle {
         found.distance_squared
     }
 
-    /// By a slab between the two, across the line from this one's middle to the other's nearest point.
+    /// By a slab between the two: along either's plane, or across the line from this one's middle to the
+    /// other's nearest point.
     fn is_beyond(&self, triangle: &[DVec3; 3], limit: f64) -> bool {
+        let by_plane = |flat: &[DVec3; 3], other: &[DVec3; 3]| {
+            let (e1, e2) = (flat[1] - flat[0], flat[2] - flat[0]);
+            let normal = e1.cross(e2);
+            let longest = e1.length_squared().max(e2.length_squared());
+            if normal.length_squared() < THIN * longest * longest {
+                return false;
+            }
+            let heights = other.map(|p| (p - flat[0]).dot(normal));
+            let (least, most) = (
+                heights[0].min(heights[1]).min(heights[2]),
+                heights[0].max(heights[1]).max(heights[2]),
+            );
+            let gap = least.max(-most);
+            gap > 0.0 && gap * gap > limit * normal.length_squared() * (1.0 + SLAB_ROUNDING)
+        };
+        if by_plane(triangle, &self.0) || by_plane(&self.0, triangle) {
+            return true;
+        }
         let middle = (self.0[0] + self.0[1] + self.0[2]) / 3.0;
         let across = closest_point(middle, triangle).point - middle;
         let height = |p: &DVec3| (*p - middle).dot(across);
@@ -77,6 +96,10 @@ impl NearestTo for Triangle {
         gap > 0.0 && gap * gap > limit * across.length_squared() * (1.0 + SLAB_ROUNDING)
     }
 }
+
+/// The plane of a triangle whose height is less than 1 % of its edges is not asked: its rounding grows with
+/// edge over height.
+const THIN: f64 = 1e-4;
 
 /// Covers the rounding of a slab's width, relative: a triangle exactly at the limit is not lost.
 const SLAB_ROUNDING: f64 = 1e-9;

@@ -11,7 +11,6 @@ pub trait BoxTest {
     /// Whether something in the box may be wanted.
     fn passes(&self, b: &Aabb) -> bool;
 
-    /// Bit n: the box in lane n of the block passes.
     /// Bit n: box n of a few side by side passes. Unused ones may or may not.
     #[doc(hidden)]
     fn lanes(&self, boxes: &BoxesView) -> u32 {
@@ -34,6 +33,23 @@ impl BoxTest for Aabb {
 
     fn lanes(&self, boxes: &BoxesView) -> u32 {
         boxes.boxes.overlap_mask(self)
+    }
+}
+
+/// What overlaps a box, and passes a test that costs more.
+impl<F: Fn(&Aabb) -> bool> BoxTest for (Aabb, F) {
+    fn passes(&self, b: &Aabb) -> bool {
+        self.0.overlaps(b) && self.1(b)
+    }
+
+    fn lanes(&self, boxes: &BoxesView) -> u32 {
+        let (mut left, mut passed) = (boxes.boxes.overlap_mask(&self.0), 0);
+        while left != 0 {
+            let lane = left.trailing_zeros();
+            passed |= u32::from(self.1(&boxes.boxes.get(lane as usize))) << lane;
+            left &= left - 1;
+        }
+        passed
     }
 }
 

@@ -67,6 +67,11 @@ impl Surface {
         self.topology.sign_rule()
     }
 
+    /// Nothing is open: the side changes nowhere but at a triangle.
+    pub fn is_closed(&self) -> bool {
+        self.topology.closed()
+    }
+
     /// The box of all triangles, exact.
     pub fn bounds(&self) -> &Aabb {
         self.list.bounds()

@@ -3,13 +3,17 @@
 
 use glam::DVec3;
 
-use super::skip_list::{END, SkipList};
+use super::{
+    overlap::BoxTest,
+    skip_list::{END, SkipList},
+};
 use crate::geometry::{
     Aabb, TriangleMesh,
-    winding::{Winding, solid_angle},
+    winding::{Winding, solid_angles},
 };
 
-/// Directions without symmetry, so that a ray seldom meets an edge of a made shape.
+/// Directions without symmetry, so that a ray seldom meets an edge of a made shape: for points from which
+/// those along the axes do.
 const RAYS: [DVec3; 4] = [
     DVec3::new(0.834_711, 0.412_385, 0.365_209),
     DVec3::new(-0.291_053, 0.873_119, -0.391_007),
@@ -24,13 +28,26 @@ impl SkipList {
     /// How often a closed surface encloses `p`: the signed crossings of a ray. O(sqrt n) for a compact
     /// surface. `None` when every ray tried grazes an edge, or `p` is on the surface.
     pub fn crossings(&self, mesh: &TriangleMesh, p: DVec3) -> Option<f64> {
-        RAYS.iter().find_map(|d| self.crossings_of_ray(mesh, p, *d))
+        let along_axis = |axis: usize| {
+            // Eight boxes at once: such a ray is a box itself.
+            let mut ray = Aabb::around([p]);
+            ray.max[axis] = f32::INFINITY;
+            self.crossings_of_ray(mesh, p, DVec3::AXES[axis], &ray)
+        };
+        let aslant =
+            |d: &DVec3| self.crossings_of_ray(mesh, p, *d, &|b: &Aabb| ray_meets_box(p, *d, b));
+        (0..3).find_map(along_axis).or_else(|| RAYS.iter().find_map(aslant))
     }
 
-    fn crossings_of_ray(&self, mesh: &TriangleMesh, p: DVec3, d: DVec3) -> Option<f64> {
+    fn crossings_of_ray(
+        &self,
+        mesh: &TriangleMesh,
+        p: DVec3,
+        d: DVec3,
+        met: &impl BoxTest,
+    ) -> Option<f64> {
         let mut sum = Some(0.0);
-        let met = |b: &Aabb| ray_meets_box(p, d, b);
-        self.overlap(&met, |t| {
+        self.overlap(met, |t| {
             let crossing = sum.and(crossing(p, d, &mesh.triangle(t)));
             sum = sum.zip(crossing).map(|(s, c)| s + c);
         });
@@ -72,9 +89,8 @@ impl SkipList {
                 None if level > 0 => self.winding_run(mesh, p, n, link.next, level - 1, sum),
                 None => {
                     let block = &self.blocks[n as usize];
-                    let angle = |t| solid_angle(p, &mesh.triangle(t));
-                    let angles: f64 =
-                        block.triangles[..block.len()].iter().copied().map(angle).sum();
+                    let triangles = block.triangles[..block.len()].iter();
+                    let angles = solid_angles(p, triangles.map(|t| mesh.triangle(*t)));
                     sum.number += angles / (4.0 * std::f64::consts::PI);
                 }
             }

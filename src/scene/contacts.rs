@@ -1,20 +1,28 @@
 //! Where a link touches a tissue: each touching tissue triangle at its deepest point.
 
-use std::cell::Cell;
+use std::{cell::Cell, collections::BinaryHeap};
 
 use glam::DVec3;
 
 use super::{
     Contact, Link, Revision, SurfacePoint, TissueId,
-    deepest::deepest,
+    deepest::{Part, deepest},
     distance::to_surface,
     proximity::{Pair, closest_pair},
+    soundings::Soundings,
     tick::deepest_first,
 };
 use crate::{
-    geometry::{Aabb, Pose, TriangleId, pseudonormal::unit_normal, triangle_distance::ClosestPair},
+    geometry::{
+        Aabb, Pose, TriangleId, point_triangle::closest_point, pseudonormal::unit_normal,
+        triangle_distance::ClosestPair,
+    },
     index::SignedNearest,
+    sdf::Reading,
 };
+
+/// Covers the rounding of a distance and a radius, relative.
+const ROUNDING: f64 = 1e-12;
 
 /// One link at its place and one tissue.
 pub(super) struct Meeting<'a> {
@@ -35,14 +43,16 @@ pub(super) struct MeetingHint {
 impl Meeting<'_> {
     /// Adds a contact for every tissue triangle that is inside the link or within the margin of it: at its
     /// point deepest in the link, the field deciding where and the link's exact surface how deep.
-    pub(super) fn find(&self, contacts: &mut Vec<Contact>) {
+    /// `waiting`: room to work in.
+    pub(super) fn find(&self, contacts: &mut Vec<Contact>, waiting: &mut BinaryHeap<Part>) {
         let link_from_scene = self.scene_from_link.inverse();
         let tissue = &self.revision.surface;
         let near = |b: &Aabb| self.link.may_be_near(&link_from_scene, b, self.margin);
+        let bounds = self.scene_from_link.aabb(self.link.surface.bounds()).grown(self.margin);
         let mut hint = None;
-        tissue.overlap(&near, |t| {
+        tissue.overlap(&(bounds, near), |t| {
             let triangle = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
-            contacts.extend(self.contact_of(t, &triangle, &mut hint));
+            contacts.extend(self.contact_of(t, &triangle, &mut hint, waiting));
         });
     }
 
@@ -52,12 +62,12 @@ impl Meeting<'_> {
         t: TriangleId,
         triangle: &[DVec3; 3],
         hint: &mut Option<TriangleId>,
+        waiting: &mut BinaryHeap<Part>,
     ) -> Option<Contact> {
-        let Link { surface, field, .. } = self.link;
-        let found = deepest(self.link, triangle, self.margin)?;
+        let found = deepest(self.link, triangle, self.margin, waiting)?;
         let w = found.barycentric;
         let p = triangle[0] * w.x + triangle[1] * w.y + triangle[2] * w.z;
-        let exact = to_surface(surface, p, self.margin + field.tolerance(), *hint)?;
+        let exact = self.exact(&found.reading, p, *hint)?;
         *hint = Some(exact.triangle);
         let on_tissue =
             SurfacePoint { position: self.scene_from_link.point(p), triangle: t, barycentric: w };
@@ -70,6 +80,25 @@ impl Meeting<'_> {
         Some(self.contact(on_tissue, on_tool, normal, &exact))
     }
 
+    /// The link's exact surface at a point in its frame where the field was read, unless that is too far for
+    /// a contact. A reading that is exact and sure of its sign is that already.
+    fn exact(
+        &self,
+        reading: &Reading,
+        p: DVec3,
+        hint: Option<TriangleId>,
+    ) -> Option<SignedNearest> {
+        let Link { surface, field, .. } = self.link;
+        let reach = self.margin + field.tolerance();
+        let Some((triangle, closest)) = reading.exact.filter(|_| reading.certainty == 1.0) else {
+            return to_surface(surface, p, reach, reading.exact.map(|(t, _)| t).or(hint));
+        };
+        let Reading { value: signed_distance, gradient: normal, certainty, .. } = *reading;
+        let found =
+            SignedNearest { signed_distance, triangle, closest, normal, certainty, winding: None };
+        (signed_distance <= reach).then_some(found)
+    }
+
     /// The closest points of link and tissue within `max_distance` metres, given the contacts: the deepest
     /// point of either inside the other, else the closest points of the two surfaces.
     pub(super) fn closest(
@@ -80,7 +109,7 @@ impl Meeting<'_> {
     ) -> Option<Contact> {
         let deepest = contacts.iter().min_by(|a, b| deepest_first(a, b)).copied();
         if let Some(in_link) = deepest.filter(|c| c.signed_distance_m < 0.0) {
-            let in_tissue = self.deepest_vertex(hint);
+            let in_tissue = self.deepest_vertex(-in_link.signed_distance_m, hint);
             return Some(
                 in_tissue.filter(|v| deepest_first(v, &in_link).is_lt()).unwrap_or(in_link),
             );
@@ -91,7 +120,7 @@ impl Meeting<'_> {
         let apart = self.apart(reach, hint).or_else(in_reach);
         // Surfaces that do not cross: a body of the link is inside the tissue as a whole or not at all.
         if self.link.bodies.iter().any(|t| self.is_in_tissue(*t)) {
-            return self.deepest_vertex(hint).or(apart);
+            return self.deepest_vertex(0.0, hint).or(apart);
         }
         apart
     }
@@ -122,8 +151,9 @@ impl Meeting<'_> {
         to_surface(&self.revision.surface, p, 0.0, None).is_some_and(|d| d.signed_distance < 0.0)
     }
 
-    /// The vertex of the link that is deepest in the tissue, if any is inside.
-    fn deepest_vertex(&self, hint: &mut MeetingHint) -> Option<Contact> {
+    /// The vertex of the link that is deepest in the tissue, to the field's tolerance, if any is deeper than
+    /// `at_least` metres.
+    fn deepest_vertex(&self, at_least: f64, hint: &mut MeetingHint) -> Option<Contact> {
         let mesh = self.link.surface.mesh();
         let best: Cell<Option<(Contact, u32)>> = Cell::new(None);
         let offer = |v: u32| {
@@ -133,9 +163,17 @@ impl Meeting<'_> {
             }
         };
         hint.deepest_vertex.into_iter().for_each(offer);
+        let near = Cell::new(best.get().map(|(b, _)| b.on_tissue.triangle));
+        let soundings = Soundings::default();
         let may_be_deeper = |b: &Aabb| {
-            let depth = best.get().map_or(0.0, |(b, _)| -b.signed_distance_m);
-            self.may_be_deeper(b, depth)
+            // Deeper by less than the tolerance is not worth looking for.
+            let found = best.get().map(|(b, _)| self.link.field.tolerance() - b.signed_distance_m);
+            self.may_be_deeper(
+                b,
+                found.map_or(at_least, |depth| depth.max(at_least)),
+                &near,
+                &soundings,
+            )
         };
         self.link.surface.overlap(&may_be_deeper, |t| {
             // Each vertex is looked at with its first triangle; where that was left out, so is the vertex.
@@ -147,7 +185,14 @@ impl Meeting<'_> {
     }
 
     /// False only when nothing in the box, which is in link frame, is deeper in the tissue than `depth`.
-    fn may_be_deeper(&self, b: &Aabb, depth: f64) -> bool {
+    /// `near`: the tissue triangle of the last search.
+    fn may_be_deeper(
+        &self,
+        b: &Aabb,
+        depth: f64,
+        near: &Cell<Option<TriangleId>>,
+        soundings: &Soundings,
+    ) -> bool {
         if b.is_empty() {
             return false;
         }
@@ -157,7 +202,25 @@ impl Meeting<'_> {
         if tissue.bounds().distance_squared(centre) > reach.max(0.0).powi(2) {
             return false;
         }
-        to_surface(tissue, centre, reach.max(0.0), None).is_some_and(|d| d.signed_distance <= reach)
+        if let Some(t) = near.get() {
+            // No point is deeper than it is far from any triangle.
+            let distance =
+                closest_point(centre, &tissue.mesh().triangle(t)).distance_squared.sqrt();
+            if distance <= reach.abs() * (1.0 - ROUNDING) {
+                return reach > 0.0;
+            }
+        }
+        let (least, most) = soundings.bounds(centre);
+        if least > reach || most <= reach {
+            return most <= reach;
+        }
+        let reach_max = if tissue.is_closed() { f64::INFINITY } else { reach.max(0.0) };
+        let Some(found) = to_surface(tissue, centre, reach_max, near.get()) else { return false };
+        near.set(Some(found.triangle));
+        if tissue.is_closed() {
+            soundings.note(centre, found.signed_distance);
+        }
+        found.signed_distance <= reach
     }
 
     /// A vertex of the link as a contact, if it is inside the tissue.

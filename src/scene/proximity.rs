@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use glam::DVec3;
 
-use super::{Link, Revision};
+use super::{Link, Revision, deepest::quarters};
 use crate::{
     geometry::{Aabb, Pose, TriangleId, triangle_distance::ClosestPair},
     index::{Point, Triangle},
@@ -33,7 +33,7 @@ pub(super) fn closest_pair(
     let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt() * COVER);
     let offer = |t: TriangleId, link_hint: Option<TriangleId>| {
         let corners = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
-        if !link.may_be_near_triangle(&corners, reach(), link_hint) {
+        if !link.may_be_near_triangle(&corners, reach()) {
             return;
         }
         let Some(found) = link_surface.nearest(&Triangle(corners), reach(), link_hint) else {
@@ -59,8 +59,9 @@ pub(super) fn closest_pair(
         }
         nearest.into_iter().for_each(|t| offer(t, None));
     }
+    let bounds = scene_from_link.aabb(link_surface.bounds()).grown(reach());
     let within_reach = |b: &Aabb| link.may_be_near(&link_from_scene, b, reach());
-    tissue.overlap(&within_reach, |t| {
+    tissue.overlap(&(bounds, &within_reach), |t| {
         if within_reach(&tissue.mesh().triangle_box(t)) {
             offer(t, best.get().map(|b| b.link_triangle));
         }
@@ -81,31 +82,36 @@ impl Link {
         to_box <= radius + reach && self.field.lower_bound(centre) <= radius + reach
     }
 
-    /// The same for a triangle in link frame: by the field at its quarters, then by the exact distance of its
-    /// middle.
-    fn may_be_near_triangle(
-        &self,
-        corners: &[DVec3; 3],
-        reach: f64,
-        hint: Option<TriangleId>,
-    ) -> bool {
-        let middle = (corners[0] + corners[1] + corners[2]) / 3.0;
-        let radius = corners.iter().map(|c| c.distance(middle)).fold(0.0, f64::max);
-        // A quarter is half as large, and its middle lies on the triangle.
-        let [a, b, c] = corners.map(|corner| (middle + corner) * 0.5);
-        let quarters = [middle, a, b, c];
-        let near = |p: DVec3, radius: f64| {
-            self.surface.nearest(&Point(p), radius * COVER + reach, hint).is_some()
-        };
-        quarters.iter().any(|p| self.field.lower_bound(*p) <= radius * QUARTER_RADIUS + reach)
-            && near(middle, radius)
-            && quarters.iter().any(|p| near(*p, radius * 0.5))
+    /// The same for a triangle in link frame, part by part; true when that takes too long to tell.
+    fn may_be_near_triangle(&self, corners: &[DVec3; 3], reach: f64) -> bool {
+        let mut waiting = [*corners; PARTS_MAX];
+        let mut n_waiting = 1;
+        while n_waiting > 0 {
+            n_waiting -= 1;
+            let [a, b, c] = waiting[n_waiting];
+            let middle = (a + b + c) / 3.0;
+            let radius =
+                [a, b, c].map(|p| p.distance_squared(middle)).into_iter().fold(0.0, f64::max);
+            let radius = radius.sqrt() * COVER;
+            let lower = self.field.lower_bound(middle);
+            if lower > radius + reach {
+                continue;
+            }
+            if lower <= reach || n_waiting + 4 > PARTS_MAX {
+                return true;
+            }
+            waiting[n_waiting..n_waiting + 4].copy_from_slice(&quarters(&[a, b, c]));
+            n_waiting += 4;
+        }
+        false
     }
 }
 
+/// Parts of a triangle that wait at most: four quarterings.
+const PARTS_MAX: usize = 13;
+
 /// Covers the rounding of a radius and a bound, relative: a pair that is exactly in reach is not lost.
 const COVER: f64 = 1.0 + 1e-9;
-const QUARTER_RADIUS: f64 = 0.5 * COVER;
 
 /// Nearer first, then the smaller ids: the answer does not depend on the order of the search.
 fn is_before(a: &Pair, b: &Pair) -> bool {

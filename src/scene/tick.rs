@@ -1,12 +1,13 @@
 //! The haptic tick: poses in, distances and contacts out.
 
-use std::{cmp::Ordering, sync::Arc};
+use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
 
 use super::{
     Contact, Distance, Held, LinkAnswer, ProbeAnswer, Scene, SceneError, TickAnswer, TissueId,
     Tool, ToolId,
     answer::{Flags, TissueState},
     contacts::{Meeting, MeetingHint},
+    deepest::{PARTS_MAX, Part},
     distance::{Hint, to_tissues},
     lifecycle::Lifecycle,
 };
@@ -102,6 +103,7 @@ pub struct Session {
     last_contact_id: u64,
     answer: TickAnswer,
     seen: Vec<(TissueId, Held)>,
+    waiting: BinaryHeap<Part>,
 }
 
 /// A tool of the session and what is known of it.
@@ -153,6 +155,7 @@ impl Session {
             last_contact_id: 0,
             answer,
             seen: Vec::new(),
+            waiting: BinaryHeap::with_capacity(PARTS_MAX),
         })
     }
 
@@ -286,7 +289,7 @@ impl Session {
             let meeting = Meeting { tissue: *tissue, revision, link, scene_from_link, margin };
             let first = answer.contacts.len();
             if in_time {
-                meeting.find(&mut answer.contacts);
+                meeting.find(&mut answer.contacts, &mut self.waiting);
             }
             let found = &mut answer.contacts;
             let reach =

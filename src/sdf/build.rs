@@ -65,6 +65,10 @@ pub struct ExactDistance {
 pub struct Exact<'a> {
     /// At a point, link frame; a triangle that is likely near may make it faster.
     pub distance: &'a (dyn Fn(DVec3, Option<TriangleId>) -> ExactDistance + Sync),
+    /// The same without the side.
+    pub nearest: &'a (dyn Fn(DVec3, Option<TriangleId>) -> (f64, TriangleId) + Sync),
+    /// The side changes nowhere but at a triangle.
+    pub closed: bool,
     /// Adds all triangles whose boxes meet a box; more do no harm.
     pub near: &'a (dyn Fn(&Aabb, &mut Vec<TriangleId>) + Sync),
 }
@@ -80,7 +84,7 @@ pub(super) struct Source<'a> {
 }
 
 /// Raised with every change to what a field is made of or how it is built.
-pub const FIELD_VERSION: u32 = 3;
+pub const FIELD_VERSION: u32 = 4;
 
 /// Share of the longest edge by which the root is larger than the surface.
 const ROOT_MARGIN: f64 = 0.05;

@@ -3,11 +3,8 @@
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    build::{Exact, Source},
-    region::Region,
-};
-use crate::geometry::{Aabb, TriangleId, TriangleMesh, point_triangle::closest_point};
+use super::{build::Source, region::Region, short_list::ShortList};
+use crate::geometry::{TriangleId, point_triangle::closest_point};
 
 /// How a cell answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,14 +23,6 @@ pub(super) enum Cell {
     Wide,
 }
 
-/// The triangles that can be nearest to some point of a cell.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct ShortList {
-    pub(super) triangles: Vec<TriangleId>,
-    /// The winding number of all other triangles at the cell's corners, where the sign needs it.
-    pub(super) far_winding: Option<[f32; 8]>,
-}
-
 /// A sample of the exact search at a corner.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Corner {
@@ -48,10 +37,6 @@ pub(super) enum Classified {
     Cell(Cell),
     List(ShortList),
 }
-
-/// Longest list that a cell answers from. Around a thin shaft every long triangle is in every list, and a
-/// cell without a list there would not even know its side.
-pub(super) const LIST_MAX: usize = 256;
 
 /// Decides how a cell answers within the tolerance.
 pub(super) fn classify(source: &Source, region: &Region, corners: &[Corner; 8]) -> Classified {
@@ -77,55 +62,10 @@ pub(super) fn classify(source: &Source, region: &Region, corners: &[Corner; 8]) 
         }
         interpolate = Some(cell);
     }
-    match short_list(mesh, exact, centre, distance + 2.0 * radius) {
-        Some(triangles) => {
-            let by_normals = sides.are_told_by_normals(mesh, &triangles, corners);
-            let far_winding =
-                if by_normals { None } else { far_winding(mesh, &triangles, corners) };
-            Classified::List(ShortList { triangles, far_winding })
-        }
+    match ShortList::around(mesh, exact, centre, distance + 2.0 * radius) {
+        Some(list) => Classified::List(list.with_sides(mesh, sides, corners)),
         None => Classified::Cell(interpolate.unwrap_or(Cell::Wide)),
     }
-}
-
-/// All triangles within `reach` of the centre: with d the distance of the centre and r the cell's radius,
-/// the nearest triangle of any point of the cell is within d + 2 r of the centre. `None`: too many.
-fn short_list(
-    mesh: &TriangleMesh,
-    exact: &Exact,
-    centre: DVec3,
-    reach: f64,
-) -> Option<Vec<TriangleId>> {
-    let mut triangles = Vec::new();
-    let reach = reach * (1.0 + REACH_ROUNDING);
-    (exact.near)(&Aabb::around([centre]).grown(reach), &mut triangles);
-    let within = |t: &TriangleId| {
-        closest_point(centre, &mesh.triangle(*t)).distance_squared <= reach * reach
-    };
-    triangles.retain(within);
-    triangles.sort_unstable();
-    (triangles.len() <= LIST_MAX).then_some(triangles)
-}
-
-/// Covers the rounding of two distances and their sum.
-const REACH_ROUNDING: f64 = 1e-12;
-
-fn far_winding(
-    mesh: &TriangleMesh,
-    list: &[TriangleId],
-    corners: &[Corner; 8],
-) -> Option<[f32; 8]> {
-    let mut far = [0.0; 8];
-    for (far, corner) in far.iter_mut().zip(corners) {
-        *far = (corner.winding? - list_winding(mesh, list, corner.at)) as f32;
-    }
-    Some(far)
-}
-
-/// The share of the winding number around `p` that a list's triangles have.
-pub(super) fn list_winding(mesh: &TriangleMesh, list: &[TriangleId], p: DVec3) -> f64 {
-    let angle = |t: &TriangleId| crate::geometry::winding::solid_angle(p, &mesh.triangle(*t));
-    list.iter().map(angle).sum::<f64>() / (4.0 * std::f64::consts::PI)
 }
 
 fn round_up(x: f64) -> f32 {

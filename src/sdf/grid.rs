@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     build::{Exact, ExactDistance, Source},
-    cell::{Cell, Classified, Corner, ShortList, classify},
+    cell::{Cell, Classified, Corner, classify},
     octree::Leaf,
     region::Region,
+    short_list::ShortList,
 };
 use crate::geometry::TriangleId;
 
@@ -114,7 +115,7 @@ impl Grid {
     fn poor_share(&self, tolerance: f64) -> f64 {
         let poor = |cell: &&Cell| match cell {
             Cell::Interpolate { below, above } => f64::from(below.max(*above)) > tolerance,
-            Cell::List(n) => self.lists[*n as usize].triangles.len() > LIST_GOOD,
+            Cell::List(n) => self.lists[*n as usize].len() > LIST_GOOD,
             Cell::Wide => true,
         };
         self.cells.iter().filter(poor).count() as f64 / self.cells.len() as f64
@@ -132,11 +133,10 @@ impl Grid {
 
     /// Bytes of samples, cells and lists.
     pub(super) fn bytes(&self) -> usize {
-        let list = |l: &ShortList| size_of::<ShortList>() + size_of_val(&l.triangles[..]);
         size_of::<Grid>()
             + size_of_val(&self.samples[..])
             + size_of_val(&self.cells[..])
-            + self.lists.iter().map(list).sum::<usize>()
+            + self.lists.iter().map(ShortList::bytes).sum::<usize>()
     }
 }
 

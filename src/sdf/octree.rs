@@ -6,7 +6,12 @@ use glam::DVec3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::{build::Source, grid::Grid, region::Region};
+use super::{
+    build::{ExactDistance, Source},
+    free_leaf::FreeLeaf,
+    grid::Grid,
+    region::Region,
+};
 use crate::geometry::{TriangleId, TriangleMesh, triangle_box::triangle_meets_box};
 
 /// A node of the tree; children of a node stand together, by octant.
@@ -16,8 +21,8 @@ pub(super) enum Node {
     Inner(u32),
     /// Answered by a subspace's grid.
     Kept(u32),
-    /// Outside and free of triangles: answered by the signed distances of the corners.
-    Deleted([f32; 8]),
+    /// Outside and free of triangles.
+    Deleted(FreeLeaf),
 }
 
 /// A leaf that is kept, before leaves are merged.
@@ -33,11 +38,20 @@ pub(super) struct Octree {
     pub(super) leaves: Vec<Leaf>,
 }
 
+/// What is known of a node when its children are looked at.
+#[derive(Clone, Copy)]
+struct Near {
+    /// Nearest to the centre.
+    triangle: Option<TriangleId>,
+    /// 1 outside and -1 inside, where no triangle is in the node and so none between two sides.
+    side: Option<f64>,
+}
+
 /// A node with its children, before all are laid out in one row.
 enum Tree {
     Inner(Vec<Tree>),
     Kept(Leaf),
-    Deleted([f32; 8]),
+    Deleted(FreeLeaf),
 }
 
 /// What a node holds while it is being split.
@@ -53,7 +67,8 @@ impl Octree {
         let used: HashSet<u32> = triangles.iter().flat_map(|t| mesh.vertices(*t)).collect();
         let mut vertices: Vec<u32> = used.into_iter().collect();
         vertices.sort_unstable();
-        let tree = source.split(root, &Content { triangles, vertices }, 0);
+        let nowhere = Near { triangle: None, side: None };
+        let tree = source.split(root, &Content { triangles, vertices }, 0, nowhere);
         let mut octree = Octree { nodes: vec![Node::Inner(0)], leaves: Vec::new() };
         octree.lay_out(0, tree);
         octree
@@ -61,7 +76,7 @@ impl Octree {
 
     fn lay_out(&mut self, node: usize, tree: Tree) {
         self.nodes[node] = match tree {
-            Tree::Deleted(corners) => Node::Deleted(corners),
+            Tree::Deleted(leaf) => Node::Deleted(leaf),
             Tree::Kept(leaf) => {
                 self.leaves.push(leaf);
                 Node::Kept(self.leaves.len() as u32 - 1)
@@ -88,33 +103,47 @@ impl Octree {
 }
 
 impl Source<'_> {
-    fn split(&self, region: Region, content: &Content, depth: u32) -> Tree {
-        let centre = (self.exact.distance)(region.centre(), None);
-        let distance = centre.signed_distance;
-        let near = Some(centre.triangle);
-        let signed_distance = |p| (self.exact.distance)(p, near).signed_distance;
-        let corners: [f64; 8] = std::array::from_fn(|i| signed_distance(region.corner(i)));
+    /// `near`: what is known of the node around this one.
+    fn split(&self, region: Region, content: &Content, depth: u32, near: Near) -> Tree {
         let is_free = content.triangles.is_empty();
-        let is_outside = is_free && distance > 0.0 && corners.iter().all(|d| *d > 0.0);
+        let centre = self.distance(region.centre(), &near);
+        let distance = centre.signed_distance;
+        let near = Near { triangle: Some(centre.triangle), side: self.side(&centre, is_free) };
         let leaf = Leaf { region, vertices: content.vertices.len() as u32 };
         let splits = depth < self.options.depth_max
-            && if is_outside {
-                region.radius() > FREE_RADIUS_MAX * distance
-                    && region.radius() > RADIUS_MIN * self.tolerance
+            && if is_free && distance > 0.0 {
+                overshoot(&region, distance) > self.tolerance.max(FREE_OVERSHOOT_MAX * distance)
             } else {
                 content.vertices.len() >= self.options.leaf_vertices || self.is_too_coarse(&leaf)
             };
         if splits {
             let children = (0..8).into_par_iter().map(|i| {
                 let octant = region.octant(i);
-                self.split(octant, &content.within(self.mesh, &region, i, &octant), depth + 1)
+                self.split(octant, &content.within(self.mesh, &region, i, &octant), depth + 1, near)
             });
-            Tree::Inner(children.collect())
-        } else if is_outside {
-            Tree::Deleted(corners.map(|d| d as f32))
-        } else {
-            Tree::Kept(leaf)
+            return Tree::Inner(children.collect());
         }
+        if is_free && distance > 0.0 {
+            let corners: [f64; 8] =
+                std::array::from_fn(|i| self.distance(region.corner(i), &near).signed_distance);
+            if corners.iter().all(|d| *d > 0.0) {
+                return Tree::Deleted(FreeLeaf::new(&region, distance, corners));
+            }
+        }
+        Tree::Kept(leaf)
+    }
+
+    fn distance(&self, p: DVec3, near: &Near) -> ExactDistance {
+        let Some(side) = near.side else { return (self.exact.distance)(p, near.triangle) };
+        let (distance, triangle) = (self.exact.nearest)(p, near.triangle);
+        ExactDistance { signed_distance: distance * side, triangle, winding: None }
+    }
+
+    /// The side of a whole node, where its centre tells.
+    fn side(&self, centre: &ExactDistance, is_free: bool) -> Option<f64> {
+        let decided = |w: f64| (w - 0.5).abs() >= DECIDED;
+        let is_told = self.exact.closed || centre.winding.is_none_or(decided);
+        (is_free && is_told).then_some(centre.signed_distance.signum())
     }
 
     /// A grid over the leaf would leave too many cells wide.
@@ -128,9 +157,20 @@ impl Source<'_> {
 /// wide is within the tolerance by the Lipschitz bound alone.
 const RADIUS_MIN: f64 = 8.0;
 
-/// A free exterior leaf is split until its radius is at most this share of its distance, so that its corner
-/// bounds are worth something where it matters: near the surface.
-const FREE_RADIUS_MAX: f64 = 0.5;
+/// A free exterior leaf is split until its bound is too low by this share of its distance at most, or by
+/// the tolerance.
+const FREE_OVERSHOOT_MAX: f64 = 0.06;
+
+/// A winding number this far from a half at the centre of a free node tells the side of all of it: it grows
+/// to a half in the mouth of a hole, over the hole's radius a by 0.5 / a at most, and a free node as near to
+/// its rim is smaller than half of that.
+const DECIDED: f64 = 0.25;
+
+/// By how much the distances of a free region's corners may overshoot inside it.
+fn overshoot(region: &Region, distance: f64) -> f64 {
+    let (radius, clearance) = (region.radius(), distance - region.radius());
+    if clearance > 0.5 * radius { radius * radius / (2.0 * clearance) } else { radius }
+}
 
 impl Content {
     /// What of it is in an octant: vertices half-open, triangles by the closed box, a little inflated.

@@ -3,16 +3,16 @@
 use glam::{DVec3, UVec3};
 
 use super::{
-    cell::{Cell, ShortList, list_winding},
+    cell::Cell,
     field::Field,
+    free_leaf::FreeLeaf,
     grid::{Grid, offset},
     octree::Node,
     region::Region,
+    short_list::ShortList,
 };
 use crate::geometry::{
-    TriangleId, TriangleMesh,
-    point_triangle::{ClosestPoint, closest_point},
-    pseudonormal::pseudonormal,
+    TriangleId, TriangleMesh, point_triangle::ClosestPoint, pseudonormal::pseudonormal,
     winding::Winding,
 };
 
@@ -33,6 +33,18 @@ pub struct Reading {
     pub certainty: f64,
 }
 
+impl Reading {
+    /// What is known where nothing is: farther than anything.
+    pub const BEYOND: Reading = Reading {
+        value: f64::INFINITY,
+        lower: f64::INFINITY,
+        upper: f64::INFINITY,
+        gradient: DVec3::ZERO,
+        exact: None,
+        certainty: 1.0,
+    };
+}
+
 impl Field {
     /// The field at `p`, with the mesh that it was built of.
     pub fn read(&self, mesh: &TriangleMesh, p: DVec3) -> Reading {
@@ -41,7 +53,7 @@ impl Field {
         }
         match self.locate(p) {
             Place::Grid(grid) => self.read_grid(mesh, grid, p),
-            Place::Deleted(region, corners) => read_deleted(&region, corners, p),
+            Place::Free(region, leaf) => leaf.read(&region, p),
         }
     }
 
@@ -50,7 +62,7 @@ impl Field {
         let inside = p.clamp(self.root.min, self.root.max);
         let lower = match self.locate(inside) {
             Place::Grid(grid) => grid.lower_bound(inside),
-            Place::Deleted(region, corners) => read_deleted(&region, corners, inside).lower,
+            Place::Free(region, leaf) => leaf.lower_bound(&region, inside),
         };
         self.beyond(p, inside, lower)
     }
@@ -93,7 +105,7 @@ impl Field {
                     node = &self.nodes[*first as usize + i];
                 }
                 Node::Kept(grid) => return Place::Grid(&self.grids[*grid as usize]),
-                Node::Deleted(corners) => return Place::Deleted(region, corners),
+                Node::Deleted(leaf) => return Place::Free(region, leaf),
             }
         }
     }
@@ -101,7 +113,7 @@ impl Field {
     fn read_grid(&self, mesh: &TriangleMesh, grid: &Grid, p: DVec3) -> Reading {
         let (index, fraction) = grid.place(p);
         match grid.cells[grid.cell_index(index)] {
-            Cell::List(n) => self.read_list(mesh, &grid.lists[n as usize], fraction, p),
+            Cell::List(n) => self.read_list(mesh, grid, &grid.lists[n as usize], fraction, p),
             Cell::Interpolate { below, above } => {
                 let (value, gradient) = grid.interpolate(index, fraction);
                 let lipschitz = grid.lipschitz(fraction);
@@ -129,26 +141,17 @@ impl Field {
     fn read_list(
         &self,
         mesh: &TriangleMesh,
+        grid: &Grid,
         list: &ShortList,
         fraction: DVec3,
         p: DVec3,
     ) -> Reading {
-        let mut best: Option<(TriangleId, ClosestPoint)> = None;
-        for &t in &list.triangles {
-            let closest = closest_point(p, &mesh.triangle(t));
-            if best.is_none_or(|(_, b)| closest.distance_squared < b.distance_squared) {
-                best = Some((t, closest));
-            }
-        }
-        let (triangle, closest) = best.expect("a list names the nearest triangle at least");
+        let from_centre = ((fraction - 0.5) * grid.step).length();
+        let (triangle, closest) = list.nearest(mesh, p, from_centre);
         let (away, pseudo) = (p - closest.point, pseudonormal(mesh, triangle, closest.feature));
-        let (inside, certainty) = match &list.far_winding {
+        let (inside, certainty) = match list.winding_at(mesh, p, fraction) {
             None => (away.dot(pseudo.direction) < 0.0, f64::from(pseudo.complete)),
-            Some(far) => {
-                let far = trilinear(&far.map(f64::from), fraction);
-                let number = far + list_winding(mesh, &list.triangles, p);
-                Winding { number, error: 0.0 }.inside(false)
-            }
+            Some(number) => Winding { number, error: 0.0 }.inside(false),
         };
         let side = if inside { -1.0 } else { 1.0 };
         let value = closest.distance_squared.sqrt() * side;
@@ -166,7 +169,7 @@ impl Field {
 
 enum Place<'a> {
     Grid(&'a Grid),
-    Deleted(Region, &'a [f32; 8]),
+    Free(Region, &'a FreeLeaf),
 }
 
 impl Grid {
@@ -220,35 +223,4 @@ impl Grid {
         };
         value - error - self.rounding
     }
-}
-
-fn trilinear(d: &[f64; 8], s: DVec3) -> f64 {
-    let weight = |k: usize| {
-        let o = offset(k).as_dvec3();
-        (o * s + (DVec3::ONE - o) * (DVec3::ONE - s)).element_product()
-    };
-    (0..8).map(|k| d[k] * weight(k)).sum()
-}
-
-/// Outside, free of triangles: bounds from the corners.
-fn read_deleted(region: &Region, corners: &[f32; 8], p: DVec3) -> Reading {
-    let d = corners.map(f64::from);
-    let rounding = d.iter().fold(0.0f64, |m, d| m.max(*d)) * f64::from(f32::EPSILON);
-    let (mut lower, mut upper) = (0.0f64, f64::INFINITY);
-    for (k, d) in d.iter().enumerate() {
-        let gone = p.distance(region.corner(k));
-        lower = lower.max(d - gone);
-        upper = upper.min(d + gone);
-    }
-    let (lower, upper) = ((lower - rounding).max(0.0), upper + rounding);
-    let size = region.size();
-    let s = (p - region.min) / size;
-    let value = trilinear(&d, s).min(upper).max(lower);
-    let slope = |k: usize| {
-        let mut ends = [s; 2];
-        (ends[0][k], ends[1][k]) = (0.0, 1.0);
-        (trilinear(&d, ends[1]) - trilinear(&d, ends[0])) / size[k]
-    };
-    let gradient = DVec3::new(slope(0), slope(1), slope(2));
-    Reading { value, lower, upper, gradient, exact: None, certainty: 1.0 }
 }

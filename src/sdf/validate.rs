@@ -4,7 +4,7 @@ use glam::{DVec3, UVec3};
 
 use super::{
     build::{Exact, FieldOptions, Frame},
-    cell::{Cell, ShortList},
+    cell::Cell,
     field::Field,
     grid::Grid,
     octree::Node,
@@ -48,8 +48,8 @@ impl Field {
                     Some(grid) if grid.region.union(&region) == grid.region => {}
                     _ => return false,
                 },
-                Node::Deleted(corners) => {
-                    if !corners.iter().all(|d| *d >= 0.0 && d.is_finite()) {
+                Node::Deleted(leaf) => {
+                    if !leaf.is_well_formed() {
                         return false;
                     }
                 }
@@ -97,14 +97,5 @@ impl Cell {
             Cell::List(n) => (n as usize) < n_lists,
             Cell::Wide => true,
         }
-    }
-}
-
-impl ShortList {
-    fn is_well_formed(&self, mesh: &TriangleMesh, by_winding: bool) -> bool {
-        !self.triangles.is_empty()
-            && self.triangles.iter().all(|t| mesh.get(*t).is_some())
-            && (by_winding || self.far_winding.is_none())
-            && self.far_winding.iter().flatten().all(|w| w.is_finite())
     }
 }

@@ -1,0 +1,173 @@
+//! The triangles that can be nearest to some point of a cell, nearest to its centre first.
+
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+
+use super::{build::Exact, cell::Corner, grid::offset, sides::Sides};
+use crate::geometry::{
+    Aabb, TriangleId, TriangleMesh,
+    point_triangle::{ClosestPoint, closest_point},
+    winding::solid_angles,
+};
+
+/// Longest list that a cell answers from. Around a thin shaft every long triangle is in every list, and a
+/// cell without a list there would not even know its side.
+pub(super) const LIST_MAX: usize = 256;
+
+/// A cell's list. A search goes through it by distance from the centre and stops when what is left cannot
+/// be nearer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct ShortList {
+    entries: Box<[Entry]>,
+    /// Width of a shell around the cell's centre, metres.
+    shell: f32,
+    /// The winding number of all other triangles at the cell's corners, where the sign needs it.
+    far_winding: Option<Box<[f32; 8]>>,
+}
+
+/// A triangle and the shell that its nearest point to the centre is in: the upper 24 bits and the lower 8.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Entry(u32);
+
+/// Ids that an entry can hold; far more than a link may have.
+const TRIANGLE_IDS_MAX: u32 = 1 << 24;
+const SHELLS: f64 = 256.0;
+
+impl Entry {
+    fn triangle(self) -> TriangleId {
+        TriangleId(self.0 >> 8)
+    }
+
+    fn shell(self) -> u32 {
+        self.0 & 0xff
+    }
+}
+
+impl ShortList {
+    /// All triangles within `reach` of the centre: with d the distance of the centre and r the cell's
+    /// radius, the nearest triangle of any point of the cell is within d + 2 r of the centre. `None`: too
+    /// many.
+    pub(super) fn around(
+        mesh: &TriangleMesh,
+        exact: &Exact,
+        centre: DVec3,
+        reach: f64,
+    ) -> Option<ShortList> {
+        assert!(mesh.triangle_id_end() <= TRIANGLE_IDS_MAX, "more triangles than a link may have");
+        let reach = reach * (1.0 + ROUNDING);
+        let mut near = Vec::new();
+        (exact.near)(&Aabb::around([centre]).grown(reach), &mut near);
+        let from_centre =
+            |t: TriangleId| (closest_point(centre, &mesh.triangle(t)).distance_squared.sqrt(), t);
+        let mut near: Vec<(f64, TriangleId)> =
+            near.into_iter().map(from_centre).filter(|(d, _)| *d <= reach).collect();
+        if near.len() > LIST_MAX {
+            return None;
+        }
+        near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let shell = ((reach / SHELLS) as f32).next_up();
+        let entry = |&(d, t): &(f64, TriangleId)| {
+            let shell = (d / f64::from(shell)).min(SHELLS - 1.0) as u32;
+            Entry(t.0 << 8 | shell)
+        };
+        let entries = near.iter().map(entry).collect();
+        Some(ShortList { entries, shell, far_winding: None })
+    }
+
+    /// Adds what the sign needs when normals alone do not tell it.
+    pub(super) fn with_sides(
+        mut self,
+        mesh: &TriangleMesh,
+        sides: &Sides,
+        corners: &[Corner; 8],
+    ) -> ShortList {
+        let triangles: Vec<TriangleId> = self.triangles().collect();
+        if !sides.are_told_by_normals(mesh, &triangles, corners) {
+            let far =
+                corners.each_ref().map(|c| Some((c.winding? - self.winding(mesh, c.at)) as f32));
+            self.far_winding =
+                far.iter().all(Option::is_some).then(|| Box::new(far.map(|w| w.expect("checked"))));
+        }
+        self
+    }
+
+    pub(super) fn triangles(&self) -> impl Iterator<Item = TriangleId> + '_ {
+        self.entries.iter().map(|e| e.triangle())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The nearest triangle to `p`, which is `from_centre` metres from the cell's centre; the smallest id
+    /// among equally near ones.
+    pub(super) fn nearest(
+        &self,
+        mesh: &TriangleMesh,
+        p: DVec3,
+        from_centre: f64,
+    ) -> (TriangleId, ClosestPoint) {
+        let closest = |e: &Entry| (e.triangle(), closest_point(p, &mesh.triangle(e.triangle())));
+        let (first, rest) = self.entries.split_first().expect("a list names one triangle at least");
+        let mut best = closest(first);
+        // Shells from here on are farther than the best from p.
+        let mut end = self.end(best.1.distance_squared, from_centre);
+        for entry in rest {
+            if entry.shell() > end {
+                break;
+            }
+            let (t, found) = closest(entry);
+            let (d, least) = (found.distance_squared, best.1.distance_squared);
+            if d < least || d == least && t < best.0 {
+                best = (t, found);
+                end = self.end(d, from_centre);
+            }
+        }
+        best
+    }
+
+    /// The last shell that can hold something as near.
+    fn end(&self, distance_squared: f64, from_centre: f64) -> u32 {
+        let reach = (distance_squared.sqrt() + from_centre) * (1.0 + ROUNDING);
+        (reach / f64::from(self.shell)) as u32
+    }
+
+    /// The winding number of the whole surface at `p`, `fraction` of the cell from its first corner;
+    /// `None` where the nearest normal tells the side.
+    pub(super) fn winding_at(&self, mesh: &TriangleMesh, p: DVec3, fraction: DVec3) -> Option<f64> {
+        let far = self.far_winding.as_ref()?.map(f64::from);
+        Some(trilinear(&far, fraction) + self.winding(mesh, p))
+    }
+
+    /// The share of the winding number around `p` that the list's triangles have.
+    fn winding(&self, mesh: &TriangleMesh, p: DVec3) -> f64 {
+        solid_angles(p, self.triangles().map(|t| mesh.triangle(t))) / (4.0 * std::f64::consts::PI)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<ShortList>()
+            + size_of_val(&self.entries[..])
+            + self.far_winding.as_ref().map_or(0, |_| size_of::<[f32; 8]>())
+    }
+
+    pub(super) fn is_well_formed(&self, mesh: &TriangleMesh, by_winding: bool) -> bool {
+        !self.entries.is_empty()
+            && self.triangles().all(|t| mesh.get(t).is_some())
+            && self.entries.is_sorted_by_key(|e| e.shell())
+            && self.shell > 0.0
+            && self.shell.is_finite()
+            && (by_winding || self.far_winding.is_none())
+            && self.far_winding.iter().all(|w| w.iter().all(|w| w.is_finite()))
+    }
+}
+
+/// Covers the rounding of two distances and their sum.
+const ROUNDING: f64 = 1e-12;
+
+pub(super) fn trilinear(d: &[f64; 8], s: DVec3) -> f64 {
+    let weight = |k: usize| {
+        let o = offset(k).as_dvec3();
+        (o * s + (DVec3::ONE - o) * (DVec3::ONE - s)).element_product()
+    };
+    (0..8).map(|k| d[k] * weight(k)).sum()
+}
