@@ -6,6 +6,7 @@
 pub mod answer;
 mod contacts;
 mod deepest;
+mod deepest_vertex;
 pub mod deform;
 pub mod distance;
 pub mod edit;

@@ -40,11 +40,15 @@ pub fn closest_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
             let (s, t) = closest_parameters(a0, a1, b[j], b[(j + 1) % 3]);
             offer(pair_of(a, on_edge(i, s), b, on_edge(j, t)));
         }
-        if let Some((s, weights)) = crossing(a0, a1, b) {
-            offer(crossing_pair(a, on_edge(i, s), b, weights));
-        }
-        if let Some((s, weights)) = crossing(b[i], b[(i + 1) % 3], a) {
-            offer(crossing_pair(a, weights, b, on_edge(i, s)));
+    }
+    if !is_on_one_side(a, b) && !is_on_one_side(b, a) {
+        for i in 0..3 {
+            if let Some((s, weights)) = crossing(a[i], a[(i + 1) % 3], b) {
+                offer(crossing_pair(a, on_edge(i, s), b, weights));
+            }
+            if let Some((s, weights)) = crossing(b[i], b[(i + 1) % 3], a) {
+                offer(crossing_pair(a, weights, b, on_edge(i, s)));
+            }
         }
     }
     best.expect("six vertices were offered")
@@ -63,6 +67,14 @@ fn pair_of(a: &[DVec3; 3], wa: DVec3, b: &[DVec3; 3], wb: DVec3) -> ClosestPair 
 
 fn crossing_pair(a: &[DVec3; 3], wa: DVec3, b: &[DVec3; 3], wb: DVec3) -> ClosestPair {
     ClosestPair { distance_squared: 0.0, ..pair_of(a, wa, b, wb) }
+}
+
+/// All of `a` is strictly on one side of the plane of `b`, as far as rounding lets tell: where it does not,
+/// the distances are 0 to rounding.
+fn is_on_one_side(a: &[DVec3; 3], b: &[DVec3; 3]) -> bool {
+    let normal = (b[1] - b[0]).cross(b[2] - b[0]);
+    let heights = a.map(|p| (p - b[0]).dot(normal));
+    heights.iter().all(|h| *h > 0.0) || heights.iter().all(|h| *h < 0.0)
 }
 
 /// Where segment `p q` crosses the triangle's inside: (0 to 1 along it, weights). Touching a border is

@@ -1,28 +1,22 @@
 //! Where a link touches a tissue: each touching tissue triangle at its deepest point.
 
-use std::{cell::Cell, collections::BinaryHeap};
+use std::collections::BinaryHeap;
 
 use glam::DVec3;
 
 use super::{
     Contact, Link, Revision, SurfacePoint, TissueId,
     deepest::{Part, deepest},
+    deepest_vertex::DeepestVertex,
     distance::to_surface,
     proximity::{Pair, closest_pair},
-    soundings::Soundings,
     tick::deepest_first,
 };
 use crate::{
-    geometry::{
-        Aabb, Pose, TriangleId, point_triangle::closest_point, pseudonormal::unit_normal,
-        triangle_distance::ClosestPair,
-    },
+    geometry::{Aabb, Pose, TriangleId, pseudonormal::unit_normal, triangle_distance::ClosestPair},
     index::SignedNearest,
     sdf::Reading,
 };
-
-/// Covers the rounding of a distance and a radius, relative.
-const ROUNDING: f64 = 1e-12;
 
 /// One link at its place and one tissue.
 pub(super) struct Meeting<'a> {
@@ -119,7 +113,7 @@ impl Meeting<'_> {
         let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance);
         let apart = self.apart(reach, hint).or_else(in_reach);
         // Surfaces that do not cross: a body of the link is inside the tissue as a whole or not at all.
-        if self.link.bodies.iter().any(|t| self.is_in_tissue(*t)) {
+        if self.link.bodies.iter().any(|t| self.in_tissue(*t).is_some()) {
             return self.deepest_vertex(0.0, hint).or(apart);
         }
         apart
@@ -142,101 +136,40 @@ impl Meeting<'_> {
         hint: &mut MeetingHint,
     ) -> Option<Contact> {
         let apart = self.apart(max_distance, hint);
-        let body = self.link.bodies.iter().find(|t| self.is_in_tissue(**t));
-        body.and_then(|t| self.vertex_contact(self.link.surface.mesh().vertices(*t)[0])).or(apart)
+        let inside = self.link.bodies.iter().find_map(|t| self.in_tissue(*t));
+        inside.map(|(v, found)| self.vertex_contact(v, &found)).or(apart)
     }
 
-    fn is_in_tissue(&self, t: TriangleId) -> bool {
-        let p = self.scene_from_link.point(self.link.surface.mesh().triangle(t)[0]);
-        to_surface(&self.revision.surface, p, 0.0, None).is_some_and(|d| d.signed_distance < 0.0)
-    }
-
-    /// The vertex of the link that is deepest in the tissue, to the field's tolerance, if any is deeper than
-    /// `at_least` metres.
-    fn deepest_vertex(&self, at_least: f64, hint: &mut MeetingHint) -> Option<Contact> {
+    /// The first vertex of a triangle of the link, if it is inside the tissue.
+    fn in_tissue(&self, t: TriangleId) -> Option<(u32, SignedNearest)> {
         let mesh = self.link.surface.mesh();
-        let best: Cell<Option<(Contact, u32)>> = Cell::new(None);
-        let offer = |v: u32| {
-            let Some(found) = self.vertex_contact(v) else { return };
-            if best.get().is_none_or(|(b, _)| deepest_first(&found, &b).is_lt()) {
-                best.set(Some((found, v)));
-            }
-        };
-        hint.deepest_vertex.into_iter().for_each(offer);
-        let near = Cell::new(best.get().map(|(b, _)| b.on_tissue.triangle));
-        let soundings = Soundings::default();
-        let may_be_deeper = |b: &Aabb| {
-            // Deeper by less than the tolerance is not worth looking for.
-            let found = best.get().map(|(b, _)| self.link.field.tolerance() - b.signed_distance_m);
-            self.may_be_deeper(
-                b,
-                found.map_or(at_least, |depth| depth.max(at_least)),
-                &near,
-                &soundings,
-            )
-        };
-        self.link.surface.overlap(&may_be_deeper, |t| {
-            // Each vertex is looked at with its first triangle; where that was left out, so is the vertex.
-            let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
-            mesh.vertices(t).into_iter().filter(first).for_each(offer);
-        });
-        hint.deepest_vertex = best.get().map(|(_, v)| v);
-        best.get().map(|(contact, _)| contact)
+        let v = mesh.vertices(t)[0];
+        let p = self.scene_from_link.point(mesh.position(v));
+        let found = to_surface(&self.revision.surface, p, 0.0, None)?;
+        (found.signed_distance < 0.0).then_some((v, found))
     }
 
-    /// False only when nothing in the box, which is in link frame, is deeper in the tissue than `depth`.
-    /// `near`: the tissue triangle of the last search.
-    fn may_be_deeper(
-        &self,
-        b: &Aabb,
-        depth: f64,
-        near: &Cell<Option<TriangleId>>,
-        soundings: &Soundings,
-    ) -> bool {
-        if b.is_empty() {
-            return false;
+    /// The vertex of the link that is deepest in the tissue, if any is deeper than `at_least` metres.
+    fn deepest_vertex(&self, at_least: f64, hint: &mut MeetingHint) -> Option<Contact> {
+        let found = DeepestVertex::of(self, at_least, hint.deepest_vertex);
+        if let Some((v, _)) = found {
+            hint.deepest_vertex = Some(v);
         }
-        let tissue = &self.revision.surface;
-        let centre = self.scene_from_link.point(b.centre());
-        let reach = b.diagonal() * 0.5 - depth;
-        if tissue.bounds().distance_squared(centre) > reach.max(0.0).powi(2) {
-            return false;
-        }
-        if let Some(t) = near.get() {
-            // No point is deeper than it is far from any triangle.
-            let distance =
-                closest_point(centre, &tissue.mesh().triangle(t)).distance_squared.sqrt();
-            if distance <= reach.abs() * (1.0 - ROUNDING) {
-                return reach > 0.0;
-            }
-        }
-        let (least, most) = soundings.bounds(centre);
-        if least > reach || most <= reach {
-            return most <= reach;
-        }
-        let reach_max = if tissue.is_closed() { f64::INFINITY } else { reach.max(0.0) };
-        let Some(found) = to_surface(tissue, centre, reach_max, near.get()) else { return false };
-        near.set(Some(found.triangle));
-        if tissue.is_closed() {
-            soundings.note(centre, found.signed_distance);
-        }
-        found.signed_distance <= reach
+        found.map(|(v, found)| self.vertex_contact(v, &found))
     }
 
-    /// A vertex of the link as a contact, if it is inside the tissue.
-    fn vertex_contact(&self, v: u32) -> Option<Contact> {
+    /// A vertex of the link and where the tissue's surface is nearest to it.
+    fn vertex_contact(&self, v: u32, found: &SignedNearest) -> Contact {
         let mesh = self.link.surface.mesh();
         let position = self.scene_from_link.point(mesh.position(v));
-        let found = to_surface(&self.revision.surface, position, 0.0, None)?;
-        let (triangle, corner) = mesh.ring(v).next()?;
+        let (triangle, corner) = mesh.ring(v).next().expect("a vertex of a triangle");
         let on_tool = SurfacePoint { position, triangle, barycentric: DVec3::AXES[corner] };
         let on_tissue = SurfacePoint {
             position: found.closest.point,
             triangle: found.triangle,
             barycentric: found.closest.barycentric,
         };
-        let inside = found.signed_distance < 0.0;
-        inside.then(|| self.contact(on_tissue, on_tool, found.normal, &found))
+        self.contact(on_tissue, on_tool, found.normal, found)
     }
 
     fn proximity(&self, pair: &Pair) -> Contact {

@@ -5,7 +5,11 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 use glam::DVec3;
 
 use super::Link;
-use crate::{geometry::point_triangle::closest_point, sdf::Reading};
+use crate::{
+    geometry::{TriangleId, point_triangle::closest_point, triangle_distance::ClosestPair},
+    index::Triangle,
+    sdf::Reading,
+};
 
 /// The least value of the field over a triangle, as far as it was looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,14 +31,19 @@ pub(super) struct Part {
     radius: f64,
     /// Nothing in it is deeper than this, metres.
     lower: f64,
+    /// Link triangles that are nearest somewhere about it.
+    near: [Option<TriangleId>; 2],
 }
 
+/// After so many reads without a point inside, the exact distance of the two surfaces costs less than more.
+const PATIENCE: usize = 12;
 /// Points at which the field is read at most; each adds three parts to those that wait.
-const READS_MAX: usize = 512;
+const READS_MAX: usize = 1024;
 /// Parts that wait at most.
 pub(super) const PARTS_MAX: usize = 3 * READS_MAX + 1;
-/// Rounds of six reads that a walk down takes at most.
-const ROUNDS_MAX: usize = 32;
+/// Reads of a walk down from the best point, and its first step in tolerances.
+const POLISHING_STEPS: usize = 8;
+const FIRST_STEP: f64 = 2.0;
 
 /// Looks for the deepest point of `triangle` (link frame) by branch and bound: the field is 1-Lipschitz, so
 /// a part is at most its radius deeper than its middle. `None` when all of it is proved to be farther than
@@ -48,52 +57,75 @@ pub(super) fn deepest(
 ) -> Option<Deepest> {
     let (field, tolerance) = (&link.field, link.field.tolerance());
     let point = |w: DVec3| triangle[0] * w.x + triangle[1] * w.y + triangle[2] * w.z;
-    let part = |corners: [DVec3; 3]| {
+    let part = |corners: [DVec3; 3], lower: f64, near| {
         let middle = point(middle(&corners));
         let radius = corners.iter().map(|c| point(*c).distance(middle)).fold(0.0, f64::max);
-        Part { corners, radius, lower: field.lower_bound(middle) - radius }
+        Part { corners, radius, lower: lower.max(field.lower_bound(middle) - radius), near }
     };
     let mut best =
         Deepest { barycentric: DVec3::X, reading: Reading::BEYOND, lower: f64::INFINITY };
+    let mut near = [None; 2];
     for barycentric in DVec3::AXES {
-        let corner = point(barycentric);
-        let reading = field.read(link.surface.mesh(), corner);
-        if reading.value - reading.lower <= tolerance {
-            best.offer(barycentric, reading);
-        }
+        let reading = field.read(link.surface.mesh(), point(barycentric));
+        near = nearer_by(&reading, near);
+        best.offer(barycentric, reading);
     }
     waiting.clear();
-    waiting.push(part(DVec3::AXES));
+    waiting.push(part(DVec3::AXES, f64::NEG_INFINITY, near));
     let mut n_reads = 0;
     // Best first: going down where it looks deepest now would spend all reads in one flat place.
-    while let Some(Part { corners, radius, mut lower }) = waiting.pop() {
+    while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
         // Deeper by less than the tolerance is not worth looking for, nor is what stays beyond the margin.
         let is_wanted =
-            |lower: f64, best: &Deepest| lower <= (best.reading.value - tolerance).min(margin);
+            |lower: f64, best: &Deepest| lower <= (best.reading.upper - tolerance).min(margin);
+        if n_reads == PATIENCE && best.reading.lower > 0.0 {
+            match link.apart(triangle, margin) {
+                Apart::Beyond => return None,
+                Apart::By(found) => return Some(found),
+                Apart::Crossing => {}
+            }
+        }
         if is_wanted(lower, &best) && n_reads < READS_MAX {
             let barycentric = middle(&corners);
-            // A bound looser than the part is wide does not get better by splitting the part.
-            let reading = link.read(point(barycentric), radius.max(tolerance));
+            // An interval wider than the part does not get narrower by splitting the part.
+            let reading = link.read(point(barycentric), radius.max(0.5 * tolerance));
             n_reads += 1;
-            if reading.value - reading.lower <= tolerance {
-                best.offer(barycentric, reading);
-            }
+            best.offer(barycentric, reading);
             lower = lower.max(reading.lower - radius);
-            if is_wanted(lower, &best) && reading.value < 0.0 {
-                lower = lower.max(link.depth_bound(&reading, &corners.map(point)));
+            let near = nearer_by(&reading, near);
+            if is_wanted(lower, &best) && lower < 0.0 {
+                lower = lower.max(link.depth_bound(&near, &corners.map(point)));
             }
             if is_wanted(lower, &best) {
-                waiting.extend(quarters(&corners).map(part));
+                waiting.extend(quarters(&corners).map(|c| part(c, lower, near)));
                 continue;
             }
         }
         best.lower = best.lower.min(lower);
     }
-    best.lower = best.lower.min(best.reading.value);
-    if best.lower < best.reading.value - tolerance && best.reading.value <= margin {
-        best = descend(link, triangle, best);
+    best.lower = best.lower.min(best.reading.lower);
+    if best.lower > margin {
+        return None;
     }
-    (best.lower <= margin).then_some(best)
+    Some(polished(link, triangle, best))
+}
+
+/// The triangle of a reading first, then another one known before.
+fn nearer_by(reading: &Reading, known: [Option<TriangleId>; 2]) -> [Option<TriangleId>; 2] {
+    match reading.exact {
+        Some((t, _)) => [Some(t), known.into_iter().flatten().find(|k| *k != t)],
+        None => known,
+    }
+}
+
+/// A triangle against a link's surface.
+enum Apart {
+    /// They cross.
+    Crossing,
+    /// They do not, and this is where they are nearest.
+    By(Deepest),
+    /// They are farther apart than was asked for.
+    Beyond,
 }
 
 /// The least bound is the greatest part: the next one.
@@ -119,47 +151,46 @@ impl Eq for Part {}
 
 impl Deepest {
     fn offer(&mut self, barycentric: DVec3, reading: Reading) {
-        if reading.value < self.reading.value {
+        if reading.upper < self.reading.upper {
             *self = Deepest { barycentric, reading, ..*self };
         }
     }
 }
 
-/// Walks down from a point that the search was cut short at, along the edges' directions, by ever smaller
-/// steps.
-fn descend(link: &Link, triangle: &[DVec3; 3], mut best: Deepest) -> Deepest {
-    const STEPS: [DVec3; 3] =
-        [DVec3::new(1.0, -1.0, 0.0), DVec3::new(0.0, 1.0, -1.0), DVec3::new(-1.0, 0.0, 1.0)];
-    let longest = triangle[0].distance(triangle[1]).max(triangle[1].distance(triangle[2]));
-    let mut step = 0.25;
-    for _ in 0..ROUNDS_MAX {
-        if step * longest <= link.field.tolerance() {
+/// Walks down the slope from the best point found. Depth is known to the tolerance, but where it is flat that
+/// leaves the point, and so the normal, loose by the root of it: a hand would feel that jitter.
+fn polished(link: &Link, triangle: &[DVec3; 3], mut best: Deepest) -> Deepest {
+    let [a, b, c] = *triangle;
+    let normal = (b - a).cross(c - a).normalize_or_zero();
+    let at = |w: DVec3| a * w.x + b * w.y + c * w.z;
+    let slope = |r: &Reading| r.gradient - normal * r.gradient.dot(normal);
+    let tolerance = link.field.tolerance();
+    let (mut from, mut down) = (at(best.barycentric), slope(&best.reading));
+    let mut step = FIRST_STEP * tolerance / down.length();
+    for _ in 0..POLISHING_STEPS {
+        // A slope that makes less than a hundredth of the tolerance in a step is level.
+        if !(step.is_finite() && down.length_squared() * step > 0.01 * tolerance) {
             break;
         }
-        let before = best.reading.value;
-        for w in STEPS.into_iter().flat_map(|d| [d * step, -d * step]) {
-            let barycentric = best.barycentric + w;
-            if barycentric.min_element() < 0.0 {
-                continue;
-            }
-            let [a, b, c] = *triangle;
-            let p = a * barycentric.x + b * barycentric.y + c * barycentric.z;
-            best.offer(barycentric, link.read(p, link.field.tolerance()));
-        }
-        if best.reading.value == before {
-            step *= 0.5;
-        }
+        let moved = closest_point(from - down * step, triangle);
+        let reading = link.field.read(link.surface.mesh(), moved.point);
+        best.offer(moved.barycentric, reading);
+        // Barzilai and Borwein 1988: the step that the last two slopes ask for; on a flat, a longer one.
+        let (way, turn) = (moved.point - from, slope(&reading) - down);
+        let curved = way.dot(turn).abs();
+        step = (way.length_squared() / curved).min(4.0 * step);
+        (from, down) = (moved.point, slope(&reading));
     }
-    best.lower = best.lower.min(best.reading.value);
+    best.lower = best.lower.min(best.reading.lower);
     best
 }
 
 impl Link {
-    /// The field at a point in link frame, or the exact surface where the field's bound is too low by more
-    /// than `slack` metres.
+    /// The field at a point in link frame, or the exact surface where the field's interval is wider than
+    /// `slack` metres.
     fn read(&self, p: DVec3, slack: f64) -> Reading {
         let reading = self.field.read(self.surface.mesh(), p);
-        if reading.value - reading.lower <= slack {
+        if reading.upper - reading.lower <= slack {
             return reading;
         }
         let exact = self.surface.signed_distance(p, f64::INFINITY, None);
@@ -173,13 +204,48 @@ impl Link {
         })
     }
 
-    /// Nothing between three points is deeper than this: no point is deeper than it is far from the
-    /// triangle nearest to their middle, and that distance is convex.
-    fn depth_bound(&self, at_middle: &Reading, corners: &[DVec3; 3]) -> f64 {
-        let Some((t, _)) = at_middle.exact else { return f64::NEG_INFINITY };
-        let nearest = self.surface.mesh().triangle(t);
-        let far = corners.map(|c| closest_point(c, &nearest).distance_squared);
-        -far.into_iter().fold(0.0, f64::max).sqrt()
+    /// How far a triangle with a point outside the link is from its surface.
+    fn apart(&self, triangle: &[DVec3; 3], margin: f64) -> Apart {
+        let Some(found) = self.surface.nearest(&Triangle(*triangle), margin, None) else {
+            return Apart::Beyond;
+        };
+        let ClosestPair { on_a, barycentric_a, on_b, distance_squared, .. } = found.closest;
+        if distance_squared == 0.0 {
+            return Apart::Crossing;
+        }
+        // The point of the link once more, with the feature that it is on.
+        let closest = closest_point(on_a, &self.surface.mesh().triangle(found.triangle));
+        let distance = distance_squared.sqrt();
+        let reading = Reading {
+            value: distance,
+            lower: distance,
+            upper: distance,
+            gradient: (on_a - on_b) / distance,
+            exact: Some((found.triangle, closest)),
+            certainty: 1.0,
+        };
+        Apart::By(Deepest { barycentric: barycentric_a, reading, lower: distance })
+    }
+
+    /// Nothing between three points is deeper than this: no point is deeper than it is far from either of two
+    /// triangles, and these distances are convex, so at most what their values at the corners give between
+    /// them. Over weights, the most of the lesser of two linear functions is the least over l in [0, 1] of
+    /// the most of l a + (1 - l) b at the corners.
+    fn depth_bound(&self, near: &[Option<TriangleId>; 2], corners: &[DVec3; 3]) -> f64 {
+        let far = |t: TriangleId| {
+            let t = self.surface.mesh().triangle(t);
+            corners.map(|c| closest_point(c, &t).distance_squared.sqrt())
+        };
+        let most = |a: &[f64; 3]| a.iter().fold(0.0f64, |m, x| m.max(*x));
+        let [Some(first), second] = near else { return f64::NEG_INFINITY };
+        let a = far(*first);
+        let Some(b) = second.map(far) else { return -most(&a) };
+        let mixed = |l: f64| most(&std::array::from_fn(|i| l * a[i] + (1.0 - l) * b[i]));
+        // The least is at an end or where two of the three lines in l cross.
+        let crossing = |(i, j): (usize, usize)| (b[j] - b[i]) / ((a[i] - b[i]) - (a[j] - b[j]));
+        let crossings = [(0, 1), (1, 2), (2, 0)].map(crossing).into_iter();
+        let between = crossings.filter(|l| (0.0..=1.0).contains(l)).map(mixed);
+        -between.fold(mixed(0.0).min(mixed(1.0)), f64::min)
     }
 }
 

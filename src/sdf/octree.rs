@@ -14,6 +14,9 @@ use super::{
 };
 use crate::geometry::{TriangleId, TriangleMesh, triangle_box::triangle_meets_box};
 
+/// Deeper trees are not built: a leaf's place is a whole number of this many bits on each axis.
+pub(super) const DEPTH_MAX: u32 = 24;
+
 /// A node of the tree; children of a node stand together, by octant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Node {
@@ -110,7 +113,7 @@ impl Source<'_> {
         let distance = centre.signed_distance;
         let near = Near { triangle: Some(centre.triangle), side: self.side(&centre, is_free) };
         let leaf = Leaf { region, vertices: content.vertices.len() as u32 };
-        let splits = depth < self.options.depth_max
+        let splits = depth < self.options.depth_max.min(DEPTH_MAX)
             && if is_free && distance > 0.0 {
                 overshoot(&region, distance) > self.tolerance.max(FREE_OVERSHOOT_MAX * distance)
             } else {

@@ -7,7 +7,7 @@ use super::{
     field::Field,
     free_leaf::FreeLeaf,
     grid::{Grid, offset},
-    octree::Node,
+    octree::{DEPTH_MAX, Node},
     region::Region,
     short_list::ShortList,
 };
@@ -95,19 +95,28 @@ impl Field {
         }
     }
 
+    /// The leaf that a point of the root is in.
     fn locate(&self, p: DVec3) -> Place<'_> {
-        let (mut node, mut region) = (&self.nodes[0], self.root);
-        loop {
-            match node {
+        const CELLS: f64 = (1u32 << DEPTH_MAX) as f64;
+        let scaled = (p - self.root.min) * (CELLS / self.root.size());
+        // Of the smallest cells there could be; a bit for each level.
+        let cell = scaled.clamp(DVec3::ZERO, DVec3::splat(CELLS - 1.0)).as_uvec3();
+        let mut node = 0;
+        for level in (0..=DEPTH_MAX).rev() {
+            match &self.nodes[node] {
                 Node::Inner(first) => {
-                    let i = region.octant_of(p);
-                    region = region.octant(i);
-                    node = &self.nodes[*first as usize + i];
+                    let bit = cell >> (level - 1) & UVec3::ONE;
+                    node = (first + (bit.x | bit.y << 1 | bit.z << 2)) as usize;
                 }
                 Node::Kept(grid) => return Place::Grid(&self.grids[*grid as usize]),
-                Node::Deleted(leaf) => return Place::Free(region, leaf),
+                Node::Deleted(leaf) => {
+                    let size = self.root.size() / f64::from(1u32 << (DEPTH_MAX - level));
+                    let min = self.root.min + (cell >> level).as_dvec3() * size;
+                    return Place::Free(Region { min, max: min + size }, leaf);
+                }
             }
         }
+        unreachable!("the tree is deeper than it may be")
     }
 
     fn read_grid(&self, mesh: &TriangleMesh, grid: &Grid, p: DVec3) -> Reading {

@@ -3,7 +3,7 @@
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{build::Exact, cell::Corner, grid::offset, sides::Sides};
+use super::{build::Exact, cell::Corner, sides::Sides};
 use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
     point_triangle::{ClosestPoint, closest_point},
@@ -165,9 +165,7 @@ impl ShortList {
 const ROUNDING: f64 = 1e-12;
 
 pub(super) fn trilinear(d: &[f64; 8], s: DVec3) -> f64 {
-    let weight = |k: usize| {
-        let o = offset(k).as_dvec3();
-        (o * s + (DVec3::ONE - o) * (DVec3::ONE - s)).element_product()
-    };
-    (0..8).map(|k| d[k] * weight(k)).sum()
+    let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
+    let along_x = |k: usize| mix(d[k], d[k + 1], s.x);
+    mix(mix(along_x(0), along_x(2), s.y), mix(along_x(4), along_x(6), s.y), s.z)
 }

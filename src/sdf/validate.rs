@@ -7,13 +7,10 @@ use super::{
     cell::Cell,
     field::Field,
     grid::Grid,
-    octree::Node,
+    octree::{DEPTH_MAX, Node},
     region::Region,
 };
 use crate::geometry::TriangleMesh;
-
-/// Deeper trees are not built.
-const DEPTH_MAX: u32 = 64;
 
 impl Field {
     /// Every index leads somewhere, every number is one, and frame, sign rule and some samples of every

@@ -8,6 +8,7 @@ mod differential;
 mod field;
 mod layers;
 mod lifecycle;
+mod pressing;
 mod seed;
 mod sequence;
 mod service;

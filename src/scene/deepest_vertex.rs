@@ -1,0 +1,111 @@
+//! The vertex of a link that is deepest in a tissue.
+
+use std::cell::Cell;
+
+use glam::DVec3;
+
+use super::{contacts::Meeting, distance::to_surface, soundings::Soundings};
+use crate::{
+    geometry::{Aabb, TriangleId, point_triangle::closest_point},
+    index::SignedNearest,
+};
+
+/// The search: the link's index is walked, boxes that cannot hold a deeper vertex are left out.
+pub(super) struct DeepestVertex<'a> {
+    meeting: &'a Meeting<'a>,
+    best: Cell<Option<(u32, SignedNearest)>>,
+    /// Metres; only deeper vertices are wanted.
+    depth: Cell<f64>,
+    /// The tissue triangle that was nearest last.
+    near: Cell<Option<TriangleId>>,
+    soundings: Soundings,
+}
+
+impl DeepestVertex<'_> {
+    /// The vertex and what is nearest to it, if any is deeper than `at_least` metres. `hint`: a vertex that is
+    /// likely deep.
+    pub(super) fn of(
+        meeting: &Meeting,
+        at_least: f64,
+        hint: Option<u32>,
+    ) -> Option<(u32, SignedNearest)> {
+        let search = DeepestVertex {
+            meeting,
+            best: Cell::new(None),
+            depth: Cell::new(at_least),
+            near: Cell::new(None),
+            soundings: Soundings::default(),
+        };
+        let (surface, mesh) = (&meeting.link.surface, meeting.link.surface.mesh());
+        hint.into_iter().for_each(|v| search.offer(v));
+        let may_be_deeper = |b: &Aabb| {
+            !b.is_empty() && search.may_be_deeper(search.in_scene(b.centre()), b.diagonal() * 0.5)
+        };
+        surface.overlap(&may_be_deeper, |t| {
+            // Each vertex is looked at with its first triangle; where that was left out, so is the vertex.
+            let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
+            mesh.vertices(t).into_iter().filter(first).for_each(|v| search.offer(v));
+        });
+        search.best.get()
+    }
+
+    fn in_scene(&self, p: DVec3) -> DVec3 {
+        self.meeting.scene_from_link.point(p)
+    }
+
+    fn offer(&self, v: u32) {
+        let p = self.in_scene(self.meeting.link.surface.mesh().position(v));
+        if !self.may_be_deeper(p, 0.0) {
+            return;
+        }
+        let found = to_surface(&self.meeting.revision.surface, p, 0.0, self.near.get());
+        let Some(found) = found.filter(|f| f.signed_distance < 0.0) else { return };
+        self.near.set(Some(found.triangle));
+        let is_deeper = match self.best.get() {
+            Some((u, best)) => {
+                best.signed_distance.total_cmp(&found.signed_distance).then(u.cmp(&v)).is_gt()
+            }
+            None => -found.signed_distance > self.depth.get(),
+        };
+        if is_deeper {
+            self.best.set(Some((v, found)));
+            self.depth.set(-found.signed_distance);
+        }
+    }
+
+    /// False only when no point within `radius` metres of one in the scene is deeper than what was found.
+    fn may_be_deeper(&self, centre: DVec3, radius: f64) -> bool {
+        let tissue = &self.meeting.revision.surface;
+        let reach = radius - self.depth.get();
+        if tissue.bounds().distance_squared(centre) > reach.max(0.0).powi(2) {
+            return false;
+        }
+        if let Some(t) = self.near.get() {
+            // No point is deeper than it is far from any triangle.
+            let nearest = closest_point(centre, &tissue.mesh().triangle(t));
+            let distance = nearest.distance_squared.sqrt();
+            if distance < reach.abs() * (1.0 - ROUNDING) {
+                return reach > 0.0;
+            }
+        }
+        let (least, most) = self.soundings.bounds(centre);
+        if least > reach || most <= reach {
+            return most <= reach;
+        }
+        if radius == 0.0 {
+            return true;
+        }
+        let reach_max = if tissue.is_closed() { f64::INFINITY } else { reach.max(0.0) };
+        let Some(found) = to_surface(tissue, centre, reach_max, self.near.get()) else {
+            return false;
+        };
+        self.near.set(Some(found.triangle));
+        if tissue.is_closed() {
+            self.soundings.note(centre, found.signed_distance);
+        }
+        found.signed_distance <= reach
+    }
+}
+
+/// Covers the rounding of a distance and a radius, relative.
+const ROUNDING: f64 = 1e-12;

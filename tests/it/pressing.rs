@@ -1,0 +1,256 @@
+//! A small tool against triangles much larger than itself: found in their middle, as deep as in truth, and
+//! without a jump where the tool's field changes its subspace.
+
+use std::sync::Arc;
+
+use glam::{DMat3, DQuat, DVec3, Vec3};
+use palpate::{
+    geometry::{LoadOptions, MeshData, Pose, TriangleId, mesh_load::load},
+    oracle::{Random, shapes},
+    scene::{
+        Contact, Limits, Link, LinkAnswer, Scene, TissueOptions, Tool, ToolParts,
+        field::default_field,
+        tick::{Session, TickOptions, ToolPose},
+    },
+};
+
+use crate::seed::{Seed, scaled};
+
+const MARGIN_M: f64 = 1e-3;
+
+/// One tissue, one tool of one link.
+struct Bench {
+    tissue: MeshData,
+    tool: Arc<Tool>,
+    session: Session,
+    sequence: u64,
+}
+
+impl Bench {
+    fn new(tissue: MeshData, link: MeshData) -> Bench {
+        let loaded = |data: MeshData| load(data, &LoadOptions::default()).expect("a good mesh");
+        let scene = Arc::new(Scene::new("bench".to_owned(), Limits::default()));
+        let options = TissueOptions::default();
+        scene.add_tissue("tissue", loaded(tissue.clone()), options, 0).expect("added");
+        let links = vec![Link::new("tip".to_owned(), loaded(link), Pose::IDENTITY, default_field)];
+        let parts = ToolParts { name: "tool".to_owned(), links, probes: Vec::new() };
+        let tool = scene.add_tool(parts).expect("added");
+        let options = TickOptions {
+            max_distance_m: 0.05,
+            contact_margin_m: MARGIN_M,
+            max_contacts: 10_000,
+            contacts: true,
+            probes: false,
+            stale_after_ns: None,
+        };
+        let session = Session::new(scene, &[tool.id], options).expect("the tool is there");
+        Bench { tissue, tool, session, sequence: 0 }
+    }
+
+    fn tick(&mut self, scene_from_tool: Pose) -> LinkAnswer {
+        self.sequence += 1;
+        let tool = self.tool.id;
+        let pose = ToolPose { tool, scene_from_tool, tool_from_link: Vec::new(), teleport: false };
+        let answer = self.session.tick(self.sequence, &[pose], 0, &|| false).expect("a good tick");
+        answer.links[0].clone()
+    }
+
+    fn tolerance_m(&self) -> f64 {
+        self.tool.links[0].field.tolerance()
+    }
+}
+
+/// A double pyramid over a square: long, slim, convex, its faces known exactly.
+fn spike(half_width: f32, half_length: f32) -> MeshData {
+    let (w, l) = (half_width, half_length);
+    let corners = [
+        [w, 0.0, 0.0],
+        [0.0, w, 0.0],
+        [-w, 0.0, 0.0],
+        [0.0, -w, 0.0],
+        [0.0, 0.0, l],
+        [0.0, 0.0, -l],
+    ];
+    let sides = (0..4).flat_map(|i| [[i, (i + 1) % 4, 4], [(i + 1) % 4, i, 5]]);
+    MeshData { positions: corners.map(Vec3::from).to_vec(), triangles: sides.collect() }
+}
+
+/// Half-spaces n.x <= d of a convex mesh's faces, n unit.
+fn faces(mesh: &MeshData) -> Vec<(DVec3, f64)> {
+    let face = |t: &[u32; 3]| {
+        let [a, b, c] = t.map(|v| mesh.positions[v as usize].as_dvec3());
+        let n = (b - a).cross(c - a).normalize();
+        (n, n.dot(a))
+    };
+    mesh.triangles.iter().map(face).collect()
+}
+
+/// The greatest depth of a triangle's points in a convex body, metres, negative when it stays outside: the
+/// linear program max h, h <= d - n.x for each face, over the triangle, by trying all its corners.
+fn greatest_depth(faces: &[(DVec3, f64)], triangle: &[DVec3; 3]) -> f64 {
+    let [a, b, c] = *triangle;
+    // Rows (u, v, h) . row <= bound.
+    let of_face =
+        |&(n, d): &(DVec3, f64)| (DVec3::new(n.dot(b - a), n.dot(c - a), 1.0), d - n.dot(a));
+    let mut rows: Vec<(DVec3, f64)> = faces.iter().map(of_face).collect();
+    rows.extend([(DVec3::NEG_X, 0.0), (DVec3::NEG_Y, 0.0), (DVec3::new(1.0, 1.0, 0.0), 1.0)]);
+    let mut greatest = f64::NEG_INFINITY;
+    for i in 0..rows.len() {
+        for j in 0..i {
+            for k in 0..j {
+                let m = DMat3::from_cols(rows[i].0, rows[j].0, rows[k].0).transpose();
+                let size = rows[i].0.length() * rows[j].0.length() * rows[k].0.length();
+                if m.determinant().abs() < 1e-12 * size {
+                    continue;
+                }
+                let corner = m.inverse() * DVec3::new(rows[i].1, rows[j].1, rows[k].1);
+                let slack = 1e-11;
+                if rows.iter().all(|(row, bound)| row.dot(corner) <= bound + slack) {
+                    greatest = greatest.max(corner.z);
+                }
+            }
+        }
+    }
+    greatest
+}
+
+/// Every triangle that the spike enters has its contact, as deep as the linear program says; none that it
+/// stays clear of has one.
+#[test]
+fn a_small_probe_in_large_triangles_is_found_at_its_depth() {
+    let seed = Seed::or(501);
+    let mut random = seed.random(0);
+    let tip = spike(5e-4, 2e-3);
+    let faces = faces(&tip);
+    let mut bench = Bench::new(shapes::sheet(6, 6, 0.01), tip);
+    let (mut touched, mut clear) = (0, 0);
+    for i in 0..scaled(10_000) {
+        let pose = over_the_sheet(&bench.tissue, &mut random);
+        let answer = bench.tick(pose);
+        let tool_from_scene = pose.inverse();
+        for (t, vertices) in (0..).map(TriangleId).zip(&bench.tissue.triangles) {
+            let triangle = vertices
+                .map(|v| tool_from_scene.point(bench.tissue.positions[v as usize].as_dvec3()));
+            let depth = greatest_depth(&faces, &triangle);
+            let contact = answer.contacts.iter().find(|c| c.on_tissue.triangle == t);
+            if depth > 0.0 {
+                let found = -contact.map_or(f64::NAN, |c| c.signed_distance_m);
+                let off = (found - depth).abs();
+                assert!(
+                    off <= bench.tolerance_m(),
+                    "pose {i}: {found}, in truth {depth}, {pose:?}"
+                );
+                touched += 1;
+            } else if -depth > MARGIN_M + bench.tolerance_m() {
+                assert!(contact.is_none(), "pose {i}: {contact:?}, in truth {depth}, {pose:?}");
+                clear += 1;
+            }
+        }
+    }
+    assert!(touched > scaled(10_000) / 2 && clear > touched, "{touched} touched, {clear} clear");
+}
+
+/// Turned any way, its middle within its own length of a point inside one triangle.
+fn over_the_sheet(sheet: &MeshData, random: &mut Random) -> Pose {
+    let corners = |t: &[u32; 3]| t.map(|v| sheet.positions[v as usize].as_dvec3());
+    let [a, b, c] = corners(&sheet.triangles[random.below(sheet.triangles.len())]);
+    let (u, v) = (random.range(0.2, 0.4), random.range(0.2, 0.4));
+    let middle = a + (b - a) * u + (c - a) * v + DVec3::Z * random.range(-2e-3, 2e-3);
+    let turn = DQuat::from_axis_angle(random.unit_vector(), random.range(0.0, 3.0));
+    Pose::new(turn, middle).expect("a rotation")
+}
+
+/// Just on either side of a subspace's border a contact is as deep to within the way between, and its
+/// normal turns by no more than from one face of the tool to the next.
+#[test]
+fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
+    const STEP_M: f64 = 1e-7;
+    let seed = Seed::or(502);
+    let mut random = seed.random(0);
+    let speck = MeshData {
+        positions: vec![Vec3::ZERO, Vec3::X * 1e-6, Vec3::Y * 1e-6],
+        triangles: vec![[0, 1, 2]],
+    };
+    let ring = shapes::torus(0.012, 0.004, 48, 24);
+    let turn_max = sharpest(&ring, 2);
+    let mut bench = Bench::new(speck, ring);
+    let tolerance = bench.tolerance_m();
+    let subspaces: Vec<_> = bench.tool.links[0].field.subspaces().collect();
+    let (mut passed, mut met_both) = (0, 0);
+    for i in 0..scaled(20_000) {
+        let (min, max) = subspaces[random.below(subspaces.len())];
+        let mut p = random.point(min, max);
+        let axis = random.below(3);
+        p[axis] = max[axis];
+        let mut beside = |side: f64| {
+            let at = p + DVec3::AXES[axis] * side * STEP_M;
+            let answer = bench.tick(Pose { translation: -at, ..Pose::IDENTITY });
+            answer.contacts.first().copied()
+        };
+        let ends = [beside(-1.0), beside(1.0)];
+        let [Some(a), Some(b)] = ends else {
+            // Only at the very edge of the margin is there one without the other.
+            let near =
+                ends.iter().flatten().all(|c| c.signed_distance_m > MARGIN_M - 2.0 * tolerance);
+            assert!(near, "border {i}: {ends:?} at {p:?}");
+            continue;
+        };
+        met_both += 1;
+        let jump = (a.signed_distance_m - b.signed_distance_m).abs();
+        // The speck is as wide as ten steps, and its deepest point may be any of it.
+        assert!(jump <= 2.0 * STEP_M + 2e-6, "border {i}: depth jumps by {jump} at {p:?}");
+        if a.signed_distance_m > -1e-3 {
+            let turn = a.normal.angle_between(b.normal);
+            assert!(turn <= turn_max + 1e-3, "border {i}: the normal turns by {turn} at {p:?}");
+            passed += 1;
+        }
+    }
+    assert!(passed > scaled(20_000) / 50, "{passed} normals, {met_both} depths compared");
+}
+
+/// Greatest angle between two faces that share so many vertices, radians.
+fn sharpest(mesh: &MeshData, n_shared: usize) -> f64 {
+    let normal = |t: &[u32; 3]| {
+        let [a, b, c] = t.map(|v| mesh.positions[v as usize].as_dvec3());
+        (b - a).cross(c - a).normalize()
+    };
+    let shared =
+        |s: &[u32; 3], t: &[u32; 3]| s.iter().filter(|v| t.contains(v)).count() == n_shared;
+    let each = mesh.triangles.iter();
+    each.clone()
+        .flat_map(|s| each.clone().filter(move |t| shared(s, t)).map(move |t| (s, t)))
+        .map(|(s, t)| normal(s).angle_between(normal(t)))
+        .fold(0.0, f64::max)
+}
+
+/// A ball rolls over the middle of a large triangle: upright lies between the normals of the faces about
+/// its deepest point, so its normal is no farther from upright than two faces about a corner are apart, and
+/// turns by no more than twice that from one tick to the next; the depth changes by no more than faces are
+/// flatter than the ball.
+#[test]
+fn normals_turn_smoothly_while_a_ball_rolls() {
+    const RADIUS_M: f64 = 3e-3;
+    let ball = shapes::sphere(RADIUS_M, 12);
+    let facet = sharpest(&ball, 1);
+    let mut bench = Bench::new(shapes::sheet(2, 2, 0.04), ball);
+    let centre = bench.tissue.positions.iter().map(|p| p.as_dvec3()).sum::<DVec3>()
+        / bench.tissue.positions.len() as f64;
+    let mut before: Option<Contact> = None;
+    let n = scaled(2_000);
+    for i in 0..n {
+        let way = 0.01 * i as f64 / n as f64;
+        let turn = DQuat::from_axis_angle(DVec3::Y, way / RADIUS_M);
+        let at = centre + DVec3::new(way - 0.002, 0.004, RADIUS_M - 4e-4);
+        let answer = bench.tick(Pose::new(turn, at).expect("a rotation"));
+        let deepest = *answer.contacts.first().expect("it is pressed in");
+        let lean = deepest.normal.angle_between(DVec3::Z);
+        assert!(lean <= facet, "tick {i}: {lean} from upright");
+        if let Some(before) = before {
+            let turned = deepest.normal.angle_between(before.normal);
+            assert!(turned <= 2.0 * facet, "tick {i}: the normal turned by {turned}");
+            let sank = (deepest.signed_distance_m - before.signed_distance_m).abs();
+            assert!(sank <= RADIUS_M * facet * facet, "tick {i}: {sank} deeper at once");
+        }
+        before = Some(deepest);
+    }
+}
