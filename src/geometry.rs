@@ -4,6 +4,7 @@
 //! on them is `f64`, so a stored mesh is exact input and only results are rounded.
 
 pub mod aabb;
+pub mod kdop;
 pub mod mesh;
 pub mod mesh_load;
 pub mod mesh_report;
@@ -20,6 +21,7 @@ pub mod triangle_distance;
 pub mod winding;
 
 pub use aabb::Aabb;
+pub use kdop::Dop16;
 pub use mesh::{MeshData, TriangleId, TriangleMesh};
 pub use mesh_load::{Basis, LoadOptions, LoadedMesh, MeshError};
 pub use mesh_report::MeshReport;

@@ -22,3 +22,8 @@ pub const SLIVER: f64 = 1e-12;
 /// computed; the answer is then taken from the four ends, which is exact for parallel segments and wrong
 /// by at most 1e-8 of a segment's length otherwise.
 pub const PARALLEL_SINE_SQUARED: f64 = 1e-16;
+
+/// How far a bound of a k-DOP is moved outwards after rounding to `f32`, relative: 2^-22, two to four units in
+/// the last place. Rounding to nearest loses half a unit and the `f64` sum before it far less; with nothing
+/// added a box would not hold the points it was made of.
+pub const KDOP_OUTWARD: f32 = 1.0 / 4_194_304.0;
