@@ -1,6 +1,7 @@
 //! The slow truth in `f64`, for tests and benchmarks, and the shapes they run on.
 
 pub mod brute_force;
+pub mod lattice;
 pub mod random;
 pub mod separating_axis;
 pub mod shapes;

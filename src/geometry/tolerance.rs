@@ -27,3 +27,23 @@ pub const PARALLEL_SINE_SQUARED: f64 = 1e-16;
 /// the last place. Rounding to nearest loses half a unit and the `f64` sum before it far less; with nothing
 /// added a box would not hold the points it was made of.
 pub const KDOP_OUTWARD: f32 = 1.0 / 4_194_304.0;
+
+/// Rounding of a point seen from a triangle's frame, as a share of its distance times the triangle's longest
+/// edge over its height: 2^-48, that is 32 units of 2^-53. The normal, a cross product, is off by 4 units
+/// times edge over height, axes and subtractions by a few more; a smaller value would let the fast triangle
+/// test decide what rounding decided.
+pub const FRAME_ROUNDING: f64 = 1.0 / 281_474_976_710_656.0;
+
+/// A triangle whose height is at most this times its longest edge has no frame: its [`FRAME_ROUNDING`] would
+/// be 3e-8 and more of a distance, and exact predicates serve it as fast.
+pub const FLATTEST_FRAME: f64 = 1e-7;
+
+/// How far off its place a point is that was carried along by a pose, or back, as a share of the greatest
+/// coordinates met: 2^-46. A rotation's entries are off by some 4 units of 2^-53, so is its transpose as its
+/// inverse, and sums of four products lose 4 more.
+pub const POSE_ROUNDING: f64 = 1.0 / 70_368_744_177_664.0;
+
+/// Slack of an oriented box kept in `f32`, as a share of the coordinates met: 2^-20. Its axes are off right
+/// angles and unit length by some 2^-23, a projection in `f32` by three more roundings of 2^-24; a smaller
+/// value would let a box be apart from a triangle that it holds.
+pub const SLAB_ROUNDING: f64 = 1.0 / 1_048_576.0;

@@ -1,0 +1,147 @@
+//! The division-free decision in a triangle's own rectangle: sides of the plane, then sixteen cases.
+
+use glam::DVec2;
+
+use super::coplanar::apart_in_plane;
+
+/// A triangle in its own frame: (0, 0), (l, 0) and (al, d).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Flat {
+    /// The longest edge.
+    pub(super) l: f64,
+    /// The height on it.
+    pub(super) d: f64,
+    /// From the start of the longest edge to the foot of the height.
+    pub(super) al: f64,
+}
+
+/// What can be told for certain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// No point in common.
+    Apart,
+    /// A point in common.
+    Meet,
+    /// Too close to tell: exact predicates decide.
+    Unsure,
+}
+
+/// Whether triangle B, with heights `z` over the plane of A and places `xy` in it, meets A.
+///
+/// `error` bounds how far each of the coordinates, and `l`, `d` and `al`, is from one and the same exact
+/// placement; `reach` bounds them all, and is at least `error`. What follows is accurate to first order in
+/// `error / reach`; the few roundings of its own, 2^-53 of the terms, are within FRAME_ROUNDING.
+pub(super) fn decide(
+    a: &Flat,
+    z: [f64; 3],
+    xy: impl FnOnce() -> [DVec2; 3],
+    error: f64,
+    reach: f64,
+) -> Verdict {
+    let above = z.map(|z| z > error);
+    let below = z.map(|z| z < -error);
+    if above == [true; 3] || below == [true; 3] {
+        return Verdict::Apart;
+    }
+    let bits = |b: [bool; 3]| u32::from(b[0]) | u32::from(b[1]) << 1 | u32::from(b[2]) << 2;
+    let (above, below) = (bits(above), bits(below));
+    if above | below != 0b111 {
+        let coplanar = above | below == 0;
+        let apart = coplanar && apart_in_plane(a, &xy(), error, reach);
+        return if apart { Verdict::Apart } else { Verdict::Unsure };
+    }
+    // The vertex alone on its side.
+    let alone = if above.count_ones() == 1 { above } else { below };
+    let k = alone.trailing_zeros() as usize;
+    let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+    let p = xy();
+    let (zk, zi, zj) = (z[k].abs(), z[i].abs(), z[j].abs());
+    // 2.3: delta1 = zk - zi, N1 = zk p_i - zi p_k, with zk > 0 > zi.
+    let (delta1, delta2) = (zk + zi, zk + zj);
+    let (n1, n2) = (p[i] * zk + p[k] * zi, p[j] * zk + p[k] * zj);
+    cross(a, [delta1, delta2], [n1, n2], error, reach)
+}
+
+/// Where the points `n[j] / delta[j]`, between which B crosses the plane of A, lie about A's corner.
+///
+/// With e the error and m the reach: delta <= 2m is off by 2e, N <= 2m^2 by 4em, c1 <= 2m^3 by 6em^2,
+/// c2 <= 4m^3 by 12em^2, `inside` by 24em^2, N1 x N2 by 32em^3, o1 and o2 by 80em^3. The constants below
+/// leave a quarter and more for roundings and second-order terms.
+fn cross(a: &Flat, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f64) -> Verdict {
+    // 2.4: c1 = e1 x N, c2 = e2 x N.
+    let c1 = n.map(|n| a.l * n.y);
+    let c2 = n.map(|n| a.al * n.y - a.d * n.x);
+    let off = 16.0 * error * reach * reach;
+    if c1[0].abs().min(c1[1].abs()).min(c2[0].abs()).min(c2[1].abs()) <= off {
+        return Verdict::Unsure;
+    }
+    let region = |j: usize| usize::from(c1[j] > 0.0) << 1 | usize::from(c2[j] < 0.0);
+    let case = CASES[region(0)][region(1)];
+    if case == Case::None {
+        return Verdict::Apart;
+    }
+    // Orientation of the crossing points with A3, A1 and A2, and whether a point of IV is on A's side of
+    // its third edge.
+    let o = n[0].perp_dot(n[1]);
+    let o1 = o - delta[0] * c1[1] + delta[1] * c1[0];
+    let o2 = o - delta[0] * c2[1] + delta[1] * c2[0];
+    let inside = |j: usize| (c2[j] - c1[j] + delta[j] * (a.l * a.d)) * reach;
+    // Meet where the value is positive: `or` is the greater, `and` the lesser.
+    let value = match case {
+        Case::None => -o.abs(),
+        Case::Three => inside(0).max(inside(1)),
+        Case::One => inside(0).max(-o2),
+        Case::OneBack => inside(1).max(o2),
+        Case::Mirrored => inside(0).max(o1),
+        Case::MirroredBack => inside(1).max(-o1),
+        Case::Two => o.min((-o1).max(-o2)),
+        Case::TwoBack => (-o).min(o1.max(o2)),
+        Case::Four | Case::FourBack => {
+            let turn = if case == Case::Four { 1.0 } else { -1.0 };
+            let (o, o1, o2) = (o * turn, o1 * turn, o2 * turn);
+            o.min(-o2).max((-o).min(o1))
+        }
+    };
+    Verdict::of(value, 8.0 * off * reach)
+}
+
+impl Verdict {
+    fn of(value: f64, off: f64) -> Verdict {
+        if value > off {
+            Verdict::Meet
+        } else if value < -off {
+            Verdict::Apart
+        } else {
+            Verdict::Unsure
+        }
+    }
+}
+
+/// Where the segment between the crossing points may pass through A. `Back`: the same from its other end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Case {
+    /// Nowhere.
+    None,
+    /// From the corner's cone over the second edge.
+    One,
+    OneBack,
+    /// From the corner's cone over the first edge.
+    Mirrored,
+    MirroredBack,
+    /// Past the cone from one side to the other.
+    Two,
+    TwoBack,
+    /// Both in the cone.
+    Three,
+    /// From the cone to behind the corner.
+    Four,
+    FourBack,
+}
+
+/// By the regions of the two points: II, III, I, IV, that is by (c1 > 0, c2 < 0) as a number.
+const CASES: [[Case; 4]; 4] = [
+    [Case::None, Case::None, Case::None, Case::FourBack],
+    [Case::None, Case::None, Case::Two, Case::MirroredBack],
+    [Case::None, Case::TwoBack, Case::None, Case::OneBack],
+    [Case::Four, Case::Mirrored, Case::One, Case::Three],
+];

@@ -1,0 +1,138 @@
+//! The exact decision, and where two proper triangles that meet cross.
+//!
+//! Guigue, Devillers, "Fast and robust triangle-triangle overlap test using orientation predicates", JGT 8,
+//! 2003, with Shewchuk's adaptive predicates: signs of determinants of the vertices as given decide, so
+//! nothing is rounded. (Barring underflow: coordinates may not differ by less than 1e-100.)
+
+use glam::{DVec2, DVec3};
+use robust::{Coord, Coord3D};
+
+use super::{Crossing, CrossingKind, End, Triangle, flat};
+
+/// Positive when `d` is on the side of the plane from which `a`, `b`, `c` are seen counter-clockwise. The
+/// sign is exact.
+pub(super) fn orient_3d(a: DVec3, b: DVec3, c: DVec3, d: DVec3) -> f64 {
+    let coordinate = |p: DVec3| Coord3D { x: p.x, y: p.y, z: p.z };
+    -robust::orient3d(coordinate(a), coordinate(b), coordinate(c), coordinate(d))
+}
+
+/// Positive when `a`, `b`, `c` turn to the left. The sign is exact.
+pub(super) fn orient_2d(a: DVec2, b: DVec2, c: DVec2) -> f64 {
+    let coordinate = |p: DVec2| Coord { x: p.x, y: p.y };
+    robust::orient2d(coordinate(a), coordinate(b), coordinate(c))
+}
+
+/// On which side of the plane of `face` each vertex of `t` is.
+pub(super) fn sides(t: &Triangle, face: &Triangle) -> [f64; 3] {
+    t.map(|p| orient_3d(face[0], face[1], face[2], p))
+}
+
+/// All strictly on one side.
+pub(super) fn on_one_side(sides: &[f64]) -> bool {
+    sides.iter().all(|s| *s > 0.0) || sides.iter().all(|s| *s < 0.0)
+}
+
+/// Whether two triangles have a point in common, touching included.
+pub(super) fn meet(a: &Triangle, b: &Triangle) -> bool {
+    let sides_b = sides(b, a);
+    if on_one_side(&sides_b) {
+        return false;
+    }
+    let sides_a = sides(a, b);
+    if on_one_side(&sides_a) {
+        return false;
+    }
+    match Lines::of(a, &sides_a, b, &sides_b) {
+        Some(lines) => lines.meet(a, b),
+        None => flat::crossing(a, b).is_some(),
+    }
+}
+
+/// Where two triangles cross.
+pub(super) fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
+    let (sides_a, sides_b) = (sides(a, b), sides(b, a));
+    if on_one_side(&sides_a) || on_one_side(&sides_b) {
+        return None;
+    }
+    match Lines::of(a, &sides_a, b, &sides_b) {
+        Some(lines) if lines.meet(a, b) => Some(lines.crossing(a, &sides_a, b, &sides_b)),
+        Some(_) => None,
+        None => flat::crossing(a, b),
+    }
+}
+
+/// Two triangles that cut each other's planes. `order[0]` is the vertex alone on its side of the other's
+/// plane, on the positive one once orders are swapped as here; the edges from it to the other two meet the
+/// planes' common line.
+struct Lines {
+    order_a: [usize; 3],
+    order_b: [usize; 3],
+    /// The orders turn one of the normals, not both or none.
+    reversed: bool,
+}
+
+impl Lines {
+    /// `None` when a triangle has no area or they are in one plane: then one has no side at all.
+    fn of(a: &Triangle, sides_a: &[f64; 3], b: &Triangle, sides_b: &[f64; 3]) -> Option<Lines> {
+        let (lone_a, above_b) = lone(sides_a)?;
+        let (lone_b, above_a) = lone(sides_b)?;
+        debug_assert!(a != b);
+        let order = |k: usize, keep: bool| {
+            let (i, j) = ((k + 1) % 3, (k + 2) % 3);
+            if keep { [k, i, j] } else { [k, j, i] }
+        };
+        // A vertex of A below B turns B over, and the other way round.
+        let (order_a, order_b) = (order(lone_a, above_a), order(lone_b, above_b));
+        Some(Lines { order_a, order_b, reversed: above_a != above_b })
+    }
+
+    /// The order of two edges along the common line, in the direction normal A x normal B of the turned
+    /// triangles: positive when A's edge to `order_a[i]` comes before B's edge to `order_b[j]`.
+    fn before(&self, a: &Triangle, i: usize, b: &Triangle, j: usize) -> f64 {
+        let at = |t: &Triangle, order: &[usize; 3], k: usize| t[order[k]];
+        orient_3d(
+            at(a, &self.order_a, 0),
+            at(a, &self.order_a, i),
+            at(b, &self.order_b, 0),
+            at(b, &self.order_b, j),
+        )
+    }
+
+    /// A's stretch of the line goes from its edge 2 to its edge 1, B's from its edge 1 to its edge 2.
+    fn meet(&self, a: &Triangle, b: &Triangle) -> bool {
+        self.before(a, 2, b, 2) >= 0.0 && self.before(a, 1, b, 1) <= 0.0
+    }
+
+    fn crossing(
+        &self,
+        a: &Triangle,
+        sides_a: &[f64; 3],
+        b: &Triangle,
+        sides_b: &[f64; 3],
+    ) -> Crossing {
+        let of_a = |i: usize| End::on_a(a, sides_a, [self.order_a[0], self.order_a[i]], b);
+        let of_b = |j: usize| End::on_b(a, b, sides_b, [self.order_b[0], self.order_b[j]]);
+        let start = if self.before(a, 2, b, 1) > 0.0 { of_b(1) } else { of_a(2) };
+        let end = if self.before(a, 1, b, 2) > 0.0 { of_a(1) } else { of_b(2) };
+        let ends = if self.reversed { [end, start] } else { [start, end] };
+        Crossing { kind: CrossingKind::Through, ends }
+    }
+}
+
+/// The vertex to single out (never one on the plane when another choice exists: it would lose half the
+/// segment) and whether it is the upper one; `None` when all are on the plane.
+fn lone(sides: &[f64; 3]) -> Option<(usize, bool)> {
+    let only = |is_it: fn(f64) -> bool| {
+        let mut found = (0..3).filter(|k| is_it(sides[*k]));
+        found.next().filter(|_| found.next().is_none())
+    };
+    if let Some(k) = only(|s| s > 0.0) {
+        return Some((k, true));
+    }
+    if let Some(k) = only(|s| s < 0.0) {
+        return Some((k, false));
+    }
+    // Two on one side and one on the plane, or all on it.
+    let on_plane = only(|s| s == 0.0)?;
+    Some((on_plane, sides[(on_plane + 1) % 3] < 0.0))
+}

@@ -1,0 +1,127 @@
+//! A triangle's leaf box: a rectangle flush with its longest edge, and what is seen from it.
+//!
+//! ```text
+//!  y
+//!  |------ A2 -----|      A3 = (0, 0), A1 = (l, 0), A2 = (a l, d), 0 <= a <= 1
+//!  d      /   \    |
+//!  |   /         \ |
+//!  A3 ---- l ----- A1 -- x
+//! ```
+
+use glam::{DMat3, DVec2, DVec3};
+
+use super::{
+    Triangle,
+    cases::{Flat, Verdict, decide},
+};
+use crate::geometry::{
+    Obb, Pose,
+    obb::separated,
+    tolerance::{FLATTEST_FRAME, FRAME_ROUNDING},
+};
+
+/// The frame and the sides of a triangle's rectangle. Lengths in metres.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rectangle {
+    /// A3, where the longest edge starts.
+    corner: DVec3,
+    /// Along the longest edge.
+    x: DVec3,
+    /// In the triangle's plane, to the apex.
+    y: DVec3,
+    /// The triangle's normal.
+    z: DVec3,
+    flat: Flat,
+    /// How far off a unit of length may be seen from here: the rounding of the axes.
+    slack: f64,
+}
+
+/// Another triangle's rectangle seen from one: what the box test computes and the triangle test re-uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// The other's axes as columns.
+    pub rotation: DMat3,
+    /// The other's corner.
+    pub corner: DVec3,
+}
+
+impl Rectangle {
+    /// `None` for a triangle without area, or so flat that no frame of it can be relied on.
+    pub fn of(t: &Triangle) -> Option<Rectangle> {
+        let squared = |k: usize| t[k].distance_squared(t[(k + 1) % 3]);
+        let k = (0..3).reduce(|i, j| if squared(j) > squared(i) { j } else { i })?;
+        let [start, end, apex] = [t[k], t[(k + 1) % 3], t[(k + 2) % 3]];
+        let (e1, e2) = (end - start, apex - start);
+        let l = e1.length();
+        let normal = e1.cross(e2);
+        let d = normal.length() / l;
+        if !(d > FLATTEST_FRAME * l) {
+            return None;
+        }
+        let (x, z) = (e1 / l, normal / (l * d));
+        let flat = Flat { l, d, al: e2.dot(x).clamp(0.0, l) };
+        let slack = FRAME_ROUNDING * l / d;
+        Some(Rectangle { corner: start, x, y: z.cross(x), z, flat, slack })
+    }
+
+    /// The rectangle as a box without thickness.
+    pub fn obb(&self) -> Obb {
+        let half = DVec3::new(0.5 * self.flat.l, 0.5 * self.flat.d, 0.0);
+        Obb { centre: self.corner + self.x * half.x + self.y * half.y, axes: self.axes(), half }
+    }
+
+    fn axes(&self) -> DMat3 {
+        DMat3::from_cols(self.x, self.y, self.z)
+    }
+
+    /// Whether a triangle in the same frame as this one meets it. `error` bounds how far off its true place
+    /// each of its coordinates is, metres.
+    pub fn meets(&self, other: &Triangle, error: f64) -> Verdict {
+        let from = other.map(|p| p - self.corner);
+        let reach = from.iter().map(|p| p.abs().element_sum()).fold(self.flat.l, f64::max);
+        let error = error + self.slack * reach;
+        let z = from.map(|p| self.z.dot(p));
+        decide(
+            &self.flat,
+            z,
+            || from.map(|p| DVec2::new(self.x.dot(p), self.y.dot(p))),
+            error,
+            reach,
+        )
+    }
+
+    /// Another triangle's rectangle seen from this one, given how the other's frame lies in this one's.
+    pub fn see(&self, other: &Rectangle, this_from_other: &Pose) -> Seen {
+        let to_own = self.axes().transpose();
+        Seen {
+            rotation: to_own * this_from_other.rotation * other.axes(),
+            corner: to_own * (this_from_other.point(other.corner) - self.corner),
+        }
+    }
+
+    /// False only when the rectangles are apart: the box test that `seen` serves first.
+    pub fn may_meet_seen(&self, other: &Rectangle, seen: &Seen, error: f64) -> bool {
+        let half = |f: &Flat| DVec3::new(0.5 * f.l, 0.5 * f.d, 0.0);
+        let (own, others) = (half(&self.flat), half(&other.flat));
+        // T = t + half of B's sides - half of A's.
+        let between = seen.corner + seen.rotation * others - own;
+        let reach = seen.corner.abs().element_sum() + other.flat.l + self.flat.l;
+        let rounding = error + (self.slack + other.slack) * reach;
+        !separated(&seen.rotation, between, own, others, rounding)
+    }
+
+    /// Whether the triangle of a rectangle that was seen from this one meets it. `error` as for `meets`.
+    pub fn meets_seen(&self, other: &Rectangle, seen: &Seen, error: f64) -> Verdict {
+        let Flat { l, d, al } = other.flat;
+        let (rx, ry, t) = (seen.rotation.x_axis, seen.rotation.y_axis, seen.corner);
+        let reach = t.abs().element_sum() + 2.0 * l + self.flat.l;
+        let error = error + (self.slack + other.slack) * reach;
+        // 2.2: z of B3, B1 = B3 + l rx and B2 = B3 + a l rx + d ry, l1 d1 > 0 left out.
+        let z = [t.z, t.z + l * rx.z, t.z + al * rx.z + d * ry.z];
+        let xy = || {
+            let (rx, ry, t) = (rx.truncate(), ry.truncate(), t.truncate());
+            [t, t + rx * l, t + rx * al + ry * d]
+        };
+        decide(&self.flat, z, xy, error, reach)
+    }
+}
