@@ -8,7 +8,7 @@ use std::{
 /// Modules of each layer, from the bottom up; of one layer, none names another unless `SIBLINGS` says so.
 const LAYERS: [&[&str]; 4] = [
     &["geometry", "mesh_io", "oracle"],
-    &["index", "sdf"],
+    &["bvh", "index", "sdf"],
     &["scene"],
     &["service", "store", "load", "inspect"],
 ];

@@ -1,0 +1,23 @@
+//! Source 001: the hybrid box tree of a rigid link, and the triangle pairs found with it.
+//!
+//! Zhong Shuping, "Information Recording Materials" 2022(11): an axis-aligned box at the root, oriented boxes
+//! inside, a k-DOP at each leaf of one triangle. Where we differ: the split is made deterministic and always
+//! makes progress; a leaf also has its triangle's rectangle as an oriented box, so that mixed heights compare
+//! boxes of one kind; all bounds are rounded outwards, so no pair is missed.
+//!
+//! What decides a pair is source 003, [`crate::geometry::triangle_triangle`], on the vertices as placed: the
+//! pairs are those of brute force. `bvh` does not know what a tool, a tissue or an index is: it is given
+//! boxes to pass or refuse ([`Placed::may_meet`]) and then the triangles that passed ([`Candidates`]).
+
+mod build;
+mod candidates;
+mod pairs;
+mod placed;
+mod tree;
+mod validate;
+mod volume;
+
+pub use candidates::{Candidates, Pair};
+pub use pairs::Rigid;
+pub use placed::Placed;
+pub use tree::Tree;

@@ -1,0 +1,91 @@
+//! Two trees down together.
+
+use super::{
+    Pair,
+    tree::{DEPTH_MAX, Tree},
+    volume::Node,
+};
+use crate::geometry::{
+    Dop16, Pose, TriangleMesh,
+    tolerance::POSE_ROUNDING,
+    triangle_triangle::{Verdict, meet},
+};
+
+/// A tree with the mesh that it was built of.
+#[derive(Clone, Copy, Debug)]
+pub struct Rigid<'a> {
+    /// The vertices.
+    pub mesh: &'a TriangleMesh,
+    /// Their boxes.
+    pub tree: &'a Tree,
+}
+
+impl Rigid<'_> {
+    /// Gives every pair that meets to `visit`, once, where `this_from_other` takes the other's vertices to
+    /// this one's frame. Does not allocate.
+    pub fn pairs(&self, other: &Rigid, this_from_other: &Pose, visit: &mut impl FnMut(Pair)) {
+        if !this_from_other.aabb(&other.tree.bounds).overlaps(&self.tree.bounds) {
+            return;
+        }
+        let coordinates = f64::from(self.tree.farthest() + other.tree.farthest());
+        let error = POSE_ROUNDING * (coordinates + this_from_other.translation.abs().element_sum());
+        // Going down one level leaves one pair waiting.
+        let mut stack = [(0u32, 0u32); 2 * DEPTH_MAX + 2];
+        let mut height = 1;
+        while height > 0 {
+            height -= 1;
+            let (i, j) = stack[height];
+            let (a, b) = (&self.tree.nodes[i as usize], &other.tree.nodes[j as usize]);
+            let next = match (a.leaf(), b.leaf()) {
+                (Some(own), Some(others)) => {
+                    if self.leaves_meet(other, this_from_other, [own, others], error) {
+                        let (own, other) = (self.tree.triangles[own], other.tree.triangles[others]);
+                        visit(Pair { other, own });
+                    }
+                    continue;
+                }
+                _ if !a.obb().may_meet(&b.obb(), this_from_other) => continue,
+                (Some(_), None) => [(i, b.below), (i, b.below + 1)],
+                (None, Some(_)) => [(a.below, j), (a.below + 1, j)],
+                (None, None) if larger(a, b) => [(a.below, j), (a.below + 1, j)],
+                (None, None) => [(i, b.below), (i, b.below + 1)],
+            };
+            [stack[height + 1], stack[height]] = next;
+            height += 2;
+        }
+    }
+
+    /// Boxes of the rectangles, then k-DOPs in this frame, then the triangles by what the first have shown.
+    fn leaves_meet(
+        &self,
+        other: &Rigid,
+        this_from_other: &Pose,
+        [own, others]: [usize; 2],
+        error: f64,
+    ) -> bool {
+        let triangle = other.mesh.triangle(other.tree.triangles[others]);
+        let placed = triangle.map(|p| this_from_other.point(p));
+        let frames = (&self.tree.rectangles[own], &other.tree.rectangles[others]);
+        let verdict = match frames {
+            (Some(a), Some(b)) => {
+                let seen = a.see(b, this_from_other);
+                if !a.may_meet_seen(b, &seen, error)
+                    || !self.tree.dops[own].overlaps(&Dop16::around(placed).grown(error))
+                {
+                    return false;
+                }
+                a.meets_seen(b, &seen, error)
+            }
+            _ => Verdict::Unsure,
+        };
+        match verdict {
+            Verdict::Meet => true,
+            Verdict::Apart => false,
+            Verdict::Unsure => meet(&self.mesh.triangle(self.tree.triangles[own]), &placed),
+        }
+    }
+}
+
+fn larger(a: &Node, b: &Node) -> bool {
+    a.surface() >= b.surface()
+}

@@ -1,0 +1,44 @@
+//! The tree: nodes and leaves in arenas.
+
+use super::volume::Node;
+use crate::geometry::{Aabb, Dop16, TriangleId, triangle_triangle::Rectangle};
+
+/// Levels below the root at most; see [`Tree::build`].
+pub(super) const DEPTH_MAX: usize = 96;
+
+/// The box tree of a rigid mesh: n leaves of one triangle, 2n - 1 nodes. Holds volumes, not vertices.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// The root first; children side by side.
+    pub(super) nodes: Vec<Node>,
+    /// Of leaf n: its triangle.
+    pub(super) triangles: Vec<TriangleId>,
+    /// `None` for a triangle that has no frame.
+    pub(super) rectangles: Vec<Option<Rectangle>>,
+    pub(super) dops: Vec<Dop16>,
+    /// What the root holds.
+    pub(super) bounds: Aabb,
+}
+
+impl Tree {
+    /// The box of all triangles, exact; the root of the tree.
+    pub fn bounds(&self) -> &Aabb {
+        &self.bounds
+    }
+
+    /// Twice the triangles, less one; 0 for an empty mesh.
+    pub fn n_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// One a triangle.
+    pub fn n_leaves(&self) -> usize {
+        self.triangles.len()
+    }
+
+    /// Bounds the sum of a point's coordinates, without signs; metres.
+    pub(super) fn farthest(&self) -> f32 {
+        let b = &self.bounds;
+        if b.is_empty() { 0.0 } else { b.min.abs().max(b.max.abs()).element_sum() }
+    }
+}

@@ -1,0 +1,88 @@
+//! The box of a node in 64 bytes.
+
+use glam::{DMat3, DVec3};
+
+use crate::geometry::{Aabb, Obb, Pose, tolerance::SLAB_ROUNDING};
+
+/// Points between three pairs of parallel planes, nearly at right angles; and where the node leads. One
+/// cache line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C, align(64))]
+pub(super) struct Node {
+    /// Unit normals of the planes, to `f32` rounding.
+    pub(super) axes: [[f32; 3]; 3],
+    /// Least projection on each normal, rounded down.
+    pub(super) min: [f32; 3],
+    /// Greatest projection, rounded up.
+    pub(super) max: [f32; 3],
+    /// Inner node: its first child, the other follows. Leaf: its number, with [`LEAF`] set.
+    pub(super) below: u32,
+}
+
+/// Marks a leaf in [`Node::below`].
+pub(super) const LEAF: u32 = 1 << 31;
+
+impl Node {
+    /// The box around some points with its sides along the columns of `axes`.
+    pub(super) fn around(points: impl Iterator<Item = DVec3> + Clone, axes: &DMat3) -> Node {
+        let axes = [axes.x_axis, axes.y_axis, axes.z_axis].map(|a| a.as_vec3());
+        let along = |p: DVec3| {
+            DVec3::new(
+                axes[0].as_dvec3().dot(p),
+                axes[1].as_dvec3().dot(p),
+                axes[2].as_dvec3().dot(p),
+            )
+        };
+        let bounds = Aabb::around(points.map(along));
+        Node {
+            axes: axes.map(|a| a.to_array()),
+            min: bounds.min.to_array(),
+            max: bounds.max.to_array(),
+            below: LEAF,
+        }
+    }
+
+    pub(super) fn leaf(&self) -> Option<usize> {
+        (self.below & LEAF != 0).then_some((self.below & !LEAF) as usize)
+    }
+
+    pub(super) fn axis(&self, k: usize) -> DVec3 {
+        DVec3::from_array(self.axes[k].map(f64::from))
+    }
+
+    /// (centre, half edges) on the normals; the halves cover that these are not quite at right angles.
+    fn middle(&self) -> (DVec3, DVec3) {
+        let (min, max) = (self.min.map(f64::from), self.max.map(f64::from));
+        let (min, max) = (DVec3::from_array(min), DVec3::from_array(max));
+        let farthest = min.abs().max(max.abs()).element_sum();
+        ((min + max) * 0.5, (max - min) * 0.5 + DVec3::splat(SLAB_ROUNDING * farthest))
+    }
+
+    fn centre(&self, along: DVec3) -> DVec3 {
+        self.axis(0) * along.x + self.axis(1) * along.y + self.axis(2) * along.z
+    }
+
+    /// A box at right angles that holds this one.
+    pub(super) fn obb(&self) -> Obb {
+        let (along, half) = self.middle();
+        let x = self.axis(0).normalize();
+        let y = (self.axis(1) - x * x.dot(self.axis(1))).normalize();
+        Obb { centre: self.centre(along), axes: DMat3::from_cols(x, y, x.cross(y)), half }
+    }
+
+    /// An axis-aligned box that holds this one, in the frame that the pose maps to.
+    pub(super) fn aabb(&self, pose: &Pose) -> Aabb {
+        let (along, half) = self.middle();
+        let centre = pose.point(self.centre(along));
+        let reach = (0..3).map(|k| pose.vector(self.axis(k)).abs() * half[k]).sum::<DVec3>();
+        // Rounded to f32 further than the f64 above is off.
+        let reach = reach + centre.abs() * SLAB_ROUNDING;
+        Aabb::around([centre - reach, centre + reach])
+    }
+
+    /// Its size for choosing between boxes: half the surface.
+    pub(super) fn surface(&self) -> f32 {
+        let [x, y, z] = [0, 1, 2].map(|k| self.max[k] - self.min[k]);
+        x * y + y * z + z * x
+    }
+}

@@ -1,0 +1,112 @@
+//! Instruments in a liver: the pairs found by tree and index against all pairs.
+
+use std::collections::BTreeSet;
+
+use glam::{DVec3, Vec3};
+use palpate::{
+    bvh::{Pair, Rigid, Tree},
+    geometry::{MeshData, Pose, TriangleId, TriangleMesh},
+    index::{FrameOptions, Surface},
+    oracle::{Random, shapes},
+};
+
+use super::truth::{Distances, all_pairs};
+use crate::{
+    differential::inputs::shared,
+    seed::{Seed, scaled},
+};
+
+/// For each tool and state; 10^3 with `PALPATE_TEST_SCALE=100`.
+const POSES: usize = 10;
+
+pub fn liver() -> MeshData {
+    shared("liver-smooth.obj", 0.03).map_or_else(|| shapes::organ(4_384, 7), |input| input.data)
+}
+
+fn tools() -> [(&'static str, MeshData); 2] {
+    [
+        ("dental_instrument_light.obj", 0.01, shapes::capsule(0.003, 0.05, 16)),
+        ("pliers_binary.stl", 0.001, shapes::jaw(0.05, 40)),
+    ]
+    .map(|(file, scale, instead)| (file, shared(file, scale).map_or(instead, |input| input.data)))
+}
+
+/// A vertex of the tool comes to lie at a point of the tissue, or up to a millimetre off.
+pub fn touching_pose(tissue: &TriangleMesh, tool: &TriangleMesh, random: &mut Random) -> Pose {
+    let vertex = |mesh: &TriangleMesh, random: &mut Random| {
+        let t = TriangleId(random.below(mesh.triangle_id_end() as usize) as u32);
+        mesh.triangle(t)[random.below(3)]
+    };
+    let turn = Pose::new(random.rotation(), DVec3::ZERO).expect("a rotation");
+    let to = vertex(tissue, random) + random.unit_vector() * random.range(0.0, 1e-3);
+    let from = turn.point(vertex(tool, random));
+    Pose { translation: to - from, ..turn }
+}
+
+/// As a tick would: the index pruned by the placed tree, what passes through the tree.
+pub fn found(surface: &Surface, tool: &Rigid, pose: &Pose) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    let placed = tool.tree.placed(tool.mesh, pose, surface.bounds());
+    let mut candidates = placed.candidates();
+    let visit = &mut |pair| pairs.push(pair);
+    surface.overlap(&|b: &_| placed.may_meet(b), |t| {
+        candidates.push(t, &surface.mesh().triangle(t), visit)
+    });
+    candidates.finish(visit);
+    pairs
+}
+
+/// No pair twice, none missing, none else.
+pub fn check(pairs: Vec<Pair>, expected: &BTreeSet<Pair>, about: &str) {
+    let n = pairs.len();
+    let pairs: BTreeSet<Pair> = pairs.into_iter().collect();
+    assert_eq!(pairs.len(), n, "{about}: a pair was given twice");
+    let wrong: Vec<&Pair> = pairs.symmetric_difference(expected).collect();
+    assert!(wrong.is_empty(), "{about}: {} of {} differ: {wrong:?}", wrong.len(), expected.len());
+}
+
+/// Pushed in around a random place, by up to a centimetre.
+fn dented(positions: &[Vec3], random: &mut Random) -> Vec<Vec3> {
+    let at = positions[random.below(positions.len())].as_dvec3();
+    let push = random.unit_vector() * random.range(0.0, 0.01);
+    let dent = |p: &Vec3| {
+        let p = p.as_dvec3();
+        (p + push * (-p.distance_squared(at) / 4e-4).exp()).as_vec3()
+    };
+    positions.iter().map(dent).collect()
+}
+
+#[test]
+fn instruments_in_a_liver_as_it_is_and_deformed() {
+    let seed = Seed::or(62);
+    let mut liver = Surface::new(TriangleMesh::new(liver()), FrameOptions::default());
+    for (part, (name, data)) in tools().into_iter().enumerate() {
+        let mesh = TriangleMesh::new(data);
+        let tree = Tree::build(&mesh);
+        tree.assert_well_formed(&mesh);
+        let tool = Rigid { mesh: &mesh, tree: &tree };
+        let mut random = seed.random(part as u64);
+        let mut n_pairs = 0;
+        for pose_number in 0..2 * scaled(POSES) {
+            if pose_number % 2 == 1 {
+                let to = dented(liver.mesh().positions(), &mut random);
+                liver.move_all(&to);
+            }
+            let pose = touching_pose(liver.mesh(), &mesh, &mut random);
+            let about = format!("{name}, pose {pose_number}: {pose:?}");
+            let expected = all_pairs(liver.mesh(), &mesh, &pose, Distances::Tell);
+            check(found(&liver, &tool, &pose), &expected, &about);
+            if pose_number % 4 < 2 {
+                let tree = Tree::build(liver.mesh());
+                let rigid = Rigid { mesh: liver.mesh(), tree: &tree };
+                let mut pairs = Vec::new();
+                let swap = |p: Pair| Pair { other: p.own, own: p.other };
+                rigid.pairs(&tool, &pose, &mut |p| pairs.push(swap(p)));
+                check(pairs, &expected, &format!("two trees, {about}"));
+            }
+            n_pairs += expected.len();
+        }
+        println!("{name}: {n_pairs} pairs over {} poses", 2 * scaled(POSES));
+        assert!(n_pairs > 0, "{name} never met the liver");
+    }
+}

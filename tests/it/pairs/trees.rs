@@ -1,0 +1,95 @@
+//! Trees of whatever comes, and their pairs.
+
+use glam::{DVec3, Vec3};
+use palpate::{
+    bvh::{Pair, Rigid, Tree},
+    geometry::{MeshData, Pose, TriangleMesh},
+    index::{FrameOptions, Surface},
+};
+
+use super::{
+    meshes::{check, found, touching_pose},
+    truth::{Distances, all_pairs},
+};
+use crate::{
+    differential::inputs::{improper, shapes},
+    seed::{Seed, scaled},
+};
+
+fn built(data: MeshData) -> (TriangleMesh, Tree) {
+    let mesh = TriangleMesh::new(data);
+    let tree = Tree::build(&mesh);
+    tree.assert_well_formed(&mesh);
+    assert_eq!(tree.n_leaves(), mesh.n_triangles());
+    assert_eq!(tree.n_nodes(), (2 * mesh.n_triangles()).saturating_sub(1));
+    (mesh, tree)
+}
+
+/// Centroids that coincide, that are mirror images, or each far beyond all before.
+#[test]
+fn splits_of_coincident_and_lopsided_input() {
+    let t = [Vec3::ZERO, Vec3::X, Vec3::Y];
+    let copies = |n: u32, at: &dyn Fn(u32) -> [Vec3; 3]| MeshData {
+        positions: (0..n).flat_map(at).collect(),
+        triangles: (0..n).map(|i| [3 * i, 3 * i + 1, 3 * i + 2]).collect(),
+    };
+    built(copies(1, &|_| t));
+    built(MeshData::default());
+    built(copies(1000, &|_| t));
+    built(copies(1000, &|_| [Vec3::ONE; 3]));
+    built(copies(999, &|i| if i % 2 == 0 { t } else { t.map(|p| -p) }));
+    built(copies(120, &|i| t.map(|p| p * 0.5f32.powi(i as i32))));
+    built(copies(500, &|i| t.map(|p| p + Vec3::X * (i / 100) as f32)));
+    let mesh = TriangleMesh::new(copies(10, &|_| t));
+    let mut cut = mesh.clone();
+    mesh.triangle_ids().take(4).for_each(|t| cut.remove_triangle(t));
+    Tree::build(&cut).assert_well_formed(&cut);
+    assert_eq!(Tree::build(&cut).n_nodes(), 11);
+}
+
+#[test]
+fn the_same_mesh_gives_the_same_tree() {
+    for input in shapes() {
+        let (mesh, tree) = built(input.data);
+        assert_eq!(format!("{tree:?}"), format!("{:?}", Tree::build(&mesh)), "{}", input.name);
+    }
+}
+
+/// Soups, slivers, coplanar and zero-area triangles among each other: touching everywhere.
+#[test]
+fn pairs_of_improper_meshes() {
+    let seed = Seed::or(63);
+    let inputs: Vec<(String, TriangleMesh, Tree)> = improper()
+        .into_iter()
+        .chain(shapes().into_iter().filter(|i| i.data.triangles.len() <= 600))
+        .map(|input| {
+            let (mesh, tree) = built(input.data);
+            (input.name, mesh, tree)
+        })
+        .collect();
+    let mut random = seed.random(0);
+    let mut n_pairs = 0;
+    for (name, mesh, tree) in &inputs {
+        let surface = Surface::new(mesh.clone(), FrameOptions::default());
+        for round in 0..scaled(3) {
+            let (other_name, other, other_tree) = &inputs[random.below(inputs.len())];
+            let pose = match round % 3 {
+                // On top of each other, or shifted along a plane that both may lie in.
+                0 => Pose::IDENTITY,
+                1 => Pose { translation: DVec3::X / 64.0, ..Pose::IDENTITY },
+                _ => touching_pose(mesh, other, &mut random),
+            };
+            let about = format!("{name} and {other_name}, {pose:?}");
+            let expected = all_pairs(mesh, other, &pose, Distances::AreTooSmall);
+            let tool = Rigid { mesh: other, tree: other_tree };
+            check(found(&surface, &tool, &pose), &expected, &about);
+            let mut pairs = Vec::new();
+            let own = Rigid { mesh, tree };
+            own.pairs(&tool, &pose, &mut |p| pairs.push(Pair { other: p.own, own: p.other }));
+            check(pairs, &expected, &format!("two trees, {about}"));
+            n_pairs += expected.len();
+        }
+    }
+    println!("{n_pairs} pairs");
+    assert!(n_pairs > 1_000);
+}

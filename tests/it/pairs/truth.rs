@@ -1,0 +1,77 @@
+//! All pairs of two meshes, one by one.
+
+use std::collections::BTreeSet;
+
+use glam::DVec3;
+use palpate::{
+    bvh::Pair,
+    geometry::{Pose, TriangleId, TriangleMesh, triangle_triangle::{Triangle, meet}},
+    oracle::triangle::triangle_distance,
+};
+
+/// Rounding of a distance between triangles in metres, which are all within a metre or so.
+const ROUNDING: f64 = 1e-13;
+
+struct Boxed {
+    id: TriangleId,
+    corners: Triangle,
+    low: DVec3,
+    high: DVec3,
+}
+
+fn boxed(mesh: &TriangleMesh, pose: Option<&Pose>) -> Vec<Boxed> {
+    let boxed = |id: TriangleId| {
+        let corners = mesh.triangle(id).map(|p| pose.map_or(p, |pose| pose.point(p)));
+        let (low, high) =
+            (corners[0].min(corners[1]).min(corners[2]), corners[0].max(corners[1]).max(corners[2]));
+        Boxed { id, corners, low, high }
+    };
+    mesh.triangle_ids().map(boxed).collect()
+}
+
+fn overlap(a: &Boxed, b: &Boxed) -> bool {
+    a.low.cmple(b.high).all() && b.low.cmple(a.high).all()
+}
+
+/// What the distances of triangles, which are rounded, can tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distances {
+    /// Nothing is so close to touching that rounding decides.
+    Tell,
+    /// Much lies in one plane or touches.
+    AreTooSmall,
+}
+
+/// The pairs of `mesh` with `own` under a pose that meet, by exact predicates; where distances tell, each
+/// decision is held to them as well.
+pub fn all_pairs(
+    mesh: &TriangleMesh,
+    own: &TriangleMesh,
+    pose: &Pose,
+    distances: Distances,
+) -> BTreeSet<Pair> {
+    let (others, owns) = (boxed(mesh, None), boxed(own, Some(pose)));
+    let bounds = |all: &[Boxed]| Boxed {
+        id: TriangleId(0),
+        corners: Triangle::default(),
+        low: all.iter().map(|b| b.low).fold(DVec3::INFINITY, DVec3::min),
+        high: all.iter().map(|b| b.high).fold(DVec3::NEG_INFINITY, DVec3::max),
+    };
+    let (of_others, of_owns) = (bounds(&others), bounds(&owns));
+    let owns: Vec<Boxed> = owns.into_iter().filter(|b| overlap(b, &of_others)).collect();
+    let mut pairs = BTreeSet::new();
+    for other in others.iter().filter(|b| overlap(b, &of_owns)) {
+        for own in owns.iter().filter(|own| overlap(own, other)) {
+            let meet = meet(&other.corners, &own.corners);
+            if meet {
+                pairs.insert(Pair { other: other.id, own: own.id });
+            }
+            if distances == Distances::Tell {
+                let apart = triangle_distance(&other.corners, &own.corners);
+                let agrees = if meet { apart < ROUNDING } else { apart > 0.0 };
+                assert!(agrees, "{:?} and {:?} are {apart} apart", other.id, own.id);
+            }
+        }
+    }
+    pairs
+}
