@@ -7,17 +7,16 @@
 //!
 //! What decides a pair is source 003, [`crate::geometry::triangle_triangle`], on the vertices as placed: the
 //! pairs are those of brute force. `bvh` does not know what a tool, a tissue or an index is: it is given
-//! boxes to pass or refuse ([`Placed::may_meet`]) and then the triangles that passed ([`Candidates`]).
+//! boxes to pass or refuse ([`Placed::may_meet`]) and then the triangles that passed ([`Placed::meeting`]).
 
 mod build;
-mod candidates;
 mod pairs;
 mod placed;
+mod strip;
 mod tree;
 mod validate;
 mod volume;
 
-pub use candidates::{Candidates, Pair};
-pub use pairs::Rigid;
+pub use pairs::{Pair, Rigid};
 pub use placed::Placed;
 pub use tree::Tree;

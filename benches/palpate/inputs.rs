@@ -47,3 +47,22 @@ impl Tool {
         (self.name.to_owned(), load(data, &options).expect("accepted").mesh)
     }
 }
+
+/// The liver of the shared data in triangles of a sixteenth, 0.2 m on its longest side; an organ of as many
+/// in its place when that is not there.
+pub fn liver70k() -> (String, TriangleMesh) {
+    let options = LoadOptions::default();
+    let Some(folder) = shared_data() else {
+        eprintln!("a generated organ stands in for the liver");
+        let organ = load(shapes::organ(70_144, 7), &options).expect("a mesh").mesh;
+        return ("organ70k-generated".to_owned(), organ);
+    };
+    let path = folder.join("meshes/liver-smooth.obj");
+    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let mut data = mesh_io::read(&bytes, MeshFormat::Obj).expect("readable");
+    data = shapes::subdivide(&shapes::subdivide(&data));
+    let bounds = palpate::geometry::Aabb::of_points(data.positions.iter().copied());
+    let scale_to_m = 0.2 / bounds.size().max_element();
+    let options = LoadOptions { scale_to_m, ..options };
+    ("liver70k".to_owned(), load(data, &options).expect("accepted").mesh)
+}

@@ -34,6 +34,7 @@ impl Tree {
         let n = items.len();
         let mut tree = Tree {
             nodes: Vec::with_capacity((2 * n).saturating_sub(1)),
+            strips: Vec::new(),
             triangles: Vec::with_capacity(n),
             rectangles: Vec::with_capacity(n),
             dops: Vec::with_capacity(n),
@@ -42,6 +43,7 @@ impl Tree {
         if n > 0 {
             tree.nodes.push(Node::around(corners(&items), &DMat3::IDENTITY));
             tree.split(0, &mut items, 0);
+            tree.add_strip(0);
         }
         tree
     }

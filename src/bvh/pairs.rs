@@ -1,15 +1,23 @@
 //! Two trees down together.
 
 use super::{
-    Pair,
     tree::{DEPTH_MAX, Tree},
     volume::Node,
 };
 use crate::geometry::{
-    Dop16, Pose, TriangleMesh,
+    Dop16, Pose, TriangleId, TriangleMesh,
     tolerance::POSE_ROUNDING,
     triangle_triangle::{Verdict, meet},
 };
+
+/// Two triangles that meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pair {
+    /// Of the other mesh.
+    pub other: TriangleId,
+    /// Of the tree's own.
+    pub own: TriangleId,
+}
 
 /// A tree with the mesh that it was built of.
 #[derive(Clone, Copy, Debug)]

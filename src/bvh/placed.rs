@@ -1,50 +1,65 @@
-//! A tree under a pose: which boxes of the scene may meet it.
+//! A tree under a pose: which boxes of the scene may meet it, and which triangles do.
 
-use super::{Candidates, tree::Tree};
-use crate::geometry::{Aabb, Pose, TriangleMesh};
-
-/// Boxes that stand for the tree at most. More refuse more, and cost more for every pose.
-const CUT_MAX: usize = 32;
-const LANES: usize = 8;
+use super::{
+    strip::{Boxes, LANES, Single, SinglePose},
+    tree::Tree,
+    volume::LEAF,
+};
+use crate::geometry::{
+    Aabb, Pose, TriangleId, TriangleMesh,
+    tolerance::{POSE_ROUNDING, SLAB_ROUNDING},
+    triangle_triangle::{Rounded, Triangle, Verdict, meet},
+};
 
 /// A mesh and its tree somewhere in the scene.
 #[derive(Clone, Debug)]
 pub struct Placed<'a> {
-    pub(super) tree: &'a Tree,
-    pub(super) mesh: &'a TriangleMesh,
-    pub(super) scene_from_tool: Pose,
-    pub(super) tool_from_scene: Pose,
-    /// Bounds the coordinates of the mesh and of the pose, metres.
-    pub(super) farthest: f64,
-    cut: Cut,
-}
-
-/// Boxes in the scene, side by side, that hold what of the tree is in a region.
-#[derive(Clone, Debug)]
-struct Cut {
-    min: [[f32; CUT_MAX]; 3],
-    max: [[f32; CUT_MAX]; 3],
-    len: usize,
-    all: Aabb,
+    tree: &'a Tree,
+    mesh: &'a TriangleMesh,
+    scene_from_tool: Pose,
+    tool_from_scene: Pose,
+    /// Bounds the sums of coordinates of the mesh and of the pose, metres.
+    farthest: f64,
+    /// The boxes of the first strip in the scene, and below each those of its strip.
+    first: Boxes,
+    second: [Boxes; LANES],
+    /// Bit n: box n of the first strip is a leaf or stands for all below it.
+    whole: u32,
 }
 
 impl Tree {
-    /// The tree of `mesh` under a pose, for boxes and triangles that are in `region`: what of the tree lies
-    /// outside it is left out of [`Placed::may_meet`]. Does not allocate.
+    /// The tree of `mesh` under a pose, for boxes that are in `region`. Does not allocate.
     pub fn placed<'a>(
         &'a self,
         mesh: &'a TriangleMesh,
         scene_from_tool: &Pose,
         region: &Aabb,
     ) -> Placed<'a> {
-        Placed {
+        let farthest = f64::from(self.farthest()) + scene_from_tool.translation.abs().element_sum();
+        let mut placed = Placed {
             tree: self,
             mesh,
             scene_from_tool: *scene_from_tool,
             tool_from_scene: scene_from_tool.inverse(),
-            farthest: f64::from(self.farthest()) + scene_from_tool.translation.abs().element_sum(),
-            cut: Cut::of(self, scene_from_tool, region),
+            farthest,
+            first: Boxes::EMPTY,
+            second: [Boxes::EMPTY; LANES],
+            whole: 0,
+        };
+        if let Some(strip) = self.strips.first() {
+            let pose = SinglePose::of(scene_from_tool);
+            let slack = (SLAB_ROUNDING * farthest) as f32;
+            placed.first = strip.aabbs(&pose, slack);
+            for lane in lanes(placed.first.overlap(region)) {
+                if strip.below[lane] & LEAF != 0 {
+                    placed.whole |= 1 << lane;
+                } else {
+                    let below = &self.strips[strip.below[lane] as usize];
+                    placed.second[lane] = below.aabbs(&pose, slack);
+                }
+            }
         }
+        placed
     }
 }
 
@@ -52,77 +67,71 @@ impl Placed<'_> {
     /// False only when nothing of the box, a box in the region, meets the tree. Stays true when the box
     /// grows, so it can prune an index.
     pub fn may_meet(&self, b: &Aabb) -> bool {
-        self.cut.overlaps(b)
+        let passing = self.first.overlap(b);
+        passing & self.whole != 0 || lanes(passing).any(|lane| self.second[lane].overlap(b) != 0)
     }
 
-    /// Takes triangles that passed, and gives the pairs that meet.
-    pub fn candidates(&self) -> Candidates<'_> {
-        Candidates::new(self)
+    /// Gives every triangle of the tree that meets a triangle of the scene to `visit`, once. Exact: as brute
+    /// force decides on the given corners and [`Pose::point`] of the mesh's.
+    pub fn meeting(&self, triangle: &Triangle, mut visit: impl FnMut(TriangleId)) {
+        if self.tree.strips.is_empty() {
+            return;
+        }
+        let [p, q, r] = *triangle;
+        let back = &self.tool_from_scene;
+        let in_tool = [back.point(p), back.point(q), back.point(r)];
+        let reach = p.abs().max(q.abs()).max(r.abs()).element_sum();
+        let query = Query {
+            in_scene: triangle,
+            rounded: Rounded::new(in_tool, POSE_ROUNDING * (self.farthest + reach)),
+            single: Single::of(&in_tool, self.tree.farthest()),
+        };
+        self.descend(0, &query, &mut visit);
+    }
+
+    fn descend(&self, strip: u32, query: &Query, visit: &mut impl FnMut(TriangleId)) {
+        let strip = &self.tree.strips[strip as usize];
+        for lane in lanes(strip.meet(&query.single)) {
+            let below = strip.below[lane];
+            if below & LEAF == 0 {
+                self.descend(below, query, visit);
+            } else if self.leaf_meets((below & !LEAF) as usize, query) {
+                visit(self.tree.triangles[(below & !LEAF) as usize]);
+            }
+        }
+    }
+
+    fn leaf_meets(&self, leaf: usize, query: &Query) -> bool {
+        if !self.tree.dops[leaf].overlaps(&query.single.dop) {
+            return false;
+        }
+        let rectangle = self.tree.rectangles[leaf].as_ref();
+        match rectangle.map_or(Verdict::Unsure, |r| r.meets(&query.rounded)) {
+            Verdict::Meet => true,
+            Verdict::Apart => false,
+            Verdict::Unsure => {
+                let own = self.mesh.triangle(self.tree.triangles[leaf]);
+                meet(query.in_scene, &own.map(|p| self.scene_from_tool.point(p)))
+            }
+        }
     }
 }
 
-impl Cut {
-    const EMPTY: Cut = Cut {
-        min: [[f32::INFINITY; CUT_MAX]; 3],
-        max: [[f32::NEG_INFINITY; CUT_MAX]; 3],
-        len: 0,
-        all: Aabb::EMPTY,
-    };
+/// A triangle on its way through the tree.
+struct Query<'t> {
+    /// As given.
+    in_scene: &'t Triangle,
+    /// In the tree's frame.
+    rounded: Rounded,
+    /// The same, for boxes.
+    single: Single,
+}
 
-    /// Level by level from the root, as far as the boxes suffice.
-    fn of(tree: &Tree, scene_from_tool: &Pose, region: &Aabb) -> Cut {
-        let mut cut = Cut::EMPTY;
-        if tree.nodes.is_empty() {
-            return cut;
-        }
-        // Nodes still to divide, as a ring: (number, box).
-        let mut waiting = [(0u32, Aabb::EMPTY); CUT_MAX];
-        let (mut first, mut n_waiting) = (0, 0);
-        let put = |waiting: &mut [(u32, Aabb); CUT_MAX], at: usize, node: usize| {
-            let b = tree.nodes[node].aabb(scene_from_tool);
-            let inside = b.overlaps(region);
-            if inside {
-                waiting[at % CUT_MAX] = (node as u32, b);
-            }
-            usize::from(inside)
-        };
-        n_waiting += put(&mut waiting, 0, 0);
-        while n_waiting > 0 {
-            let (node, b) = waiting[first % CUT_MAX];
-            let below = tree.nodes[node as usize];
-            (first, n_waiting) = (first + 1, n_waiting - 1);
-            if below.leaf().is_some() || cut.len + n_waiting + 2 > CUT_MAX {
-                cut.push(&b);
-                continue;
-            }
-            n_waiting += put(&mut waiting, first + n_waiting, below.below as usize);
-            n_waiting += put(&mut waiting, first + n_waiting, below.below as usize + 1);
-        }
-        cut
-    }
-
-    fn push(&mut self, b: &Aabb) {
-        for axis in 0..3 {
-            self.min[axis][self.len] = b.min[axis];
-            self.max[axis][self.len] = b.max[axis];
-        }
-        self.len += 1;
-        self.all = self.all.union(b);
-    }
-
-    fn overlaps(&self, b: &Aabb) -> bool {
-        self.all.overlaps(b)
-            && (0..self.len.div_ceil(LANES)).any(|chunk| {
-                let mut apart = [0u32; LANES];
-                for axis in 0..3 {
-                    let min = &self.min[axis][chunk * LANES..][..LANES];
-                    let max = &self.max[axis][chunk * LANES..][..LANES];
-                    for lane in 0..LANES {
-                        apart[lane] |= u32::from(min[lane] > b.max[axis]);
-                        apart[lane] |= u32::from(max[lane] < b.min[axis]);
-                    }
-                }
-                apart.contains(&0)
-            })
-    }
+fn lanes(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros() as usize;
+        let some = mask != 0;
+        mask &= mask.wrapping_sub(1);
+        some.then_some(lane)
+    })
 }

@@ -1,6 +1,6 @@
 //! The tree: nodes and leaves in arenas.
 
-use super::volume::Node;
+use super::{strip::Strip, volume::Node};
 use crate::geometry::{Aabb, Dop16, TriangleId, triangle_triangle::Rectangle};
 
 /// Levels below the root at most; see [`Tree::build`].
@@ -11,6 +11,8 @@ pub(super) const DEPTH_MAX: usize = 96;
 pub struct Tree {
     /// The root first; children side by side.
     pub(super) nodes: Vec<Node>,
+    /// The same nodes side by side, the one of the root first.
+    pub(super) strips: Vec<Strip>,
     /// Of leaf n: its triangle.
     pub(super) triangles: Vec<TriangleId>,
     /// `None` for a triangle that has no frame.

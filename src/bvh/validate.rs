@@ -3,6 +3,7 @@
 use glam::DVec3;
 
 use super::{
+    strip::LANES,
     tree::{DEPTH_MAX, Tree},
     volume::Node,
 };
@@ -28,6 +29,38 @@ impl Tree {
         let mut triangles = self.triangles.clone();
         triangles.sort();
         assert!(triangles.into_iter().eq(mesh.triangle_ids()), "each triangle has one leaf");
+        let (mut leaves, mut found) = (Vec::new(), Vec::new());
+        if n > 0 {
+            self.assert_strip(0, mesh, &mut leaves, &mut found);
+        }
+        leaves.sort();
+        assert!(leaves.into_iter().eq(0..n as u32), "each leaf is in one strip");
+    }
+
+    /// Adds the leaves below a strip to `leaves`, their vertices to `found`.
+    fn assert_strip(
+        &self,
+        number: usize,
+        mesh: &TriangleMesh,
+        leaves: &mut Vec<u32>,
+        found: &mut Vec<DVec3>,
+    ) {
+        let strip = &self.strips[number];
+        let unused = strip.below.partition_point(|below| *below != u32::MAX);
+        for lane in 0..LANES {
+            let (node, start) = (strip.get(lane), found.len());
+            if lane >= unused {
+                assert!(node.min > node.max, "an unused lane of strip {number} has a box");
+            } else if let Some(leaf) = node.leaf() {
+                leaves.push(leaf as u32);
+                found.extend(mesh.triangle(self.triangles[leaf]));
+            } else {
+                assert!(node.below as usize > number, "strip {number} leads back");
+                self.assert_strip(node.below as usize, mesh, leaves, found);
+            }
+            let all = found[start..].iter().all(|p| holds(&node, *p));
+            assert!(all, "box {lane} of strip {number}");
+        }
     }
 
     /// Adds the vertices under a node to `found`.

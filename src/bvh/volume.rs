@@ -2,7 +2,7 @@
 
 use glam::{DMat3, DVec3};
 
-use crate::geometry::{Aabb, Obb, Pose, tolerance::SLAB_ROUNDING};
+use crate::geometry::{Aabb, Obb, tolerance::SLAB_ROUNDING};
 
 /// Points between three pairs of parallel planes, nearly at right angles; and where the node leads. One
 /// cache line.
@@ -68,16 +68,6 @@ impl Node {
         let x = self.axis(0).normalize();
         let y = (self.axis(1) - x * x.dot(self.axis(1))).normalize();
         Obb { centre: self.centre(along), axes: DMat3::from_cols(x, y, x.cross(y)), half }
-    }
-
-    /// An axis-aligned box that holds this one, in the frame that the pose maps to.
-    pub(super) fn aabb(&self, pose: &Pose) -> Aabb {
-        let (along, half) = self.middle();
-        let centre = pose.point(self.centre(along));
-        let reach = (0..3).map(|k| pose.vector(self.axis(k)).abs() * half[k]).sum::<DVec3>();
-        // Rounded to f32 further than the f64 above is off.
-        let reach = reach + centre.abs() * SLAB_ROUNDING;
-        Aabb::around([centre - reach, centre + reach])
     }
 
     /// Its size for choosing between boxes: half the surface.

@@ -18,7 +18,7 @@ mod rectangle;
 use glam::DVec3;
 
 pub use cases::Verdict;
-pub use rectangle::{Rectangle, Seen};
+pub use rectangle::{Rectangle, Rounded, Seen};
 
 use super::point_triangle::closest_point;
 

@@ -68,80 +68,35 @@ pub(super) fn decide(
 /// c2 <= 4m^3 by 12em^2, `inside` by 24em^2, N1 x N2 by 32em^3, o1 and o2 by 80em^3. The constants below
 /// leave a quarter and more for roundings and second-order terms.
 fn cross(a: &Flat, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f64) -> Verdict {
-    // 2.4: c1 = e1 x N, c2 = e2 x N.
+    // 2.4: c1 = e1 x N, c2 = e2 x N; both points beyond e1, or both beyond e2, are the seven N.
     let c1 = n.map(|n| a.l * n.y);
     let c2 = n.map(|n| a.al * n.y - a.d * n.x);
-    let off = 16.0 * error * reach * reach;
-    if c1[0].abs().min(c1[1].abs()).min(c2[0].abs()).min(c2[1].abs()) <= off {
-        return Verdict::Unsure;
-    }
-    let region = |j: usize| usize::from(c1[j] > 0.0) << 1 | usize::from(c2[j] < 0.0);
-    let case = CASES[region(0)][region(1)];
-    if case == Case::None {
-        return Verdict::Apart;
-    }
-    // Orientation of the crossing points with A3, A1 and A2, and whether a point of IV is on A's side of
-    // its third edge.
+    let beyond_edges = greater(-greater(c1[0], c1[1]), lesser(c2[0], c2[1]));
+    // in_j: both beyond the third edge.
+    let area = a.l * a.d;
+    let inside = [c2[0] - c1[0] + delta[0] * area, c2[1] - c1[1] + delta[1] * area];
+    let beyond_third = -greater(inside[0], inside[1]);
+    // o, o1, o2: the three corners on one side of the points' line.
     let o = n[0].perp_dot(n[1]);
     let o1 = o - delta[0] * c1[1] + delta[1] * c1[0];
     let o2 = o - delta[0] * c2[1] + delta[1] * c2[0];
-    let inside = |j: usize| (c2[j] - c1[j] + delta[j] * (a.l * a.d)) * reach;
-    // Meet where the value is positive: `or` is the greater, `and` the lesser.
-    let value = match case {
-        Case::None => -o.abs(),
-        Case::Three => inside(0).max(inside(1)),
-        Case::One => inside(0).max(-o2),
-        Case::OneBack => inside(1).max(o2),
-        Case::Mirrored => inside(0).max(o1),
-        Case::MirroredBack => inside(1).max(-o1),
-        Case::Two => o.min((-o1).max(-o2)),
-        Case::TwoBack => (-o).min(o1.max(o2)),
-        Case::Four | Case::FourBack => {
-            let turn = if case == Case::Four { 1.0 } else { -1.0 };
-            let (o, o1, o2) = (o * turn, o1 * turn, o2 * turn);
-            o.min(-o2).max((-o).min(o1))
-        }
-    };
-    Verdict::of(value, 8.0 * off * reach)
-}
-
-impl Verdict {
-    fn of(value: f64, off: f64) -> Verdict {
-        if value > off {
-            Verdict::Meet
-        } else if value < -off {
-            Verdict::Apart
-        } else {
-            Verdict::Unsure
-        }
+    let beside = greater(lesser(o, lesser(o1, o2)), -greater(o, greater(o1, o2)));
+    let apart = greater(greater(beyond_edges, 0.5 * beyond_third) * (8.0 * reach), beside);
+    let off = 128.0 * error * reach * reach * reach;
+    if apart > off {
+        Verdict::Apart
+    } else if apart < -off {
+        Verdict::Meet
+    } else {
+        Verdict::Unsure
     }
 }
 
-/// Where the segment between the crossing points may pass through A. `Back`: the same from its other end.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Case {
-    /// Nowhere.
-    None,
-    /// From the corner's cone over the second edge.
-    One,
-    OneBack,
-    /// From the corner's cone over the first edge.
-    Mirrored,
-    MirroredBack,
-    /// Past the cone from one side to the other.
-    Two,
-    TwoBack,
-    /// Both in the cone.
-    Three,
-    /// From the cone to behind the corner.
-    Four,
-    FourBack,
+/// As one instruction, for numbers: `f64::min` also minds NaN.
+fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
-/// By the regions of the two points: II, III, I, IV, that is by (c1 > 0, c2 < 0) as a number.
-const CASES: [[Case; 4]; 4] = [
-    [Case::None, Case::None, Case::None, Case::FourBack],
-    [Case::None, Case::None, Case::Two, Case::MirroredBack],
-    [Case::None, Case::TwoBack, Case::None, Case::OneBack],
-    [Case::Four, Case::Mirrored, Case::One, Case::Three],
-];
+fn greater(a: f64, b: f64) -> f64 {
+    if a > b { a } else { b }
+}

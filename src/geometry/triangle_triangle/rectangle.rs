@@ -36,6 +36,25 @@ pub struct Rectangle {
     slack: f64,
 }
 
+/// A triangle whose corners were computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rounded {
+    corners: Triangle,
+    /// Bounds how far off its true place each coordinate is, metres.
+    error: f64,
+    /// Bounds the coordinates of the other corners seen from the first.
+    size: f64,
+}
+
+impl Rounded {
+    /// `error` bounds how far off its true place each coordinate is, metres.
+    pub fn new(corners: Triangle, error: f64) -> Rounded {
+        let [a, b, c] = corners;
+        let size = (b - a).abs().element_sum().max((c - a).abs().element_sum());
+        Rounded { corners, error, size }
+    }
+}
+
 /// Another triangle's rectangle seen from one: what the box test computes and the triangle test re-uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
@@ -74,20 +93,15 @@ impl Rectangle {
         DMat3::from_cols(self.x, self.y, self.z)
     }
 
-    /// Whether a triangle in the same frame as this one meets it. `error` bounds how far off its true place
-    /// each of its coordinates is, metres.
-    pub fn meets(&self, other: &Triangle, error: f64) -> Verdict {
-        let from = other.map(|p| p - self.corner);
-        let reach = from.iter().map(|p| p.abs().element_sum()).fold(self.flat.l, f64::max);
-        let error = error + self.slack * reach;
-        let z = from.map(|p| self.z.dot(p));
-        decide(
-            &self.flat,
-            z,
-            || from.map(|p| DVec2::new(self.x.dot(p), self.y.dot(p))),
-            error,
-            reach,
-        )
+    /// Whether a triangle in the same frame as this one meets it.
+    pub fn meets(&self, other: &Rounded) -> Verdict {
+        let from = other.corners.map(|p| p - self.corner);
+        let [x, y, z] = from[0].to_array();
+        let reach = x.abs() + y.abs() + z.abs() + other.size + self.flat.l;
+        let error = other.error + self.slack * reach;
+        let heights = from.map(|p| self.z.dot(p));
+        let places = || from.map(|p| DVec2::new(self.x.dot(p), self.y.dot(p)));
+        decide(&self.flat, heights, places, error, reach)
     }
 
     /// Another triangle's rectangle seen from this one, given how the other's frame lies in this one's.
@@ -110,7 +124,8 @@ impl Rectangle {
         !separated(&seen.rotation, between, own, others, rounding)
     }
 
-    /// Whether the triangle of a rectangle that was seen from this one meets it. `error` as for `meets`.
+    /// Whether the triangle of a rectangle that was seen from this one meets it. `error` bounds how far off
+    /// its true place each coordinate of the other is, metres.
     pub fn meets_seen(&self, other: &Rectangle, seen: &Seen, error: f64) -> Verdict {
         let Flat { l, d, al } = other.flat;
         let (rx, ry, t) = (seen.rotation.x_axis, seen.rotation.y_axis, seen.corner);

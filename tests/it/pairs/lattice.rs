@@ -5,7 +5,7 @@ use palpate::{
     geometry::{
         Pose,
         tolerance::POSE_ROUNDING,
-        triangle_triangle::{Rectangle, Triangle, Verdict, crossing, meet},
+        triangle_triangle::{Rectangle, Rounded, Triangle, Verdict, crossing, meet},
     },
     oracle::{
         Random,
@@ -59,7 +59,7 @@ fn check(a: &[Point; 3], b: &[Point; 3], random: &mut Random, tally: &mut Tally)
     assert_eq!(crossing(&p, &q).is_some(), expected, "crossing: {}", about());
     let (frame_p, frame_q) = (Rectangle::of(&p), Rectangle::of(&q));
     if let Some(frame) = frame_p {
-        tally.compare(frame.meets(&q, 0.0), expected, &about);
+        tally.compare(frame.meets(&Rounded::new(q, 0.0)), expected, &about);
     }
     let turn = Pose::new(random.rotation(), random.unit_vector() * 50.0).expect("a rotation");
     // The other's corners, rounded where they are seen from the turned frame.
@@ -76,7 +76,7 @@ fn check(a: &[Point; 3], b: &[Point; 3], random: &mut Random, tally: &mut Tally)
         assert!(may || !expected, "boxes: {}", about());
     }
     if let (None, Some(frame)) = (frame_p, frame_q) {
-        tally.compare(frame.meets(&p, 0.0), expected, &about);
+        tally.compare(frame.meets(&Rounded::new(p, 0.0)), expected, &about);
     }
 }
 

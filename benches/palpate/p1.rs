@@ -1,0 +1,204 @@
+//! P1: all intersecting triangle pairs of an instrument and a liver of 70,144 triangles, against parry3d's
+//! pairs of leaves and the same test of triangles.
+//!
+//! The instrument goes once around the organ's waist, a pose every third of a degree, its tip in the surface
+//! as deep as gives 10 to 70 pairs.
+
+use std::{collections::BTreeSet, f64::consts::TAU, hint::black_box};
+
+use glam::{DMat3, DVec3, Mat3A, Vec3A};
+use palpate::{
+    bvh::{Pair, Tree},
+    geometry::{
+        Pose, TriangleId, TriangleMesh,
+        tolerance::POSE_ROUNDING,
+        triangle_triangle::{Rectangle, Rounded, Verdict, meet},
+    },
+    index::{FrameOptions, Surface},
+};
+use parry3d::{
+    partitioning::BvhNode,
+    shape::{TriMesh, TriMeshFlags},
+};
+
+use crate::{
+    inputs::{TOOLS, Tool, liver70k},
+    turns::{Effort, by_turns},
+};
+
+const PEER: &str = "parry3d-0.31";
+const PAIRS_MIN: usize = 10;
+const PAIRS_MAX: usize = 70;
+/// Metres; the greatest is 1.15^39 = 233 times that.
+const DEPTH_LEAST: f64 = 5e-5;
+/// Metres by which the peer's boxes, which are `f32` and not rounded outwards, are enlarged.
+const PEER_SLACK: f32 = 1e-6;
+
+/// Prints a line for each tool.
+pub fn run(effort: Effort) {
+    let (name, liver) = liver70k();
+    let liver = Surface::new(liver, FrameOptions::default());
+    TOOLS.iter().for_each(|tool| run_tool(tool, &name, &liver, effort));
+}
+
+struct Stage<'a> {
+    liver: &'a Surface,
+    mesh: TriangleMesh,
+    tree: Tree,
+    rectangles: Vec<Option<Rectangle>>,
+    peer_liver: TriMesh,
+    peer_tool: TriMesh,
+}
+
+fn run_tool(tool: &Tool, liver_name: &str, liver: &Surface, effort: Effort) {
+    let (name, mesh) = tool.load();
+    let case = format!("{name}/{liver_name}");
+    let tree = Tree::build(&mesh);
+    let rectangles = mesh.triangle_ids().map(|t| Rectangle::of(&mesh.triangle(t))).collect();
+    let (peer_liver, peer_tool) = (peer(liver.mesh()), peer(&mesh));
+    let stage = Stage { liver, mesh, tree, rectangles, peer_liver, peer_tool };
+    let poses = stage.sweep(effort.of(1_000, 20), 40);
+    let mut n_pairs = 0;
+    for pose in &poses {
+        let (ours, theirs) = (set(|out| stage.pairs(pose, out)), set(|out| stage.peer_pairs(pose, out)));
+        assert_eq!(ours, theirs, "{case}: {pose:?}");
+        n_pairs += ours.len();
+    }
+    let all = |pairs: &dyn Fn(&Pose, &mut Vec<Pair>)| {
+        let mut found = Vec::with_capacity(PAIRS_MAX);
+        for pose in &poses {
+            found.clear();
+            pairs(black_box(pose), &mut found);
+            black_box(&found);
+        }
+    };
+    let (ours, theirs) = by_turns(
+        effort,
+        poses.len(),
+        || all(&|pose, out| stage.pairs(pose, out)),
+        || all(&|pose, out| stage.peer_pairs(pose, out)),
+    );
+    println!(
+        "P1 case={case} ours_us={:.2} ours_range={:.2}..{:.2} peer={PEER} peer_us={:.2} \
+         peer_range={:.2}..{:.2} ratio={:.2} poses={} pairs={:.1} checked=yes",
+        ours.p50,
+        ours.min,
+        ours.max,
+        theirs.p50,
+        theirs.min,
+        theirs.max,
+        theirs.p50 / ours.p50,
+        poses.len(),
+        n_pairs as f64 / poses.len() as f64,
+    );
+}
+
+/// What is found, none of it twice.
+fn set(find: impl Fn(&mut Vec<Pair>)) -> BTreeSet<Pair> {
+    let mut found = Vec::new();
+    find(&mut found);
+    let set: BTreeSet<Pair> = found.iter().copied().collect();
+    assert_eq!(set.len(), found.len(), "a pair was given twice");
+    set
+}
+
+impl Stage<'_> {
+    fn pairs(&self, pose: &Pose, out: &mut Vec<Pair>) {
+        let placed = self.tree.placed(&self.mesh, pose, self.liver.bounds());
+        let liver = self.liver.mesh();
+        self.liver.overlap(
+            &|b: &_| placed.may_meet(b),
+            |other| {
+                placed.meeting(&liver.triangle(other), |own| out.push(Pair { other, own }));
+            },
+        );
+    }
+
+    /// Both trees down together, the tool's boxes turned into the scene by matrices made once a pose.
+    fn peer_pairs(&self, pose: &Pose, out: &mut Vec<Pair>) {
+        let turn = Mat3A::from(pose.rotation.as_mat3());
+        let turn_abs = Mat3A::from_cols(turn.x_axis.abs(), turn.y_axis.abs(), turn.z_axis.abs());
+        let shift = Vec3A::from(pose.translation.as_vec3());
+        let back = pose.inverse();
+        let farthest = self.tree.bounds().min.abs().max(self.tree.bounds().max.abs());
+        let farthest = f64::from(farthest.element_sum()) + pose.translation.abs().element_sum();
+        let vector = |v: parry3d::math::Vector| Vec3A::from_array(v.to_array());
+        let leaves = self.peer_liver.bvh().leaf_pairs(self.peer_tool.bvh(), |a: &BvhNode, b: &BvhNode| {
+            let (min, max) = (vector(b.mins()), vector(b.maxs()));
+            let centre = turn * ((min + max) * 0.5) + shift;
+            let half = turn_abs * ((max - min) * 0.5) + Vec3A::splat(PEER_SLACK);
+            (vector(a.mins()).cmple(centre + half) & vector(a.maxs()).cmpge(centre - half)).all()
+        });
+        for (other, own) in leaves {
+            let (other, own) = (TriangleId(other), TriangleId(own));
+            let triangle = self.liver.mesh().triangle(other);
+            let verdict = self.rectangles[own.0 as usize].map_or(Verdict::Unsure, |r| {
+                let far = triangle.iter().map(|p| p.abs().element_sum()).fold(0.0, f64::max);
+                let corners = triangle.map(|p| back.point(p));
+                r.meets(&Rounded::new(corners, POSE_ROUNDING * (farthest + far)))
+            });
+            let meets = match verdict {
+                Verdict::Meet => true,
+                Verdict::Apart => false,
+                Verdict::Unsure => {
+                    meet(&triangle, &self.mesh.triangle(own).map(|p| pose.point(p)))
+                }
+            };
+            if meets {
+                out.push(Pair { other, own });
+            }
+        }
+    }
+
+    /// `n` poses around the organ; `wanted` pairs where the depth allows.
+    fn sweep(&self, n: usize, wanted: usize) -> Vec<Pose> {
+        let (tip, axis) = self.tip();
+        let centre = self.liver.bounds().centre();
+        let mut poses = Vec::new();
+        for i in 0..n {
+            let angle = TAU * i as f64 / n as f64;
+            let away = DVec3::new(angle.cos(), angle.sin(), 0.3 * (2.0 * angle).sin());
+            let from = centre + away * 0.2;
+            let near = self.liver.signed_distance(from, f64::INFINITY, None).expect("a surface");
+            let inwards = (near.closest.point - from).normalize() * 0.8
+                + DVec3::new(-angle.sin(), angle.cos(), 0.4) * 0.5;
+            let rotation = turned(axis, inwards.normalize(), 3.0 * angle);
+            let at = |depth: f64| {
+                let to = near.closest.point + inwards.normalize() * depth;
+                Pose { rotation, translation: to - rotation * tip }
+            };
+            let miss = |pose: &Pose| {
+                let mut found = Vec::new();
+                self.pairs(pose, &mut found);
+                let found = found.len();
+                let fits = (PAIRS_MIN..=PAIRS_MAX).contains(&found);
+                if fits { found.abs_diff(wanted) } else { usize::MAX }
+            };
+            let best = (0..40).map(|k| at(DEPTH_LEAST * 1.15f64.powi(k))).min_by_key(miss);
+            poses.extend(best.filter(|pose| miss(pose) < usize::MAX));
+        }
+        assert!(poses.len() * 2 >= n, "{} of {n} poses have the pairs", poses.len());
+        poses
+    }
+
+    /// The tool's end on its longest side, and the way it points.
+    fn tip(&self) -> (DVec3, DVec3) {
+        let bounds = self.mesh.used_box();
+        let k = (0..3).max_by(|i, j| bounds.size()[*i].total_cmp(&bounds.size()[*j])).expect("three");
+        let vertices = self.mesh.triangle_ids().flat_map(|t| self.mesh.triangle(t));
+        let tip = vertices.min_by(|p, q| p[k].total_cmp(&q[k])).expect("a vertex");
+        (tip, -DVec3::AXES[k])
+    }
+}
+
+/// A rotation that takes one unit vector to another, with a turn about it.
+fn turned(from: DVec3, to: DVec3, about: f64) -> DMat3 {
+    let turn = glam::DQuat::from_axis_angle(to, about) * glam::DQuat::from_rotation_arc(from, to);
+    DMat3::from_quat(turn.normalize())
+}
+
+fn peer(mesh: &TriangleMesh) -> TriMesh {
+    let vertices = mesh.positions().iter().map(|p| p.to_array().into()).collect();
+    let triangles = mesh.triangle_ids().map(|t| mesh.vertices(t)).collect();
+    TriMesh::with_flags(vertices, triangles, TriMeshFlags::empty()).expect("a mesh")
+}

@@ -1,0 +1,208 @@
+//! Eight boxes side by side: the tree as its queries for single triangles and boxes read it.
+//!
+//! A strip holds up to eight nodes that a node is divided into, largest first; the nodes between are left out.
+//! One wide pass tests them all, so a triangle alone keeps all lanes busy.
+
+use glam::DVec3;
+
+use super::{tree::Tree, volume::Node};
+use crate::geometry::{Aabb, Dop16, Pose, tolerance::SLAB_ROUNDING, triangle_triangle::Triangle};
+
+pub(super) const LANES: usize = 8;
+pub(super) type Lanes = [f32; LANES];
+
+/// Boxes of [`Node`]s, and where each leads: a leaf as there, else the strip of what is below. Unused lanes
+/// hold nothing. Eight cache lines.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Strip {
+    axes: [[Lanes; 3]; 3],
+    min: [Lanes; 3],
+    max: [Lanes; 3],
+    pub(super) below: [u32; LANES],
+}
+
+impl Strip {
+    const EMPTY: Strip = Strip {
+        axes: [[[0.0; LANES]; 3]; 3],
+        min: [[f32::INFINITY; LANES]; 3],
+        max: [[f32::NEG_INFINITY; LANES]; 3],
+        below: [u32::MAX; LANES],
+    };
+
+    fn set(&mut self, lane: usize, node: &Node) {
+        for k in 0..3 {
+            for axis in 0..3 {
+                self.axes[k][axis][lane] = node.axes[k][axis];
+            }
+            self.min[k][lane] = node.min[k];
+            self.max[k][lane] = node.max[k];
+        }
+        self.below[lane] = node.below;
+    }
+
+    /// The box in a lane, as a node.
+    pub(super) fn get(&self, lane: usize) -> Node {
+        Node {
+            axes: self.axes.map(|axis| axis.map(|lanes| lanes[lane])),
+            min: self.min.map(|lanes| lanes[lane]),
+            max: self.max.map(|lanes| lanes[lane]),
+            below: self.below[lane],
+        }
+    }
+
+    /// Bit n: the planes of box n do not separate it from the triangle.
+    pub(super) fn meet(&self, t: &Single) -> u32 {
+        let [p, q, r] = &t.corners;
+        let mut apart = [0; LANES];
+        for k in 0..3 {
+            let [x, y, z] = &self.axes[k];
+            let (min, max) = (&self.min[k], &self.max[k]);
+            for lane in 0..LANES {
+                let (x, y, z) = (x[lane], y[lane], z[lane]);
+                let (p, q, r) = (
+                    x * p[0] + y * p[1] + z * p[2],
+                    x * q[0] + y * q[1] + z * q[2],
+                    x * r[0] + y * r[1] + z * r[2],
+                );
+                let least = lesser(lesser(p, q), r) - t.slack;
+                let most = greater(greater(p, q), r) + t.slack;
+                apart[lane] |= u32::from(least > max[lane]) | u32::from(most < min[lane]);
+            }
+        }
+        lanes_of_zero(&apart)
+    }
+
+    /// Axis-aligned boxes that hold these, in the frame that the pose maps to. `slack` covers what `f32`
+    /// loses, metres.
+    pub(super) fn aabbs(&self, pose: &SinglePose, slack: f32) -> Boxes {
+        let mut boxes = Boxes::EMPTY;
+        for axis in 0..3 {
+            let [x, y, z] = pose.rows[axis];
+            let (mut centre, mut reach) = ([pose.translation[axis]; LANES], [slack; LANES]);
+            for k in 0..3 {
+                let [ax, ay, az] = &self.axes[k];
+                for lane in 0..LANES {
+                    let along = x * ax[lane] + y * ay[lane] + z * az[lane];
+                    let (min, max) = (self.min[k][lane], self.max[k][lane]);
+                    centre[lane] += along * (0.5 * (min + max));
+                    reach[lane] += along.abs() * (0.5 * (max - min));
+                }
+            }
+            for lane in 0..LANES {
+                boxes.min[axis][lane] = centre[lane] - reach[lane];
+                boxes.max[axis][lane] = centre[lane] + reach[lane];
+            }
+        }
+        boxes
+    }
+}
+
+impl Tree {
+    /// Adds the strip of what is below a node, and all below that; says which it is.
+    pub(super) fn add_strip(&mut self, node: u32) -> u32 {
+        let number = self.strips.len() as u32;
+        self.strips.push(Strip::EMPTY);
+        let mut entries = [node; LANES];
+        let mut len = 1;
+        while len < LANES {
+            let inner = |e: &usize| self.nodes[entries[*e] as usize].leaf().is_none();
+            let size = |e: &usize| self.nodes[entries[*e] as usize].surface();
+            let Some(e) = (0..len).filter(inner).max_by(|i, j| size(i).total_cmp(&size(j))) else {
+                break;
+            };
+            let below = self.nodes[entries[e] as usize].below;
+            (entries[e], entries[len]) = (below, below + 1);
+            len += 1;
+        }
+        for (lane, &entry) in entries[..len].iter().enumerate() {
+            let node = self.nodes[entry as usize];
+            self.strips[number as usize].set(lane, &node);
+            if node.leaf().is_none() {
+                let below = self.add_strip(entry);
+                self.strips[number as usize].below[lane] = below;
+            }
+        }
+        number
+    }
+}
+
+/// A triangle in the tree's frame, in `f32`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Single {
+    corners: [[f32; 3]; 3],
+    /// What rounding costs along any axis, metres.
+    slack: f32,
+    /// In the same frame.
+    pub(super) dop: Dop16,
+}
+
+impl Single {
+    /// `farthest` bounds the sum of any coordinates of the tree.
+    pub(super) fn of(t: &Triangle, farthest: f32) -> Single {
+        let corners = t.map(|p| p.as_vec3().to_array());
+        let mut far = farthest;
+        for [x, y, z] in corners {
+            far = greater(far, x.abs() + y.abs() + z.abs());
+        }
+        Single { corners, slack: far * SLAB_ROUNDING as f32, dop: Dop16::around(*t) }
+    }
+}
+
+/// A pose in `f32`.
+pub(super) struct SinglePose {
+    rows: [[f32; 3]; 3],
+    translation: [f32; 3],
+}
+
+impl SinglePose {
+    pub(super) fn of(pose: &Pose) -> SinglePose {
+        let rows = pose.rotation.transpose();
+        let single = |v: DVec3| v.as_vec3().to_array();
+        SinglePose {
+            rows: [single(rows.x_axis), single(rows.y_axis), single(rows.z_axis)],
+            translation: single(pose.translation),
+        }
+    }
+}
+
+/// Axis-aligned boxes side by side; unused lanes hold nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Boxes {
+    min: [Lanes; 3],
+    max: [Lanes; 3],
+}
+
+impl Boxes {
+    pub(super) const EMPTY: Boxes =
+        Boxes { min: [[f32::INFINITY; LANES]; 3], max: [[f32::NEG_INFINITY; LANES]; 3] };
+
+    /// Bit n: box n overlaps `b`. NaN, from an unused lane, overlaps nothing.
+    pub(super) fn overlap(&self, b: &Aabb) -> u32 {
+        let mut apart = [0; LANES];
+        for axis in 0..3 {
+            for lane in 0..LANES {
+                apart[lane] |= u32::from(!(self.min[axis][lane] <= b.max[axis]))
+                    | u32::from(!(self.max[axis][lane] >= b.min[axis]));
+            }
+        }
+        lanes_of_zero(&apart)
+    }
+}
+
+fn lanes_of_zero(apart: &[u32; LANES]) -> u32 {
+    let mut mask = 0;
+    for (lane, apart) in apart.iter().enumerate() {
+        mask |= (apart ^ 1) << lane;
+    }
+    mask
+}
+
+/// As one instruction, for numbers: `f32::min` also minds NaN.
+fn lesser(a: f32, b: f32) -> f32 {
+    if a < b { a } else { b }
+}
+
+fn greater(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
