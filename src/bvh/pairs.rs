@@ -52,7 +52,7 @@ impl Rigid<'_> {
                     }
                     continue;
                 }
-                _ if !a.obb().may_meet(&b.obb(), this_from_other) => continue,
+                _ if !a.obb().may_meet(&b.obb(), this_from_other, error) => continue,
                 (Some(_), None) => [(i, b.below), (i, b.below + 1)],
                 (None, Some(_)) => [(a.below, j), (a.below + 1, j)],
                 (None, None) if larger(a, b) => [(a.below, j), (a.below + 1, j)],

@@ -81,10 +81,11 @@ impl Placed<'_> {
         let back = &self.tool_from_scene;
         let in_tool = [back.point(p), back.point(q), back.point(r)];
         let reach = p.abs().max(q.abs()).max(r.abs()).element_sum();
+        let error = POSE_ROUNDING * (self.farthest + reach);
         let query = Query {
             in_scene: triangle,
-            rounded: Rounded::new(in_tool, POSE_ROUNDING * (self.farthest + reach)),
-            single: Single::of(&in_tool, self.tree.farthest()),
+            rounded: Rounded::new(in_tool, error),
+            single: Single::of(&in_tool, self.tree.farthest(), error),
         };
         self.descend(0, &query, &mut visit);
     }

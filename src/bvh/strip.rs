@@ -133,19 +133,26 @@ pub(super) struct Single {
     corners: [[f32; 3]; 3],
     /// What rounding costs along any axis, metres.
     slack: f32,
-    /// In the same frame.
+    /// As wide as rounding asks.
     pub(super) dop: Dop16,
 }
 
 impl Single {
-    /// `farthest` bounds the sum of any coordinates of the tree.
-    pub(super) fn of(t: &Triangle, farthest: f32) -> Single {
-        let corners = t.map(|p| p.as_vec3().to_array());
-        let mut far = farthest;
-        for [x, y, z] in corners {
-            far = greater(far, x.abs() + y.abs() + z.abs());
+    /// `farthest` bounds the sum of any coordinates of the tree, `error` how far off the corners' are.
+    pub(super) fn of(t: &Triangle, farthest: f32, error: f64) -> Single {
+        let corners = [t[0].as_vec3(), t[1].as_vec3(), t[2].as_vec3()];
+        let reach = corners[0].abs().max(corners[1].abs()).max(corners[2].abs());
+        // Rounded to f32 by far less than the first term is generous.
+        let slack = (farthest + reach.element_sum()) * SLAB_ROUNDING as f32 + error as f32;
+        let mut dop = Dop16 { min: [f32::INFINITY; 8], max: [f32::NEG_INFINITY; 8] };
+        for p in corners {
+            let along = [p.x, p.y, p.z, p.x + p.y, p.x + p.z, p.y + p.z, p.x - p.y, p.x - p.z];
+            for (d, along) in along.into_iter().enumerate() {
+                dop.min[d] = lesser(dop.min[d], along - slack);
+                dop.max[d] = greater(dop.max[d], along + slack);
+            }
         }
-        Single { corners, slack: far * SLAB_ROUNDING as f32, dop: Dop16::around(*t) }
+        Single { corners: corners.map(|p| p.to_array()), slack, dop }
     }
 }
 

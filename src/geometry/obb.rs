@@ -2,7 +2,7 @@
 
 use glam::{DMat3, DVec3};
 
-use super::Pose;
+use super::{Pose, tolerance::FRAME_ROUNDING};
 
 /// A box by its centre, unit axes as columns and half edges, metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,15 +20,15 @@ pub struct Obb {
 const PARALLEL_SLACK: f64 = 1e-6;
 
 impl Obb {
-    /// False only when the boxes are apart, given how the other's frame lies in this one's. The
-    /// [`PARALLEL_SLACK`] also covers the roundings of poses and axes.
-    pub fn may_meet(&self, other: &Obb, this_from_other: &Pose) -> bool {
+    /// False only when the boxes are apart, given how the other's frame lies in this one's; `error` bounds how
+    /// far off its place a point carried along is, metres.
+    pub fn may_meet(&self, other: &Obb, this_from_other: &Pose, error: f64) -> bool {
         let to_own = self.axes.transpose();
         let rotation = to_own * this_from_other.rotation * other.axes;
         let between = to_own * (this_from_other.point(other.centre) - self.centre);
-        let reach = self.half.element_sum() + other.half.element_sum();
-        let rounding = PARALLEL_SLACK * PARALLEL_SLACK * (reach + between.abs().element_sum());
-        !separated(&rotation, between, self.half, other.half, rounding)
+        let reach =
+            between.abs().element_sum() + self.half.element_sum() + other.half.element_sum();
+        !separated(&rotation, between, self.half, other.half, error + FRAME_ROUNDING * reach)
     }
 }
 
@@ -57,4 +57,33 @@ pub(super) fn separated(r: &DMat3, t: DVec3, a: DVec3, b: DVec3, rounding: f64) 
             gap > of_a + of_b + rounding
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(centre: DVec3) -> Obb {
+        Obb { centre, axes: DMat3::IDENTITY, half: DVec3::new(1.0, 1.0, 0.0) }
+    }
+
+    #[test]
+    fn faces_and_crossed_edges_separate() {
+        let turn = |angle: f64| Pose {
+            rotation: DMat3::from_rotation_z(angle) * DMat3::from_rotation_x(angle),
+            translation: DVec3::ZERO,
+        };
+        let own = at(DVec3::ZERO);
+        assert!(own.may_meet(&at(DVec3::new(2.0, 0.0, 0.0)), &Pose::IDENTITY, 0.0), "touching");
+        assert!(!own.may_meet(&at(DVec3::new(2.1, 0.0, 0.0)), &Pose::IDENTITY, 0.0));
+        assert!(!own.may_meet(&at(DVec3::new(0.0, 0.0, 1e-3)), &Pose::IDENTITY, 0.0), "flat boxes");
+        assert!(own.may_meet(&at(DVec3::new(0.0, 0.0, 1e-3)), &Pose::IDENTITY, 2e-3));
+        // Corner towards edge: no face's normal tells them apart, a cross product of edges does.
+        let thin = Obb { half: DVec3::new(1.0, 0.01, 0.01), ..at(DVec3::ZERO) };
+        let mut pose = turn(0.9);
+        pose.translation = thin.axes.x_axis.cross(pose.rotation.x_axis).normalize() * 0.05;
+        assert!(!thin.may_meet(&thin, &pose, 0.0));
+        pose.translation *= 0.1;
+        assert!(thin.may_meet(&thin, &pose, 0.0));
+    }
 }

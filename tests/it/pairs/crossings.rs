@@ -1,6 +1,6 @@
 //! The segment of a crossing: on both triangles, all of what they have in common, the way it says.
 
-use glam::DVec3;
+use glam::{DQuat, DVec3};
 use palpate::{
     geometry::triangle_triangle::{Crossing, CrossingKind, End, Triangle, crossing},
     oracle::{
@@ -77,9 +77,9 @@ fn ends_are_on_both_triangles_and_are_all_there_is() {
     let (mut n_through, mut n_steep) = (0, 0);
     for i in 0..scaled(PAIRS) {
         let stretched = |random: &mut Random| {
-            // Every third pair has thin triangles.
-            let squeeze = DVec3::new(1.0, 1.0, if i % 3 == 0 { 1e-3 } else { 1.0 });
-            let turn = random.rotation();
+            // Every third pair has thin triangles, another third nearly shares a plane.
+            let squeeze = DVec3::new(1.0, 1.0, [1e-3, 1.0, 1e-2][i % 3]);
+            let turn = if i % 3 == 2 { DQuat::IDENTITY } else { random.rotation() };
             [(); 3].map(|()| turn * (random.point(DVec3::NEG_ONE, DVec3::ONE) * squeeze))
         };
         let (a, b) = (stretched(&mut random), stretched(&mut random));
@@ -96,7 +96,7 @@ fn ends_are_on_both_triangles_and_are_all_there_is() {
         }
     }
     println!("{n_through} crossings, {n_steep} of them steep");
-    assert!(n_steep * 10 > n_through * 9);
+    assert!(n_steep * 10 > n_through * 8);
 }
 
 /// On a lattice, where corners lie on edges and faces and planes fall together.

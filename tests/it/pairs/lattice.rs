@@ -72,7 +72,7 @@ fn check(a: &[Point; 3], b: &[Point; 3], random: &mut Random, tally: &mut Tally)
         tally.compare(own.meets_seen(&other, &seen, error), expected, &about);
         let back = other.see(&own, &turn.inverse());
         tally.compare(other.meets_seen(&own, &back, error), expected, &about);
-        let may = own.obb().may_meet(&other.obb(), &turn);
+        let may = own.obb().may_meet(&other.obb(), &turn, error);
         assert!(may || !expected, "boxes: {}", about());
     }
     if let (None, Some(frame)) = (frame_p, frame_q) {

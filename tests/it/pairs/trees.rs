@@ -1,10 +1,11 @@
 //! Trees of whatever comes, and their pairs.
 
-use glam::{DVec3, Vec3};
+use glam::{DMat3, DVec3, Vec3};
 use palpate::{
     bvh::{Pair, Rigid, Tree},
     geometry::{MeshData, Pose, TriangleMesh},
     index::{FrameOptions, Surface},
+    oracle,
 };
 
 use super::{
@@ -92,4 +93,36 @@ fn pairs_of_improper_meshes() {
     }
     println!("{n_pairs} pairs");
     assert!(n_pairs > 1_000);
+}
+
+/// A kilometre off, where a pose's rounding is far coarser than the meshes' own: grids that lie in each
+/// other's planes, their vertices and edges on one another.
+#[test]
+fn grids_that_touch_far_from_the_origin() {
+    const AWAY: f64 = 1024.0;
+    let step = 2f64.powi(-8);
+    let (tool, tool_tree) = built(oracle::shapes::sheet(7, 6, step));
+    let mut far = oracle::shapes::sheet(9, 9, step);
+    far.positions.iter_mut().for_each(|p| *p += Vec3::splat(AWAY as f32));
+    let (mesh, tree) = built(far);
+    let surface = Surface::new(mesh.clone(), FrameOptions::default());
+    let quarter = std::f64::consts::FRAC_PI_2;
+    let mut n_pairs = 0;
+    for turns in 0..16 {
+        let (x, z) = (f64::from(turns % 4) * quarter, f64::from(turns / 4) * quarter);
+        let rotation = DMat3::from_rotation_z(z) * DMat3::from_rotation_x(x);
+        let middle = DVec3::new(3.0, 2.0, 0.0) * step;
+        let to = DVec3::splat(AWAY) + DVec3::new(4.0, 4.0, 0.0) * step;
+        let pose = Pose { rotation, translation: to - rotation * middle };
+        let about = format!("{turns} quarter turns");
+        let expected = all_pairs(&mesh, &tool, &pose, Distances::AreTooSmall);
+        let rigid = Rigid { mesh: &tool, tree: &tool_tree };
+        check(found(&surface, &rigid, &pose), &expected, &about);
+        let mut pairs = Vec::new();
+        let own = Rigid { mesh: &mesh, tree: &tree };
+        own.pairs(&rigid, &pose, &mut |p| pairs.push(Pair { other: p.own, own: p.other }));
+        check(pairs, &expected, &format!("two trees, {about}"));
+        n_pairs += expected.len();
+    }
+    assert!(n_pairs > 1_000, "{n_pairs}");
 }
