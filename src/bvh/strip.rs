@@ -54,7 +54,7 @@ impl Strip {
     /// Bit n: the planes of box n do not separate it from the triangle.
     pub(super) fn meet(&self, t: &Single) -> u32 {
         let [p, q, r] = &t.corners;
-        let mut apart = [0; LANES];
+        let mut meets = [1; LANES];
         for k in 0..3 {
             let [x, y, z] = &self.axes[k];
             let (min, max) = (&self.min[k], &self.max[k]);
@@ -67,10 +67,10 @@ impl Strip {
                 );
                 let least = lesser(lesser(p, q), r) - t.slack;
                 let most = greater(greater(p, q), r) + t.slack;
-                apart[lane] |= u32::from(least > max[lane]) | u32::from(most < min[lane]);
+                meets[lane] &= u32::from(least <= max[lane]) & u32::from(most >= min[lane]);
             }
         }
-        lanes_of_zero(&apart)
+        lanes_of_one(&meets)
     }
 
     /// Axis-aligned boxes that hold these, in the frame that the pose maps to. `slack` covers what `f32`
@@ -186,23 +186,20 @@ impl Boxes {
 
     /// Bit n: box n overlaps `b`. NaN, from an unused lane, overlaps nothing.
     pub(super) fn overlap(&self, b: &Aabb) -> u32 {
-        let mut apart = [0; LANES];
+        let mut meets = [1; LANES];
         for axis in 0..3 {
-            for lane in 0..LANES {
-                apart[lane] |= u32::from(!(self.min[axis][lane] <= b.max[axis]))
-                    | u32::from(!(self.max[axis][lane] >= b.min[axis]));
+            let (min, max) = (b.min[axis], b.max[axis]);
+            let sides = self.min[axis].iter().zip(&self.max[axis]);
+            for (meets, (own_min, own_max)) in meets.iter_mut().zip(sides) {
+                *meets &= u32::from(*own_min <= max) & u32::from(*own_max >= min);
             }
         }
-        lanes_of_zero(&apart)
+        lanes_of_one(&meets)
     }
 }
 
-fn lanes_of_zero(apart: &[u32; LANES]) -> u32 {
-    let mut mask = 0;
-    for (lane, apart) in apart.iter().enumerate() {
-        mask |= (apart ^ 1) << lane;
-    }
-    mask
+fn lanes_of_one(ones: &[u32; LANES]) -> u32 {
+    ones.iter().enumerate().fold(0, |mask, (lane, one)| mask | one << lane)
 }
 
 /// As one instruction, for numbers: `f32::min` also minds NaN.

@@ -74,7 +74,7 @@ impl Rectangle {
         let l = e1.length();
         let normal = e1.cross(e2);
         let d = normal.length() / l;
-        if !(d > FLATTEST_FRAME * l) {
+        if l == 0.0 || d <= FLATTEST_FRAME * l {
             return None;
         }
         let (x, z) = (e1 / l, normal / (l * d));
