@@ -51,7 +51,7 @@ impl Strip {
         }
     }
 
-    /// Bit n: the planes of box n do not separate it from the triangle.
+    /// Bit n: neither the planes of box n nor that of the triangle separate them.
     pub(super) fn meet(&self, t: &Single) -> u32 {
         let [p, q, r] = &t.corners;
         let mut meets = [1; LANES];
@@ -70,6 +70,11 @@ impl Strip {
                 meets[lane] &= u32::from(least <= max[lane]) & u32::from(most >= min[lane]);
             }
         }
+        let [below, above] = self.along(t.normal, 0.0, t.slack);
+        for lane in 0..LANES {
+            meets[lane] &= u32::from(below[lane] <= t.height[1]);
+            meets[lane] &= u32::from(above[lane] >= t.height[0]);
+        }
         lanes_of_one(&meets)
     }
 
@@ -78,23 +83,31 @@ impl Strip {
     pub(super) fn aabbs(&self, pose: &SinglePose, slack: f32) -> Boxes {
         let mut boxes = Boxes::EMPTY;
         for axis in 0..3 {
-            let [x, y, z] = pose.rows[axis];
-            let (mut centre, mut reach) = ([pose.translation[axis]; LANES], [slack; LANES]);
-            for k in 0..3 {
-                let [ax, ay, az] = &self.axes[k];
-                for lane in 0..LANES {
-                    let along = x * ax[lane] + y * ay[lane] + z * az[lane];
-                    let (min, max) = (self.min[k][lane], self.max[k][lane]);
-                    centre[lane] += along * (0.5 * (min + max));
-                    reach[lane] += along.abs() * (0.5 * (max - min));
-                }
-            }
-            for lane in 0..LANES {
-                boxes.min[axis][lane] = centre[lane] - reach[lane];
-                boxes.max[axis][lane] = centre[lane] + reach[lane];
-            }
+            let sides = self.along(pose.rows[axis], pose.translation[axis], slack);
+            [boxes.min[axis], boxes.max[axis]] = sides;
         }
         boxes
+    }
+
+    /// Where the boxes begin and end along a unit vector, from `origin` on and `slack` wider.
+    #[inline(always)]
+    fn along(&self, [x, y, z]: [f32; 3], origin: f32, slack: f32) -> [Lanes; 2] {
+        let (mut centre, mut reach) = ([origin; LANES], [slack; LANES]);
+        for k in 0..3 {
+            let [ax, ay, az] = &self.axes[k];
+            let (min, max) = (&self.min[k], &self.max[k]);
+            for lane in 0..LANES {
+                let cosine = x * ax[lane] + y * ay[lane] + z * az[lane];
+                centre[lane] += cosine * (0.5 * (min[lane] + max[lane]));
+                reach[lane] += cosine.abs() * (0.5 * (max[lane] - min[lane]));
+            }
+        }
+        let (mut begin, mut end) = (centre, centre);
+        for lane in 0..LANES {
+            begin[lane] -= reach[lane];
+            end[lane] += reach[lane];
+        }
+        [begin, end]
     }
 }
 
@@ -133,6 +146,10 @@ pub(super) struct Single {
     corners: [[f32; 3]; 3],
     /// What rounding costs along any axis, metres.
     slack: f32,
+    /// Unit, or zero.
+    normal: [f32; 3],
+    /// Least and greatest of the corners along the normal.
+    height: [f32; 2],
     /// As wide as rounding asks.
     pub(super) dop: Dop16,
 }
@@ -152,7 +169,11 @@ impl Single {
                 dop.max[d] = greater(dop.max[d], along + slack);
             }
         }
-        Single { corners: corners.map(|p| p.to_array()), slack, dop }
+        let normal = (corners[1] - corners[0]).cross(corners[2] - corners[0]).normalize_or_zero();
+        let [a, b, c] = corners.map(|p| normal.dot(p));
+        let height = [lesser(lesser(a, b), c), greater(greater(a, b), c)];
+        let corners = corners.map(|p| p.to_array());
+        Single { corners, slack, normal: normal.to_array(), height, dop }
     }
 }
 

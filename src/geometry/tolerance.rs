@@ -43,7 +43,7 @@ pub const FLATTEST_FRAME: f64 = 1e-7;
 /// inverse, and sums of four products lose 4 more.
 pub const POSE_ROUNDING: f64 = 1.0 / 70_368_744_177_664.0;
 
-/// Slack of an oriented box kept in `f32`, as a share of the coordinates met: 2^-20. Its axes are off right
-/// angles and unit length by some 2^-23, a projection in `f32` by three more roundings of 2^-24; a smaller
-/// value would let a box be apart from a triangle that it holds.
-pub const SLAB_ROUNDING: f64 = 1.0 / 1_048_576.0;
+/// Slack of an oriented box kept in `f32`, as a share of the coordinates met: 2^-18. Its axes are off right
+/// angles and unit length by some 2^-22, and a projection of it in `f32`, pose included, by some twenty units
+/// of 2^-24; a smaller value would let a box be apart from a triangle that it holds.
+pub const SLAB_ROUNDING: f64 = 1.0 / 262_144.0;

@@ -60,7 +60,7 @@ pub struct Crossing {
 /// all triangles that share the edge, so crossings chain into curves. Rounding times edge over height puts
 /// it off the plane of the other triangle, and that over the sine of the angle between edge and plane off
 /// its place along the edge.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct End {
     /// In the frame of the triangles.
     pub point: DVec3,

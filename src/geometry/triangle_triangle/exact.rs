@@ -42,9 +42,9 @@ pub(super) fn meet(a: &Triangle, b: &Triangle) -> bool {
     if on_one_side(&sides_a) {
         return false;
     }
-    match Lines::of(a, &sides_a, b, &sides_b) {
+    match Lines::of(&sides_a, &sides_b) {
         Some(lines) => lines.meet(a, b),
-        None => flat::crossing(a, b).is_some(),
+        None => flat::meet(a, b),
     }
 }
 
@@ -54,7 +54,7 @@ pub(super) fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
     if on_one_side(&sides_a) || on_one_side(&sides_b) {
         return None;
     }
-    match Lines::of(a, &sides_a, b, &sides_b) {
+    match Lines::of(&sides_a, &sides_b) {
         Some(lines) if lines.meet(a, b) => Some(lines.crossing(a, &sides_a, b, &sides_b)),
         Some(_) => None,
         None => flat::crossing(a, b),
@@ -73,10 +73,9 @@ struct Lines {
 
 impl Lines {
     /// `None` when a triangle has no area or they are in one plane: then one has no side at all.
-    fn of(a: &Triangle, sides_a: &[f64; 3], b: &Triangle, sides_b: &[f64; 3]) -> Option<Lines> {
+    fn of(sides_a: &[f64; 3], sides_b: &[f64; 3]) -> Option<Lines> {
         let (lone_a, above_b) = lone(sides_a)?;
         let (lone_b, above_a) = lone(sides_b)?;
-        debug_assert!(a != b);
         let order = |k: usize, keep: bool| {
             let (i, j) = ((k + 1) % 3, (k + 2) % 3);
             if keep { [k, i, j] } else { [k, j, i] }

@@ -8,32 +8,72 @@ use glam::{DVec2, DVec3};
 
 use super::{
     Crossing, CrossingKind, End, Triangle,
-    exact::{on_one_side, orient_2d, orient_3d},
+    exact::{on_one_side, orient_2d, orient_3d, sides},
 };
 
 /// What is left of a triangle: its vertices' numbers.
 enum Shape {
     Face,
     /// From the lexicographically least vertex to the greatest, which may be one point.
-    Segment(usize, usize),
+    Segment([usize; 2]),
 }
 
-/// Where triangles meet of which one has no area, or that are in one plane.
+/// How shapes can meet that are not two faces across each other.
+enum Way {
+    /// An edge of A through B's face, or of B through A's.
+    Through { edge: [usize; 2], of_a: bool },
+    /// In one plane or on one line.
+    InPlane,
+}
+
+/// Whether triangles meet of which one has no area, or that are in one plane.
+pub(super) fn meet(a: &Triangle, b: &Triangle) -> bool {
+    match way(a, b) {
+        None => false,
+        Some(Way::Through { .. }) => true,
+        Some(Way::InPlane) => common(a, b).next().is_some(),
+    }
+}
+
+/// Where they meet.
 pub(super) fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
-    match (shape(a), shape(b)) {
-        (Shape::Face, Shape::Face) => in_one_plane(a, b),
-        (Shape::Segment(p, q), Shape::Face) => {
-            pierce(a, [p, q], b, |sides| End::on_a(a, sides, [p, q], b))
-                .unwrap_or_else(|| in_one_plane(a, b))
-        }
-        (Shape::Face, Shape::Segment(p, q)) => {
-            pierce(b, [p, q], a, |sides| End::on_b(a, b, sides, [p, q]))
-                .unwrap_or_else(|| in_one_plane(a, b))
-        }
-        (Shape::Segment(p, q), Shape::Segment(r, s)) => {
-            if orient_3d(a[p], a[q], b[r], b[s]) == 0.0 { in_one_plane(a, b) } else { None }
+    match way(a, b)? {
+        Way::InPlane => widest(a, b),
+        Way::Through { edge, of_a } => {
+            let end = if of_a {
+                End::on_a(a, &sides(a, b), edge, b)
+            } else {
+                End::on_b(a, b, &sides(b, a), edge)
+            };
+            Some(Crossing { kind: CrossingKind::Through, ends: [end, end] })
         }
     }
+}
+
+/// `None` when they certainly do not meet.
+fn way(a: &Triangle, b: &Triangle) -> Option<Way> {
+    match (shape(a), shape(b)) {
+        (Shape::Face, Shape::Face) => Some(Way::InPlane),
+        (Shape::Segment(edge), Shape::Face) => pierces(a, edge, b, true),
+        (Shape::Face, Shape::Segment(edge)) => pierces(b, edge, a, false),
+        (Shape::Segment([p, q]), Shape::Segment([r, s])) => {
+            (orient_3d(a[p], a[q], b[r], b[s]) == 0.0).then_some(Way::InPlane)
+        }
+    }
+}
+
+/// A segment of `t` against a face; of A against B's when `of_a`.
+fn pierces(t: &Triangle, edge: [usize; 2], face: &Triangle, of_a: bool) -> Option<Way> {
+    let [p, q] = edge.map(|k| t[k]);
+    let ends = [p, q].map(|p| orient_3d(face[0], face[1], face[2], p));
+    if ends == [0.0; 2] {
+        return Some(Way::InPlane);
+    }
+    // The line from p to q passes the three edges on one side, touching included.
+    let past = |k: usize| orient_3d(p, q, face[k], face[(k + 1) % 3]);
+    let around = [past(0), past(1), past(2)];
+    let inside = around.iter().all(|s| *s >= 0.0) || around.iter().all(|s| *s <= 0.0);
+    (!on_one_side(&ends) && inside).then_some(Way::Through { edge, of_a })
 }
 
 fn shape(t: &Triangle) -> Shape {
@@ -42,7 +82,7 @@ fn shape(t: &Triangle) -> Shape {
     }
     let mut order = [0, 1, 2];
     order.sort_by(|i, j| t[*i].to_array().partial_cmp(&t[*j].to_array()).expect("finite"));
-    Shape::Segment(order[0], order[2])
+    Shape::Segment([order[0], order[2]])
 }
 
 /// The two coordinates other than `axis`, in right-handed order.
@@ -54,48 +94,46 @@ fn seen(p: DVec3, axis: usize) -> DVec2 {
     }
 }
 
-/// A segment of `t` through a face, `None` when it is in the face's plane.
-fn pierce(
-    t: &Triangle,
-    [p, q]: [usize; 2],
-    face: &Triangle,
-    end: impl Fn(&[f64; 3]) -> End,
-) -> Option<Option<Crossing>> {
-    let sides = super::exact::sides(t, face);
-    let (above, below) = (sides[p], sides[q]);
-    if above == 0.0 && below == 0.0 {
-        return None;
-    }
-    // The line from p to q passes the three edges on one side, touching included.
-    let past = |k: usize| orient_3d(t[p], t[q], face[k], face[(k + 1) % 3]);
-    let around = [past(0), past(1), past(2)];
-    let inside = around.iter().all(|s| *s >= 0.0) || around.iter().all(|s| *s <= 0.0);
-    let meets = !on_one_side(&[above, below]) && inside;
-    Some(meets.then(|| {
-        let end = end(&sides);
-        Crossing { kind: CrossingKind::Through, ends: [end, end] }
-    }))
+/// A point that both have.
+#[derive(Clone, Copy)]
+enum Common {
+    VertexOfA(usize),
+    VertexOfB(usize),
+    /// On an edge of A, 0 at its start and 1 at its end, where one of B crosses it.
+    OnEdgeOfA(usize, f64),
 }
 
-/// The points of A and B that span what they have in common: vertices in the other, crossings of edges. The
-/// two farthest apart are the ends.
-fn in_one_plane(a: &Triangle, b: &Triangle) -> Option<Crossing> {
+/// Three vertices of each, nine crossings of edges.
+const COMMON_MAX: usize = 15;
+
+/// Points that span what A and B have in common in their plane: vertices in the other, crossings of edges.
+fn common(a: &Triangle, b: &Triangle) -> impl Iterator<Item = Common> {
     let axis = clear_view(a, b);
-    let (flat_a, flat_b) = (a.map(|p| seen(p, axis)), b.map(|p| seen(p, axis)));
-    let mut found: Vec<End> = Vec::new();
-    found.extend((0..3).filter(|k| holds(&flat_b, flat_a[*k])).map(|k| End::vertex_of_a(a, k, b)));
-    found.extend((0..3).filter(|k| holds(&flat_a, flat_b[*k])).map(|k| End::vertex_of_b(a, b, k)));
-    for i in 0..3 {
-        for j in 0..3 {
-            if let Some(t) = edge_crossing(&flat_a, i, &flat_b, j) {
-                found.push(End::on_edge_of_a(a, i, t, b));
-            }
-        }
+    let (a, b) = (a.map(|p| seen(p, axis)), b.map(|p| seen(p, axis)));
+    let of_a = (0..3).filter(move |k| holds(&b, a[*k])).map(Common::VertexOfA);
+    let of_b = (0..3).filter(move |k| holds(&a, b[*k])).map(Common::VertexOfB);
+    let edges = (0..9).filter_map(move |n| {
+        edge_crossing(&a, n / 3, &b, n % 3).map(|t| Common::OnEdgeOfA(n / 3, t))
+    });
+    of_a.chain(of_b).chain(edges)
+}
+
+/// From one to the other of the common points that are farthest apart.
+fn widest(a: &Triangle, b: &Triangle) -> Option<Crossing> {
+    let mut found = [End::default(); COMMON_MAX];
+    let mut len = 0;
+    for point in common(a, b) {
+        found[len] = match point {
+            Common::VertexOfA(k) => End::vertex_of_a(a, k, b),
+            Common::VertexOfB(k) => End::vertex_of_b(a, b, k),
+            Common::OnEdgeOfA(i, t) => End::on_edge_of_a(a, i, t, b),
+        };
+        len += 1;
     }
-    let mut ends = [*found.first()?; 2];
+    let mut ends = [*found[..len].first()?; 2];
     let apart = |ends: &[End; 2]| ends[0].point.distance_squared(ends[1].point);
-    for (i, p) in found.iter().enumerate() {
-        for q in &found[i + 1..] {
+    for (i, p) in found[..len].iter().enumerate() {
+        for q in &found[i + 1..len] {
             if apart(&[*p, *q]) > apart(&ends) {
                 ends = [*p, *q];
             }
