@@ -126,3 +126,28 @@ fn grids_that_touch_far_from_the_origin() {
     }
     assert!(n_pairs > 1_000, "{n_pairs}");
 }
+
+/// A corner of a cube comes down on a sheet eight kilometres off: onto it, or one rounding above or below it.
+#[test]
+fn a_corner_that_touches_far_from_the_origin() {
+    const AWAY: f64 = 8192.0;
+    let mut random = Seed::or(67).random(0);
+    let (tool, tree) = built(oracle::shapes::cuboid(DVec3::splat(0.002)));
+    let mut far = oracle::shapes::sheet(9, 9, 2f64.powi(-9));
+    far.positions.iter_mut().for_each(|p| *p += Vec3::splat(AWAY as f32));
+    let surface = Surface::new(TriangleMesh::new(far), FrameOptions::default());
+    let mut n_touching = 0;
+    for i in 0..scaled(300) {
+        let turn = Pose::new(random.rotation(), DVec3::ZERO).expect("a rotation");
+        let lowest = tool.positions().iter().map(|p| turn.point(p.as_dvec3()));
+        let lowest = lowest.min_by(|p, q| p.z.total_cmp(&q.z)).expect("a corner");
+        let within = random.point(DVec3::splat(0.004), DVec3::splat(0.012));
+        let height = [AWAY.next_down(), AWAY, AWAY.next_up()][i % 3];
+        let pose = Pose { translation: (DVec3::splat(AWAY) + within).with_z(height) - lowest, ..turn };
+        let expected = all_pairs(surface.mesh(), &tool, &pose, Distances::AreTooSmall);
+        let rigid = Rigid { mesh: &tool, tree: &tree };
+        check(found(&surface, &rigid, &pose), &expected, &format!("{pose:?}"));
+        n_touching += usize::from(!expected.is_empty());
+    }
+    assert!((scaled(300) / 4..scaled(300)).contains(&n_touching), "{n_touching}");
+}
