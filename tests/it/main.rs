@@ -8,6 +8,7 @@ mod differential;
 mod field;
 mod layers;
 mod lifecycle;
+mod pairs;
 mod pressing;
 mod seed;
 mod sequence;
