@@ -20,3 +20,4 @@ mod volume;
 pub use pairs::{Pair, Rigid};
 pub use placed::Placed;
 pub use tree::Tree;
+//! Trees of bounding volumes.

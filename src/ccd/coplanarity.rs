@@ -1,0 +1,52 @@
+//! The cubic that vanishes when four points are in one plane, and the filter on its signs (DNPF: Tang, Manocha,
+//! Tong, "Fast continuous collision detection using deforming non-penetration filters", I3D 2010).
+
+use glam::DVec3;
+
+use super::{
+    bernstein::{RESTRICTION_ROUNDINGS, largest},
+    sweep::{Normal, Sweep, U},
+};
+
+/// Bernstein coefficients of r . (u x v), each within `error` of the truth.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Coplanarity {
+    pub d: [f64; 4],
+    pub error: f64,
+}
+
+/// A triple product of vectors with components up to (x, y, z) has six terms up to x y z. To first order: a
+/// component of n0 is off by 8 U of the product of its two extents, of m by 20 U; a term of w.n0 by 12 U xyz,
+/// of w.m by 28; with sums 46 and 104; so D1 = (w0.m + w1.n0) / 3 by (150 + 18) / 3 + 6 = 62 U xyz. 72 leaves
+/// room for the higher orders. Less would cull true contacts at a face's border.
+const ROUNDINGS: f64 = 72.0;
+
+impl Coplanarity {
+    /// `extent` as [`Sweep::extent`].
+    pub fn new(sweep: &Sweep, n: &Normal, extent: DVec3) -> Coplanarity {
+        let [r0, r1] = sweep.r;
+        // 1.4: D0 = w0.n0, D1 = (w0.m + w1.n0) / 3, D2 = (w0.n1 + w1.m) / 3, D3 = w1.n1.
+        let d = [
+            r0.dot(n.n0),
+            (r0.dot(n.m) + r1.dot(n.n0)) / 3.0,
+            (r0.dot(n.n1) + r1.dot(n.m)) / 3.0,
+            r1.dot(n.n1),
+        ];
+        // Products below the least normal number are off by less than that.
+        let error = ROUNDINGS * U * (extent.x * extent.y * extent.z) + f64::MIN_POSITIVE;
+        Coplanarity { d, error }
+    }
+
+    /// The four points are never in one plane.
+    pub fn culls(&self) -> bool {
+        let [a, b, c, d] = self.d;
+        let least = a.min(b).min(c.min(d));
+        let most = a.max(b).max(c.max(d));
+        least > self.error || most < -self.error
+    }
+
+    /// Error of a restriction of `d` to a part of the step.
+    pub fn restricted_error(&self) -> f64 {
+        self.error + RESTRICTION_ROUNDINGS * 3.0 * U * largest(&self.d)
+    }
+}

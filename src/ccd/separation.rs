@@ -1,0 +1,72 @@
+//! Directions that keep two features apart: the proof that needs no polynomial, holds with a thickness, and
+//! decides what is degenerate.
+//!
+//! Along a fixed direction the distance of every two corners changes linearly, and the features are at least
+//! as far apart as their nearest corners. So what a direction separates at both ends of an interval, it
+//! separates all along.
+
+use glam::DVec3;
+
+use super::sweep::{Meeting, Sweep, U};
+use crate::geometry::{point_triangle, segment_segment};
+
+/// A gap's component is off by at most 3 U extent from its corners' differences and 3 U more from a lerp; along
+/// a unit direction, which is itself off by 4 U, three products and two sums lose 3 U each of the sum of the
+/// extents: 16 U in all. Less would let rounding separate what touches.
+const ROUNDINGS: f64 = 16.0;
+
+/// The features of a sweep and how near they may come.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Separation<'a> {
+    sweep: &'a Sweep,
+    gaps: [[DVec3; 4]; 2],
+    apart: f64,
+}
+
+impl<'a> Separation<'a> {
+    /// `extent` as [`Sweep::extent`]; `thickness` in metres.
+    pub fn new(sweep: &'a Sweep, extent: DVec3, thickness: f64) -> Separation<'a> {
+        let apart = thickness + ROUNDINGS * U * (thickness + 3.0 * extent.element_sum());
+        Separation { sweep, gaps: [sweep.gaps(0), sweep.gaps(1)], apart }
+    }
+
+    /// x, y or z separates them all along the step.
+    pub fn by_axes(&self) -> bool {
+        let all = || self.gaps.iter().flatten();
+        let low = all().fold(DVec3::INFINITY, |low, g| low.min(*g));
+        let high = all().fold(DVec3::NEG_INFINITY, |high, g| high.max(*g));
+        let apart = DVec3::splat(self.apart);
+        low.cmpgt(apart).any() || high.cmplt(-apart).any()
+    }
+
+    /// The time up to which the direction of the closest points at `t` keeps them apart: `t` itself when they
+    /// are not apart there, at most 1.
+    pub fn until(&self, t: f64) -> f64 {
+        let Some(direction) = self.direction(t) else { return t };
+        let mut until = 1.0_f64;
+        for (g0, g1) in self.gaps[0].iter().zip(&self.gaps[1]) {
+            let (at0, at1) = (direction.dot(*g0) - self.apart, direction.dot(*g1) - self.apart);
+            if at0 + (at1 - at0) * t <= 0.0 {
+                return t;
+            }
+            if at1 <= 0.0 {
+                // Rounded down: at0 > 0 >= at1 here, or the corners would have been too near at t.
+                until = until.min(at0 / (at0 - at1) * (1.0 - 4.0 * U));
+            }
+        }
+        until.max(t)
+    }
+
+    /// From the first feature to the second at `t`, of length 1.
+    fn direction(&self, t: f64) -> Option<DVec3> {
+        let (u, v, r) = self.sweep.at(t);
+        let between = match self.sweep.meeting {
+            Meeting::VertexFace => r - point_triangle::closest_point(r, &[DVec3::ZERO, u, v]).point,
+            Meeting::EdgeEdge => {
+                let (s, w) = segment_segment::closest_parameters(DVec3::ZERO, u, r, r + v);
+                r + v * w - u * s
+            }
+        };
+        between.try_normalize()
+    }
+}

@@ -1,0 +1,85 @@
+//! Two features moving straight, seen from a corner of the first: everything a test needs to know.
+
+use glam::DVec3;
+
+/// A vector at the step's two ends, straight in between.
+pub(super) type Moving = [DVec3; 2];
+
+/// Unit roundoff of `f64`.
+pub(super) const U: f64 = f64::EPSILON / 2.0;
+
+/// Which features meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meeting {
+    /// Face `a`, `a + u`, `a + v`; vertex `a + r`.
+    VertexFace,
+    /// Edges `a`, `a + u` and `a + r`, `a + r + v`.
+    EdgeEdge,
+}
+
+/// The two features relative to corner `a`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sweep {
+    pub meeting: Meeting,
+    pub u: Moving,
+    pub v: Moving,
+    pub r: Moving,
+}
+
+impl Sweep {
+    /// From (vertex, a, b, c) at both ends.
+    pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Sweep {
+        let from_a = |k: usize| [t0[k] - t0[1], t1[k] - t1[1]];
+        Sweep { meeting: Meeting::VertexFace, u: from_a(2), v: from_a(3), r: from_a(0) }
+    }
+
+    /// From (a, b, c, d), edges ab and cd, at both ends.
+    pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Sweep {
+        let v = [t0[3] - t0[2], t1[3] - t1[2]];
+        let from_a = |k: usize| [t0[k] - t0[0], t1[k] - t1[0]];
+        Sweep { meeting: Meeting::EdgeEdge, u: from_a(1), v, r: from_a(2) }
+    }
+
+    /// Largest |component| of the six vectors along x, y and z. Each computed component is off by at most
+    /// U times this.
+    pub fn extent(&self) -> DVec3 {
+        let most = |m: &Moving| m[0].abs().max(m[1].abs());
+        most(&self.u).max(most(&self.v)).max(most(&self.r))
+    }
+
+    /// From each corner of the first feature to each of the second at end 0 or 1; every vector between the
+    /// two features is a mean of these. (Three for a vertex and a face, one of them given twice.)
+    pub fn gaps(&self, end: usize) -> [DVec3; 4] {
+        let (u, v, r) = (self.u[end], self.v[end], self.r[end]);
+        match self.meeting {
+            Meeting::VertexFace => [r, r - u, r - v, r],
+            Meeting::EdgeEdge => [r, r - u, r + v, r + v - u],
+        }
+    }
+
+    /// u, v and r at time `t`.
+    pub fn at(&self, t: f64) -> (DVec3, DVec3, DVec3) {
+        let at = |m: &Moving| m[0].lerp(m[1], t);
+        (at(&self.u), at(&self.v), at(&self.r))
+    }
+}
+
+/// A cross product of two moving vectors: n(t) = n0 (1-t)^2 + m t (1-t) + n1 t^2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Normal {
+    pub n0: DVec3,
+    pub m: DVec3,
+    pub n1: DVec3,
+}
+
+impl Normal {
+    /// u(t) x w(t).
+    pub fn of(u: &Moving, w: &Moving) -> Normal {
+        // 1.2, with m = u0 x w1 + u1 x w0: one product more than from n0 and n1, less cancellation.
+        Normal {
+            n0: u[0].cross(w[0]),
+            m: u[0].cross(w[1]) + u[1].cross(w[0]),
+            n1: u[1].cross(w[1]),
+        }
+    }
+}

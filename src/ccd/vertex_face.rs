@@ -1,0 +1,26 @@
+//! A moving vertex against a moving face.
+
+use glam::DVec3;
+
+use super::{
+    sweep::Sweep,
+    verdict::{Verdict, judge},
+};
+
+/// The first contact of a vertex with a face, both moving straight during the step.
+///
+/// Points are (vertex, a, b, c) at the two ends, metres, finite. With a `thickness` (metres, >= 0) contact is
+/// coming within it. A face without area is met along its longest edge.
+///
+/// ```
+/// use glam::DVec3;
+/// use palpate::ccd::vertex_face;
+///
+/// let t0 = [DVec3::Z, DVec3::NEG_X, DVec3::X, DVec3::Y];
+/// let t1 = [DVec3::NEG_Z, DVec3::NEG_X, DVec3::X, DVec3::Y];
+/// let toi = vertex_face(&t0, &t1, 0.0).toi().expect("it falls through");
+/// assert!(toi <= 0.5 && toi > 0.499_999);
+/// ```
+pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4], thickness: f64) -> Verdict {
+    judge(&Sweep::vertex_face(t0, t1), thickness)
+}
