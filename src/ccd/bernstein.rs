@@ -11,7 +11,7 @@ pub(super) fn restrict<const N: usize>(c: &[f64; N], t0: f64, t1: f64) -> [f64; 
     if t0 > 0.0 {
         for level in 1..N {
             for i in 0..N - level {
-                c[i] = (1.0 - t0) * c[i] + t0 * c[i + 1];
+                c[i] += t0 * (c[i + 1] - c[i]);
             }
         }
     }
@@ -19,44 +19,27 @@ pub(super) fn restrict<const N: usize>(c: &[f64; N], t0: f64, t1: f64) -> [f64; 
         let s = (t1 - t0) / (1.0 - t0);
         for level in 1..N {
             for i in (level..N).rev() {
-                c[i] = (1.0 - s) * c[i - 1] + s * c[i];
+                c[i] = c[i - 1] + s * (c[i] - c[i - 1]);
             }
         }
     }
     c
 }
 
-/// The part of [0, 1] outside which the control polygon's hull is above `level`; `None` when all is above.
-pub(super) fn not_above<const N: usize>(c: &[f64; N], level: f64) -> Option<(f64, f64)> {
-    if !c.iter().any(|x| *x <= level) {
-        return None;
+/// Where on [0, 1] a polynomial that begins above `level` may come down to it at the earliest: where the lower
+/// hull's first edge does. `None` when it stays above.
+pub(super) fn earliest<const N: usize>(c: &[f64; N], level: f64) -> Option<f64> {
+    let high = c[0] - level;
+    let mut steepest = 0.0_f64;
+    for (i, x) in c.iter().enumerate().skip(1) {
+        steepest = steepest.max((c[0] - x) * ((N - 1) as f64 / i as f64));
     }
-    let (mut first, mut last) = (0.0, 1.0);
-    if c[0] > level {
-        first = crossing(c.iter().copied(), level);
-    }
-    if c[N - 1] > level {
-        last = 1.0 - crossing(c.iter().rev().copied(), level);
-    }
-    Some((first, last))
+    (high <= steepest).then(|| high / steepest)
 }
 
-/// Where the lower hull of points that begin above `level` first comes down to it.
-fn crossing(c: impl ExactSizeIterator<Item = f64> + Clone, level: f64) -> f64 {
-    let step = 1.0 / (c.len() - 1) as f64;
-    let mut first = 1.0_f64;
-    for (i, high) in c.clone().enumerate() {
-        if high <= level {
-            continue;
-        }
-        for (j, low) in c.clone().enumerate().skip(i + 1) {
-            if low <= level {
-                let at = i as f64 + (j - i) as f64 * ((high - level) / (high - low));
-                first = first.min(at * step);
-            }
-        }
-    }
-    first
+/// The polynomial from its other end.
+pub(super) fn reversed<const N: usize>(c: &[f64; N]) -> [f64; N] {
+    std::array::from_fn(|i| c[N - 1 - i])
 }
 
 /// The largest |coefficient|.

@@ -6,7 +6,7 @@
 //! decided by separating directions instead of boxes alone.
 
 use super::{
-    bernstein::{not_above, restrict},
+    bernstein::{earliest, restrict, reversed},
     coplanarity::Coplanarity,
     noncollinear::Outsides,
     separation::Separation,
@@ -15,6 +15,9 @@ use super::{
 /// Intervals this short are not divided: 2^-44 of the step. Shorter ones would not shrink, as times are rounded
 /// outwards by [`TIME_ROUNDING`].
 const SHORTEST: f64 = 1.0 / 17_592_186_044_416.0;
+/// From here on separating directions decide: 2^-16 of the step, in which features hardly turn, so that one
+/// direction serves for all of it.
+const SHORT: f64 = 1.0 / 65_536.0;
 /// Times computed within an interval are off by less than this, 2^-50.
 const TIME_ROUNDING: f64 = 1.0 / 1_125_899_906_842_624.0;
 /// Intervals looked at before what is left counts as contact. A plain crossing takes about 5; only features
@@ -39,14 +42,6 @@ pub(super) struct Solver<'a> {
     separation: &'a Separation<'a>,
 }
 
-/// What is left of an interval.
-struct Part {
-    t0: f64,
-    t1: f64,
-    /// By the polynomials there may be contact at `t0` itself.
-    touches_at_t0: bool,
-}
-
 impl<'a> Solver<'a> {
     pub fn new(
         plane: &'a Coplanarity,
@@ -62,27 +57,34 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// `None` when they do not touch.
-    pub fn first_touch(&self) -> Option<f64> {
+    /// `None` when they do not touch until `end`.
+    pub fn first_touch(&self, end: f64) -> Option<f64> {
         let mut waiting = [(0.0, 0.0); DEPTH_MAX];
-        waiting[0] = (0.0, 1.0);
+        waiting[0] = (0.0, end);
         let mut n = 1;
         // The earliest interval is on top.
         for _ in 0..INTERVALS_MAX {
             if n == 0 {
                 return None;
             }
-            let (from, to) = waiting[n - 1];
             n -= 1;
-            let Some(Part { t0, t1, touches_at_t0 }) = self.part(from, to) else { continue };
-            if touches_at_t0 || t1 - t0 <= SHORTEST {
+            let (from, to) = waiting[n];
+            let Some((mut t0, mut t1)) = self.near_plane(from, to) else { continue };
+            let mut may_touch = false;
+            if t1 - t0 > SHORT && t1 - t0 > SLOW_CUT * (to - from) {
+                let Some(part) = self.not_outside(t0, t1) else { continue };
+                (t0, t1, may_touch) = part;
+            }
+            if t1 - t0 <= SHORT || may_touch {
                 let until = self.separation.until(t0);
-                if until < t1 && until - t0 <= SHORTEST {
-                    return Some(t0);
-                } else if until < t1 {
-                    waiting[n] = (until, t1);
-                    n += 1;
+                if until >= t1 {
+                    continue;
                 }
+                if until - t0 <= SHORTEST {
+                    return Some(t0);
+                }
+                waiting[n] = (until, t1);
+                n += 1;
             } else if t1 - t0 <= SLOW_CUT * (to - from) {
                 waiting[n] = (t0, t1);
                 n += 1;
@@ -96,25 +98,32 @@ impl<'a> Solver<'a> {
         (n > 0).then(|| waiting[n - 1].0)
     }
 
-    /// Cuts an interval down to where the polynomials allow contact.
-    fn part(&self, from: f64, to: f64) -> Option<Part> {
+    /// Cuts an interval down to where the four points may be in one plane.
+    fn near_plane(&self, from: f64, to: f64) -> Option<(f64, f64)> {
         let d = restrict(&self.plane.d, from, to);
-        let (low0, low1) = not_above(&d, self.plane_error)?;
-        let (high0, high1) = not_above(&d.map(|x| -x), self.plane_error)?;
-        let (t0, t1) = cut(from, to, low0.max(high0), low1.min(high1))?;
-        if t1 - t0 <= SLOW_CUT * (to - from) && t1 - t0 > SHORTEST {
-            return Some(Part { t0, t1, touches_at_t0: false });
-        }
-        let mut part = Part { t0, t1, touches_at_t0: t0 == from && d[0].abs() <= self.plane_error };
+        let toward = |d: [f64; 4]| match d[0] {
+            x if x > self.plane_error => earliest(&d, self.plane_error),
+            x if x < -self.plane_error => earliest(&d.map(|x| -x), self.plane_error),
+            _ => Some(0.0),
+        };
+        let (first, last) = (toward(d)?, 1.0 - toward(reversed(&d))?);
+        cut(from, to, first, last)
+    }
+
+    /// Cuts an interval down to where neither feature is outside the other, and tells whether they are not at
+    /// its beginning, to rounding.
+    fn not_outside(&self, from: f64, to: f64) -> Option<(f64, f64, bool)> {
+        let (mut t0, mut t1) = (from, to);
         for (k, error) in self.outsides.k.iter().zip(self.outside_errors) {
-            let k = restrict(k, t0, t1);
-            let (first, last) = not_above(&k, error)?;
-            part.touches_at_t0 &= k[0] <= error;
-            let (k0, k1) = cut(t0, t1, first, last)?;
-            part.t0 = part.t0.max(k0);
-            part.t1 = part.t1.min(k1);
+            let k = restrict(k, from, to);
+            let first = if k[0] > error { earliest(&k, error)? } else { 0.0 };
+            let last = if k[4] > error { 1.0 - earliest(&reversed(&k), error)? } else { 1.0 };
+            let (k0, k1) = cut(from, to, first, last)?;
+            t0 = t0.max(k0);
+            t1 = t1.min(k1);
         }
-        (part.t0 <= part.t1).then_some(part)
+        let in_plane = || restrict(&self.plane.d, t0, 1.0)[0].abs() <= self.plane_error;
+        (t0 <= t1).then(|| (t0, t1, t0 == from && in_plane()))
     }
 }
 
@@ -128,11 +137,11 @@ fn cut(from: f64, to: f64, first: f64, last: f64) -> Option<(f64, f64)> {
 
 /// The first time at which the features may be within the thickness that `separation` was made with: by
 /// advancement along separating directions.
-pub(super) fn first_within(separation: &Separation) -> Option<f64> {
+pub(super) fn first_within(separation: &Separation, end: f64) -> Option<f64> {
     let mut t = 0.0;
     for _ in 0..ADVANCES_MAX {
         let until = separation.until(t);
-        if until >= 1.0 {
+        if until > end || until >= 1.0 {
             return None;
         }
         if until - t <= SHORTEST_ADVANCE {

@@ -45,7 +45,8 @@ impl Verdict {
     }
 }
 
-pub(super) fn judge(sweep: &Sweep, thickness: f64) -> Verdict {
+/// Only contact until `end` is looked for; a verdict of contact holds for the whole step.
+pub(super) fn judge(sweep: &Sweep, thickness: f64, end: f64) -> Verdict {
     debug_assert!(thickness >= 0.0, "thickness {thickness}");
     let extent = sweep.extent();
     let separation = Separation::new(sweep, extent, thickness);
@@ -54,7 +55,7 @@ pub(super) fn judge(sweep: &Sweep, thickness: f64) -> Verdict {
     }
     if thickness > 0.0 {
         // The polynomials only know contact at distance zero.
-        return Verdict::of(first_within(&separation));
+        return Verdict::of(first_within(&separation, end));
     }
     let n = Normal::of(&sweep.u, &sweep.v);
     let plane = Coplanarity::new(sweep, &n, extent);
@@ -64,5 +65,5 @@ pub(super) fn judge(sweep: &Sweep, thickness: f64) -> Verdict {
     let Some(outsides) = Outsides::new(sweep, &n, extent) else {
         return Verdict::Apart(Culled::NonCollinear);
     };
-    Verdict::of(Solver::new(&plane, &outsides, &separation).first_touch())
+    Verdict::of(Solver::new(&plane, &outsides, &separation).first_touch(end))
 }

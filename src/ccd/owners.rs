@@ -1,0 +1,133 @@
+//! Which triangle answers for a vertex or an edge that several share: representative triangles, so that every
+//! pair of features is tested once.
+
+use crate::geometry::{TriangleId, TriangleMesh};
+
+/// The vertices and edges of one triangle that it answers for. Edge k goes from vertex k to (k + 1) % 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owned(u8);
+
+impl Owned {
+    /// All three vertices and edges.
+    pub const ALL: Owned = Owned(0b11_1111);
+    /// Only the face.
+    pub const NONE: Owned = Owned(0);
+
+    /// Answers for vertex k.
+    pub fn vertex(self, k: usize) -> bool {
+        self.0 >> k & 1 == 1
+    }
+
+    /// Answers for edge k.
+    pub fn edge(self, k: usize) -> bool {
+        self.0 >> (3 + k) & 1 == 1
+    }
+}
+
+/// What every triangle of a mesh answers for: each vertex and edge belongs to the least triangle id that has it.
+///
+/// Where every triangle's own time of contact is wanted, and not every pair of features once, use
+/// [`Owned::ALL`] instead.
+#[derive(Clone, Debug)]
+pub struct Owners {
+    owned: Vec<Owned>,
+}
+
+impl Owners {
+    /// O(triangles times their neighbours).
+    pub fn new(mesh: &TriangleMesh) -> Owners {
+        let mut owners = Owners { owned: vec![Owned::NONE; mesh.triangle_id_end() as usize] };
+        for t in mesh.triangle_ids() {
+            owners.owned[t.0 as usize] = owned(mesh, t);
+        }
+        owners
+    }
+
+    /// Of a triangle that is there.
+    pub fn get(&self, t: TriangleId) -> Owned {
+        self.owned[t.0 as usize]
+    }
+
+    /// After a cut: `vertices` are those of the removed and the added triangles.
+    pub fn refresh(&mut self, mesh: &TriangleMesh, vertices: impl IntoIterator<Item = u32>) {
+        self.owned.resize(mesh.triangle_id_end() as usize, Owned::NONE);
+        for v in vertices {
+            for (t, _) in mesh.ring(v) {
+                self.owned[t.0 as usize] = owned(mesh, t);
+            }
+        }
+    }
+
+    /// Checks against owners made anew.
+    pub fn assert_well_formed(&self, mesh: &TriangleMesh) {
+        assert_eq!(self.owned.len(), mesh.triangle_id_end() as usize);
+        for t in mesh.triangle_ids() {
+            assert_eq!(self.get(t), owned(mesh, t), "owned by {t:?}");
+        }
+    }
+}
+
+fn owned(mesh: &TriangleMesh, t: TriangleId) -> Owned {
+    let vertices = mesh.vertices(t);
+    let mut bits = 0;
+    for (k, v) in vertices.into_iter().enumerate() {
+        let w = vertices[(k + 1) % 3];
+        bits |= u8::from(mesh.ring(v).min() == Some((t, k))) << k;
+        bits |= u8::from(edges(mesh, v, w).min() == Some((t, k))) << (3 + k);
+    }
+    Owned(bits)
+}
+
+/// The edges between two vertices as (triangle, which of its three).
+fn edges(mesh: &TriangleMesh, v: u32, w: u32) -> impl Iterator<Item = (TriangleId, usize)> + '_ {
+    mesh.ring(v).flat_map(move |(t, k)| {
+        let vertices = mesh.vertices(t);
+        let (next, last) = ((k + 1) % 3, (k + 2) % 3);
+        let from = (vertices[next] == w).then_some((t, k));
+        let to = (vertices[last] == w).then_some((t, last));
+        from.into_iter().chain(to)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::DVec3;
+
+    use super::*;
+    use crate::oracle::shapes;
+
+    fn counts(mesh: &TriangleMesh, owners: &Owners) -> (usize, usize) {
+        let count = |of: fn(Owned, usize) -> bool| {
+            let own = |t| (0..3).filter(|k| of(owners.get(t), *k)).count();
+            mesh.triangle_ids().map(own).sum()
+        };
+        (count(Owned::vertex), count(Owned::edge))
+    }
+
+    #[test]
+    fn every_feature_has_one_owner_through_cuts() {
+        let mut mesh = TriangleMesh::new(shapes::cuboid(DVec3::ONE));
+        let mut owners = Owners::new(&mesh);
+        assert_eq!(counts(&mesh, &owners), (8, 18));
+        let vertices = mesh.vertices(TriangleId(0));
+        mesh.remove_triangle(TriangleId(0));
+        owners.refresh(&mesh, vertices);
+        owners.assert_well_formed(&mesh);
+        assert_eq!(counts(&mesh, &owners), (8, 18), "the hole has the same vertices and edges");
+        let middle = mesh.add_vertex(glam::Vec3::ZERO);
+        mesh.add_triangle([vertices[0], vertices[1], middle]);
+        owners.refresh(&mesh, [vertices[0], vertices[1], middle]);
+        owners.assert_well_formed(&mesh);
+        assert_eq!(counts(&mesh, &owners), (9, 20));
+    }
+
+    #[test]
+    fn a_triangle_that_names_a_vertex_twice_owns_it_once() {
+        let data = crate::geometry::MeshData {
+            positions: vec![glam::Vec3::ZERO, glam::Vec3::X],
+            triangles: vec![[0, 0, 1]],
+        };
+        let mesh = TriangleMesh::new(data);
+        assert_eq!(counts(&mesh, &Owners::new(&mesh)), (2, 2));
+    }
+}

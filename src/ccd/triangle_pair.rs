@@ -1,0 +1,227 @@
+//! Two moving triangles: the earliest of their 6 vertex-face and 9 edge-edge contacts.
+
+use glam::DVec3;
+
+use super::{
+    owners::Owned,
+    sweep::{Sweep, U},
+    verdict::judge,
+};
+use crate::geometry::{point_triangle::closest_point, segment_segment::closest_parameters};
+
+/// A triangle whose corners move straight from `t0` to `t1`, metres.
+#[derive(Clone, Copy, Debug)]
+pub struct MovingTriangle {
+    /// Corners at the start of the step.
+    pub t0: [DVec3; 3],
+    /// Corners at its end.
+    pub t1: [DVec3; 3],
+    /// Features to test; the face always is.
+    pub owned: Owned,
+}
+
+impl MovingTriangle {
+    /// Corners at a time of the step.
+    pub fn at(&self, t: f64) -> [DVec3; 3] {
+        std::array::from_fn(|k| self.t0[k].lerp(self.t1[k], t))
+    }
+
+    /// Edge k as its two ends at the start and at the end of the step.
+    fn edge(&self, k: usize) -> [[DVec3; 2]; 2] {
+        let next = (k + 1) % 3;
+        [[self.t0[k], self.t0[next]], [self.t1[k], self.t1[next]]]
+    }
+}
+
+/// Vertices that two triangles of one mesh have in common. Features that share one always touch and are not
+/// tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shared(u16);
+
+impl Shared {
+    /// Nothing, as between two meshes.
+    pub const NONE: Shared = Shared(0);
+
+    /// By the triangles' vertex numbers.
+    pub fn between(a: [u32; 3], b: [u32; 3]) -> Shared {
+        let bit = |n: usize| u16::from(a[n / 3] == b[n % 3]) << n;
+        Shared((0..9).fold(0, |bits, n| bits | bit(n)))
+    }
+
+    /// Vertex i of the first is vertex j of the second.
+    fn has(self, i: usize, j: usize) -> bool {
+        self.0 >> (3 * i + j) & 1 == 1
+    }
+
+    fn edges(self, i: usize, j: usize) -> bool {
+        let ends = |k: usize| [k, (k + 1) % 3];
+        ends(i).iter().any(|i| ends(j).iter().any(|j| self.has(*i, *j)))
+    }
+}
+
+/// Which features of two triangles meet, by their numbers in the triangle. In the order in which simultaneous
+/// contacts are preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FeaturePair {
+    /// A vertex of the first, the face of the second.
+    VertexFace(u8),
+    /// The face of the first, a vertex of the second.
+    FaceVertex(u8),
+    /// An edge of each; edge k goes from vertex k to (k + 1) % 3.
+    EdgeEdge(u8, u8),
+}
+
+/// First contact of two triangles during a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TriangleContact {
+    /// In [0, 1], never later than the true time.
+    pub toi: f64,
+    /// What meets.
+    pub features: FeaturePair,
+    /// Weights of the first triangle's vertices at the contact.
+    pub first: DVec3,
+    /// Weights of the second's.
+    pub second: DVec3,
+}
+
+/// The earliest contact of the features that the triangles own; of simultaneous ones the least
+/// [`FeaturePair`]. With a `thickness` (metres, >= 0) contact is coming within it. A chord that stands in for a
+/// turning path needs its greatest error added to the thickness.
+pub fn triangle_pair(
+    a: &MovingTriangle,
+    b: &MovingTriangle,
+    shared: Shared,
+    thickness: f64,
+) -> Option<TriangleContact> {
+    if apart_by_axis(a, b, thickness) {
+        return None;
+    }
+    let mut first: Option<(f64, FeaturePair)> = None;
+    let mut test = |features: FeaturePair, sweep: &dyn Fn() -> Sweep| {
+        let end = first.map_or(1.0, |(toi, _)| toi);
+        let toi = judge(&sweep(), thickness, end).toi();
+        if let Some(toi) = toi.filter(|toi| first.is_none_or(|(best, _)| *toi < best)) {
+            first = Some((toi, features));
+        }
+    };
+    for k in 0..3 {
+        if a.owned.vertex(k) && !(0..3).any(|j| shared.has(k, j)) {
+            test(FeaturePair::VertexFace(k as u8), &|| vertex_face(a, k, b));
+        }
+    }
+    for k in 0..3 {
+        if b.owned.vertex(k) && !(0..3).any(|i| shared.has(i, k)) {
+            test(FeaturePair::FaceVertex(k as u8), &|| vertex_face(b, k, a));
+        }
+    }
+    for i in (0..3).filter(|i| a.owned.edge(*i)) {
+        for j in (0..3).filter(|j| b.owned.edge(*j) && !shared.edges(i, *j)) {
+            test(FeaturePair::EdgeEdge(i as u8, j as u8), &|| edge_edge(a, i, b, j));
+        }
+    }
+    first.map(|(toi, features)| contact(a, b, toi, features))
+}
+
+/// Along a coordinate axis every corner of one stays beyond every corner of the other. A difference is rounded
+/// monotonically, so it only needs room for the thickness.
+fn apart_by_axis(a: &MovingTriangle, b: &MovingTriangle, thickness: f64) -> bool {
+    let (mut low, mut high) = (DVec3::INFINITY, DVec3::NEG_INFINITY);
+    for (a, b) in [(&a.t0, &b.t0), (&a.t1, &b.t1)] {
+        let (a_low, a_high) = (a[0].min(a[1]).min(a[2]), a[0].max(a[1]).max(a[2]));
+        let (b_low, b_high) = (b[0].min(b[1]).min(b[2]), b[0].max(b[1]).max(b[2]));
+        low = low.min(b_low - a_high);
+        high = high.max(b_high - a_low);
+    }
+    let apart = DVec3::splat(thickness * (1.0 + 4.0 * U));
+    low.cmpgt(apart).any() || high.cmplt(-apart).any()
+}
+
+fn vertex_face(of: &MovingTriangle, k: usize, face: &MovingTriangle) -> Sweep {
+    let points = |v: DVec3, [a, b, c]: [DVec3; 3]| [v, a, b, c];
+    Sweep::vertex_face(&points(of.t0[k], face.t0), &points(of.t1[k], face.t1))
+}
+
+fn edge_edge(a: &MovingTriangle, i: usize, b: &MovingTriangle, j: usize) -> Sweep {
+    let (a, b) = (a.edge(i), b.edge(j));
+    let points = |end: usize| [a[end][0], a[end][1], b[end][0], b[end][1]];
+    Sweep::edge_edge(&points(0), &points(1))
+}
+
+fn contact(
+    a: &MovingTriangle,
+    b: &MovingTriangle,
+    toi: f64,
+    features: FeaturePair,
+) -> TriangleContact {
+    let (p, q) = (a.at(toi), b.at(toi));
+    let (first, second) = match features {
+        FeaturePair::VertexFace(k) => {
+            (DVec3::AXES[k as usize], closest_point(p[k as usize], &q).barycentric)
+        }
+        FeaturePair::FaceVertex(k) => {
+            (closest_point(q[k as usize], &p).barycentric, DVec3::AXES[k as usize])
+        }
+        FeaturePair::EdgeEdge(i, j) => {
+            let ends = |k: u8| (k as usize, (k as usize + 1) % 3);
+            let ((i0, i1), (j0, j1)) = (ends(i), ends(j));
+            let (s, t) = closest_parameters(p[i0], p[i1], q[j0], q[j1]);
+            let weights =
+                |k0: usize, k1: usize, s| DVec3::AXES[k0] * (1.0 - s) + DVec3::AXES[k1] * s;
+            (weights(i0, i1, s), weights(j0, j1, t))
+        }
+    };
+    TriangleContact { toi, features, first, second }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn still(t: [DVec3; 3]) -> MovingTriangle {
+        MovingTriangle { t0: t, t1: t, owned: Owned::ALL }
+    }
+
+    fn falling(t: [DVec3; 3], by: f64) -> MovingTriangle {
+        MovingTriangle { t0: t, t1: t.map(|p| p - DVec3::Z * by), owned: Owned::ALL }
+    }
+
+    const FLOOR: [DVec3; 3] =
+        [DVec3::new(-4.0, -3.0, 0.0), DVec3::new(4.0, -3.0, 0.0), DVec3::new(0.0, 5.0, 0.0)];
+
+    #[test]
+    fn a_corner_first_and_the_same_seen_from_the_other() {
+        let tip =
+            [DVec3::new(0.0, 0.0, 1.0), DVec3::new(0.1, 1.0, 2.0), DVec3::new(-0.1, 1.0, 2.0)];
+        let (floor, tip) = (still(FLOOR), falling(tip, 2.0));
+        let c = triangle_pair(&tip, &floor, Shared::NONE, 0.0).expect("contact");
+        assert_eq!((c.features, c.first), (FeaturePair::VertexFace(0), DVec3::X));
+        assert!(c.toi <= 0.5 && c.toi > 0.5 - 1e-9, "{}", c.toi);
+        let back = triangle_pair(&floor, &tip, Shared::NONE, 0.0).expect("contact");
+        assert_eq!((back.toi, back.features), (c.toi, FeaturePair::FaceVertex(0)));
+        assert_eq!((back.first, back.second), (c.second, c.first));
+        let thick = triangle_pair(&tip, &floor, Shared::NONE, 0.25).expect("contact");
+        assert!(thick.toi <= 0.375 && thick.toi > 0.375 - 1e-6, "{}", thick.toi);
+    }
+
+    #[test]
+    fn crossing_edges_when_nothing_else_is_owned() {
+        let blade =
+            [DVec3::new(3.0, 0.0, 1.0), DVec3::new(-1.0, 5.0, 1.0), DVec3::new(3.0, 5.0, 1.0)];
+        let (floor, blade) = (still(FLOOR), falling(blade, 4.0));
+        let c = triangle_pair(&floor, &blade, Shared::NONE, 0.0).expect("contact");
+        assert!(matches!(c.features, FeaturePair::EdgeEdge(1, _)), "{:?}", c.features);
+        let (p, q) = (floor.at(c.toi), blade.at(c.toi));
+        let on = |t: [DVec3; 3], w: DVec3| t[0] * w.x + t[1] * w.y + t[2] * w.z;
+        assert!(on(p, c.first).distance(on(q, c.second)) < 1e-9);
+        let faces = |t: MovingTriangle| MovingTriangle { owned: Owned::NONE, ..t };
+        assert_eq!(triangle_pair(&faces(floor), &faces(blade), Shared::NONE, 0.0), None);
+    }
+
+    #[test]
+    fn neighbours_do_not_touch_by_what_they_share() {
+        let other = [FLOOR[0], FLOOR[1], DVec3::new(0.0, -9.0, 1.0)];
+        let (a, b) = (still(FLOOR), still(other));
+        assert!(triangle_pair(&a, &b, Shared::NONE, 0.0).is_some());
+        assert_eq!(triangle_pair(&a, &b, Shared::between([0, 1, 2], [0, 1, 3]), 0.0), None);
+    }
+}
