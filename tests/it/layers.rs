@@ -9,6 +9,7 @@ use std::{
 const LAYERS: [&[&str]; 4] = [
     &["geometry", "mesh_io", "oracle"],
     &["bvh", "index", "sdf"],
+    &["index", "sdf", "bvh", "ccd"],
     &["scene"],
     &["service", "store", "load", "inspect"],
 ];

@@ -1,8 +1,9 @@
 //! Palpate from outside: one binary for all integration tests.
 //!
 //! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
-//! `PALPATE_DATA` names the folder of the shared meshes.
+//! `PALPATE_DATA` names the folder of the shared meshes, `PALPATE_CCD` one of continuous collision queries.
 
+mod continuous;
 mod demo;
 mod differential;
 mod field;

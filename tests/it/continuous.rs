@@ -1,0 +1,5 @@
+//! Continuous collision against exact constructions, published queries and brute force.
+
+mod contacts;
+mod features;
+mod queries;

@@ -1,0 +1,54 @@
+//! The published queries: no false negative, and a false positive only within rounding of a contact.
+
+use palpate::oracle::ccd_queries::{Query, QueryKind, query_folder, read_queries};
+
+use super::features::Case;
+
+/// Largest gap at a false positive, as a share of the query's extent.
+const GAP_MAX: f64 = 1e-12;
+/// What Tight-Inclusion reports at its tolerance of 1e-6 over 7,279 published queries, these among them.
+const PEER_FALSE_POSITIVES: [(QueryKind, usize); 2] =
+    [(QueryKind::VertexFace, 85), (QueryKind::EdgeEdge, 137)];
+
+/// Where the file's numbers are between two `f64`, contact within that rounding is contact.
+fn thickness(query: &Query) -> f64 {
+    let most = query.t0.iter().chain(&query.t1).fold(0.0, |m: f64, p| m.max(p.abs().max_element()));
+    if query.exact { 0.0 } else { 8.0 * f64::EPSILON * most }
+}
+
+#[test]
+fn published_queries() {
+    let Some(folder) = query_folder() else { return };
+    let files = read_queries(&folder).expect("query files");
+    let (mut n, mut negatives, mut positives) = (0, 0, Vec::new());
+    for file in &files {
+        for (i, query) in file.queries.iter().enumerate() {
+            let case = Case::from(query);
+            let toi = case.judge(thickness(query)).toi();
+            n += 1;
+            match (query.touches, toi) {
+                (true, None) => {
+                    negatives += 1;
+                    println!("false negative {} {i}: {case:?}", file.name);
+                }
+                (false, Some(toi)) => {
+                    let gap = case.distance(toi) / case.scale();
+                    println!(
+                        "false positive {} {i}: at {toi}, gap {gap:.1e} of its size",
+                        file.name
+                    );
+                    positives.push((query.kind, gap));
+                }
+                _ => {}
+            }
+        }
+    }
+    println!("queries={n} false_negatives={negatives} false_positives={}", positives.len());
+    assert_eq!(negatives, 0);
+    let largest = positives.iter().fold(0.0_f64, |most, (_, gap)| most.max(*gap));
+    assert!(largest <= GAP_MAX, "a false positive at {largest} of the extent");
+    for (kind, most) in PEER_FALSE_POSITIVES {
+        let n = positives.iter().filter(|(k, _)| *k == kind).count();
+        assert!(n <= most || n > 7_279, "{n} false positives of {kind:?}");
+    }
+}
