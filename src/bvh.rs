@@ -21,3 +21,6 @@ pub use pairs::{Pair, Rigid};
 pub use placed::Placed;
 pub use tree::Tree;
 //! Trees of bounding volumes.
+//! Trees of bounding volumes: of surfaces that deform.
+pub mod deforming;
+pub use deforming::{DeformingTree, Front, Trees};

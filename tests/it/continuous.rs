@@ -2,4 +2,6 @@
 
 mod contacts;
 mod features;
+mod fronts;
 mod queries;
+mod surface;

@@ -1,0 +1,120 @@
+//! Source 000: a binary tree of 16-DOPs over triangles that move, and the front of the last traversal.
+//!
+//! Patent publication CN102708017 of Zhejiang University (Tang, Du, Tong, Zhao), 2012. Where we differ: a leaf's
+//! box is whatever its owner says, so that it can hold what the triangle sweeps during a step and not only one
+//! instant; which node of a pair is opened goes by depth instead of always the first, so that pairs stay of like
+//! size and a pair's parent is known without being stored; and the tree follows cuts.
+//!
+//! ```text
+//! node 0  ---- inner ---- inner ---- leaf      a child has a greater number than its parent, so going through
+//!                    \         \---- leaf      numbers downwards meets children first
+//!                     \--- leaf
+//! ```
+//! A node that goes out of use keeps its number and tells where its triangles are now, for the fronts that
+//! still name it. The tree does not know positions, meshes or time.
+
+mod build;
+mod edit;
+mod front;
+mod pairs;
+mod refit;
+mod validate;
+
+use crate::geometry::{Dop16, TriangleId};
+
+pub use front::Front;
+pub use pairs::Trees;
+
+const NONE: u32 = u32::MAX;
+const ROOT: u32 = 0;
+
+/// A tree over some triangles by their boxes.
+///
+/// To find contacts during a step give each triangle the box of its corners at both ends; to find triangles
+/// within a distance grow the boxes of one side by it.
+#[derive(Clone, Debug)]
+pub struct DeformingTree {
+    boxes: Vec<Dop16>,
+    links: Vec<Link>,
+    /// By triangle id.
+    leaf_of: Vec<u32>,
+    n_triangles: usize,
+    /// Insertions and removals so far.
+    edits: u64,
+    /// Times that all nodes were numbered anew.
+    generation: u64,
+    /// Nodes to be refitted, and whether a node is among them.
+    dirty: Vec<u32>,
+    is_dirty: Vec<bool>,
+}
+
+/// A node's place in the tree.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// `NONE` for the root.
+    parent: u32,
+    /// Greater than the parent's; the depth, where nothing was removed.
+    rank: u32,
+    content: Content,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Content {
+    /// Only the root, when there is no triangle.
+    Empty,
+    Leaf(TriangleId),
+    Inner([u32; 2]),
+    /// Out of use: its triangles are below this node now.
+    Moved(u32),
+    /// Out of use, and its triangle too.
+    Removed,
+}
+
+impl DeformingTree {
+    /// Triangles in the tree.
+    pub fn n_triangles(&self) -> usize {
+        self.n_triangles
+    }
+
+    /// Holds all boxes.
+    pub fn bounds(&self) -> &Dop16 {
+        &self.boxes[ROOT as usize]
+    }
+
+    /// The box of a triangle, `None` when it is not in the tree.
+    pub fn get(&self, t: TriangleId) -> Option<&Dop16> {
+        let leaf = *self.leaf_of.get(t.0 as usize)?;
+        (leaf != NONE).then(|| self.dop(leaf))
+    }
+
+    fn dop(&self, n: u32) -> &Dop16 {
+        &self.boxes[n as usize]
+    }
+
+    fn link(&self, n: u32) -> &Link {
+        &self.links[n as usize]
+    }
+
+    fn children(&self, n: u32) -> Option<[u32; 2]> {
+        match self.link(n).content {
+            Content::Inner(children) => Some(children),
+            _ => None,
+        }
+    }
+
+    fn push_node(&mut self, parent: u32, dop: Dop16, content: Content) -> u32 {
+        let n = self.links.len() as u32;
+        let rank = if parent == NONE { 0 } else { self.link(parent).rank + 1 };
+        self.boxes.push(dop);
+        self.links.push(Link { parent, rank, content });
+        self.is_dirty.push(false);
+        n
+    }
+
+    fn set_leaf(&mut self, t: TriangleId, n: u32) {
+        if self.leaf_of.len() <= t.0 as usize {
+            self.leaf_of.resize(t.0 as usize + 1, NONE);
+        }
+        self.leaf_of[t.0 as usize] = n;
+    }
+}

@@ -1,0 +1,122 @@
+//! From triangles to a tree, top down.
+
+use glam::DVec3;
+
+use super::{Content, DeformingTree, Link, NONE, ROOT};
+use crate::geometry::{Dop16, TriangleId};
+
+/// A side with less than a quarter of the triangles is no split: many such in a row would make a list of a
+/// tree. The middle of the order along the axis is taken instead, as when all centres coincide.
+const LEAST_SHARE: usize = 4;
+
+/// A triangle to be placed.
+#[derive(Clone, Copy)]
+pub(super) struct Item {
+    pub triangle: TriangleId,
+    pub dop: Dop16,
+    centre: DVec3,
+}
+
+impl Item {
+    pub fn new(triangle: TriangleId, dop: Dop16) -> Item {
+        Item { triangle, dop, centre: dop.centre() }
+    }
+}
+
+impl DeformingTree {
+    /// # Panics
+    /// When a triangle is given twice, or one's box is empty.
+    pub fn build(triangles: impl IntoIterator<Item = (TriangleId, Dop16)>) -> DeformingTree {
+        let mut items: Vec<Item> =
+            triangles.into_iter().map(|(t, dop)| Item::new(t, dop)).collect();
+        let mut tree = DeformingTree {
+            boxes: vec![Dop16::EMPTY],
+            links: vec![Link { parent: NONE, rank: 0, content: Content::Empty }],
+            leaf_of: Vec::new(),
+            n_triangles: items.len(),
+            edits: 0,
+            generation: 0,
+            dirty: Vec::new(),
+            is_dirty: vec![false],
+        };
+        for item in &items {
+            assert!(tree.get(item.triangle).is_none(), "{:?} is given twice", item.triangle);
+            assert!(!item.dop.is_empty(), "the box of {:?} is empty", item.triangle);
+            tree.set_leaf(item.triangle, ROOT);
+        }
+        tree.place(ROOT, &mut items);
+        tree
+    }
+
+    /// Builds the tree anew with the boxes as they are; fronts start again. Worth it when the surface has
+    /// changed shape so much that neighbours in the tree are none any more.
+    pub fn rebuild(&mut self) {
+        let mut items = Vec::new();
+        self.collect(ROOT, &mut items);
+        let generation = self.generation + 1;
+        let edits = self.edits;
+        *self = DeformingTree::build(items.iter().map(|i| (i.triangle, i.dop)));
+        (self.generation, self.edits) = (generation, edits);
+    }
+
+    /// Makes a node out of triangles, with new nodes below it.
+    pub(super) fn place(&mut self, n: u32, items: &mut [Item]) {
+        let mut waiting = vec![(n, 0..items.len())];
+        while let Some((n, range)) = waiting.pop() {
+            let items = &mut items[range.clone()];
+            match items {
+                [] => {}
+                [item] => {
+                    self.boxes[n as usize] = item.dop;
+                    self.links[n as usize].content = Content::Leaf(item.triangle);
+                    self.set_leaf(item.triangle, n);
+                }
+                _ => {
+                    self.boxes[n as usize] =
+                        items.iter().fold(Dop16::EMPTY, |all, i| all.union(&i.dop));
+                    let middle = range.start + split(items);
+                    let children =
+                        [(); 2].map(|()| self.push_node(n, Dop16::EMPTY, Content::Empty));
+                    self.links[n as usize].content = Content::Inner(children);
+                    waiting.push((children[1], middle..range.end));
+                    waiting.push((children[0], range.start..middle));
+                }
+            }
+        }
+    }
+
+    /// The triangles below a node.
+    pub(super) fn collect(&self, n: u32, items: &mut Vec<Item>) {
+        let mut waiting = vec![n];
+        while let Some(n) = waiting.pop() {
+            match self.link(n).content {
+                Content::Leaf(t) => items.push(Item::new(t, *self.dop(n))),
+                Content::Inner([left, right]) => waiting.extend([right, left]),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Orders items so that those before the returned index, at least one and not all, are on the low side of the
+/// mean centre along the axis in which the centres are spread most.
+fn split(items: &mut [Item]) -> usize {
+    let n = items.len();
+    let mean = items.iter().map(|i| i.centre).sum::<DVec3>() / n as f64;
+    let spread = items.iter().fold(DVec3::ZERO, |s, i| s + (i.centre - mean).abs());
+    let axis = spread.max_position();
+    let key = |i: &Item| (i.centre[axis], i.triangle);
+    let mut low = 0;
+    for i in 0..n {
+        if items[i].centre[axis] < mean[axis] {
+            items.swap(low, i);
+            low += 1;
+        }
+    }
+    if low.min(n - low) * LEAST_SHARE >= n {
+        return low;
+    }
+    let compare = |a: &Item, b: &Item| key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1));
+    items.select_nth_unstable_by(n / 2, compare);
+    n / 2
+}

@@ -1,0 +1,139 @@
+//! Triangles that come and go: cuts.
+
+use super::{Content, DeformingTree, NONE, ROOT};
+use crate::geometry::{Dop16, TriangleId, kdop::N_DIRECTIONS};
+
+/// A path longer than this many times the logarithm of the triangles below is too long, and what is below its top
+/// is built anew. A split leaves at most 3/4 on a side, so that a tree built anew stays below 2.41.
+const STRETCH_MAX: f64 = 3.0;
+/// Nodes out of use, as a multiple of those in use, before all are numbered anew.
+const OUT_OF_USE_MAX: usize = 3;
+
+impl DeformingTree {
+    /// Adds a triangle beside the one whose surroundings grow least. O(log n), amortised.
+    ///
+    /// # Panics
+    /// When it is in the tree already or its box is empty.
+    pub fn insert(&mut self, t: TriangleId, dop: Dop16) {
+        assert!(self.get(t).is_none(), "{t:?} is in the tree");
+        assert!(!dop.is_empty(), "the box of {t:?} is empty");
+        self.n_triangles += 1;
+        self.edits += 1;
+        let (mut n, mut depth) = (ROOT, 0);
+        while let Some([left, right]) = self.children(n) {
+            self.boxes[n as usize] = self.dop(n).union(&dop);
+            let cost = |child: u32| growth(self.dop(child), &dop);
+            n = if cost(right) < cost(left) { right } else { left };
+            depth += 1;
+        }
+        // The leaf becomes a node above its triangle and the new one, so that what names it stays right.
+        if let Content::Leaf(old) = self.link(n).content {
+            let old_dop = *self.dop(n);
+            let left = self.push_node(n, old_dop, Content::Leaf(old));
+            let right = self.push_node(n, dop, Content::Leaf(t));
+            self.links[n as usize].content = Content::Inner([left, right]);
+            self.boxes[n as usize] = old_dop.union(&dop);
+            self.set_leaf(old, left);
+            self.set_leaf(t, right);
+            self.balance(right, depth + 1);
+        } else {
+            self.links[n as usize].content = Content::Leaf(t);
+            self.boxes[n as usize] = dop;
+            self.set_leaf(t, n);
+        }
+        self.tidy();
+    }
+
+    /// Takes a triangle out.
+    ///
+    /// # Panics
+    /// When it is not in the tree.
+    pub fn remove(&mut self, t: TriangleId) {
+        let leaf = self.leaf_of[t.0 as usize];
+        assert!(leaf != NONE, "{t:?} is not in the tree");
+        self.leaf_of[t.0 as usize] = NONE;
+        self.n_triangles -= 1;
+        self.edits += 1;
+        let parent = self.link(leaf).parent;
+        if parent == NONE {
+            self.links[leaf as usize].content = Content::Empty;
+            self.boxes[leaf as usize] = Dop16::EMPTY;
+            return;
+        }
+        let sibling = self.sibling(leaf);
+        self.links[leaf as usize].content = Content::Removed;
+        self.take_place(sibling, parent);
+        self.mark_above(parent);
+        self.refit_marked();
+        self.tidy();
+    }
+
+    /// Puts a child in the place of its parent.
+    fn take_place(&mut self, child: u32, parent: u32) {
+        let content = self.link(child).content;
+        match content {
+            Content::Inner(children) => {
+                for c in children {
+                    self.links[c as usize].parent = parent;
+                }
+            }
+            Content::Leaf(t) => self.set_leaf(t, parent),
+            _ => unreachable!("a child in use"),
+        }
+        self.links[parent as usize].content = content;
+        self.boxes[parent as usize] = *self.dop(child);
+        self.links[child as usize].content = Content::Moved(parent);
+    }
+
+    /// Builds anew what is below the lowest node from which the path down to a leaf at this depth is too long.
+    fn balance(&mut self, leaf: u32, depth: usize) {
+        let longest = |n_below: usize| STRETCH_MAX * (n_below as f64).log2() + 1.0;
+        if depth as f64 <= longest(self.n_triangles) {
+            return;
+        }
+        let (mut n, mut n_below) = (leaf, 1);
+        for length in 1..=depth {
+            let parent = self.link(n).parent;
+            n_below += self.n_below(self.sibling(n));
+            n = parent;
+            if length as f64 > longest(n_below) {
+                return self.rebuild_below(n);
+            }
+        }
+    }
+
+    fn sibling(&self, n: u32) -> u32 {
+        let [left, right] = self.children(self.link(n).parent).expect("a parent");
+        if left == n { right } else { left }
+    }
+
+    fn n_below(&self, n: u32) -> usize {
+        self.children(n).map_or(1, |c| c.map(|c| self.n_below(c)).iter().sum())
+    }
+
+    /// Builds a sub-tree anew. Its old nodes go out of use and point to its root.
+    pub(super) fn rebuild_below(&mut self, n: u32) {
+        let mut items = Vec::new();
+        self.collect(n, &mut items);
+        let mut waiting: Vec<u32> = self.children(n).into_iter().flatten().collect();
+        while let Some(below) = waiting.pop() {
+            waiting.extend(self.children(below).into_iter().flatten());
+            self.links[below as usize].content = Content::Moved(n);
+        }
+        self.place(n, &mut items);
+    }
+
+    fn tidy(&mut self) {
+        let in_use = (2 * self.n_triangles).max(64);
+        if self.links.len() > (1 + OUT_OF_USE_MAX) * in_use {
+            self.rebuild();
+        }
+    }
+}
+
+/// By how much a box's extents grow in sum when it takes another in, with its size to break ties.
+fn growth(dop: &Dop16, other: &Dop16) -> (f64, f64) {
+    let size = |d: &Dop16| (0..N_DIRECTIONS).map(|i| f64::from(d.max[i] - d.min[i])).sum::<f64>();
+    let before = size(dop);
+    (size(&dop.union(other)) - before, before)
+}

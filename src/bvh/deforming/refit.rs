@@ -1,0 +1,61 @@
+//! New boxes for what moved, from the leaves up.
+
+use super::{DeformingTree, NONE};
+use crate::geometry::{Dop16, TriangleId};
+
+/// When this share of the nodes is to be refitted, going through all of them in order beats sorting.
+const MANY: usize = 8;
+
+impl DeformingTree {
+    /// Gives triangles new boxes: those that moved during the step, and those that moved in the one before,
+    /// whose boxes are too large now. O(moved log n).
+    ///
+    /// # Panics
+    /// When a triangle is not in the tree or a box is empty.
+    pub fn refit(&mut self, moved: impl IntoIterator<Item = (TriangleId, Dop16)>) {
+        for (t, dop) in moved {
+            let leaf = self.leaf_of[t.0 as usize];
+            assert!(!dop.is_empty(), "the box of {t:?} is empty");
+            self.boxes[leaf as usize] = dop;
+            self.mark_above(leaf);
+        }
+        self.refit_marked();
+    }
+
+    /// Marks the nodes above one.
+    pub(super) fn mark_above(&mut self, n: u32) {
+        let mut above = self.link(n).parent;
+        while above != NONE && !self.is_dirty[above as usize] {
+            self.is_dirty[above as usize] = true;
+            self.dirty.push(above);
+            above = self.link(above).parent;
+        }
+    }
+
+    /// Children have greater numbers, so that they are done when their parent's turn comes.
+    pub(super) fn refit_marked(&mut self) {
+        let mut dirty = std::mem::take(&mut self.dirty);
+        if dirty.len() * MANY > self.links.len() {
+            for n in (0..self.links.len() as u32).rev() {
+                if !self.is_dirty[n as usize] {
+                    continue;
+                }
+                self.boxes[n as usize] = self.union_of_children(n);
+            }
+        } else {
+            dirty.sort_unstable_by(|a, b| b.cmp(a));
+            for n in &dirty {
+                self.boxes[*n as usize] = self.union_of_children(*n);
+            }
+        }
+        for n in dirty.drain(..) {
+            self.is_dirty[n as usize] = false;
+        }
+        self.dirty = dirty;
+    }
+
+    fn union_of_children(&self, n: u32) -> Dop16 {
+        let [left, right] = self.children(n).expect("only inner nodes are above others");
+        self.dop(left).union(self.dop(right))
+    }
+}
