@@ -16,6 +16,8 @@ mod vertex_face;
 
 pub use edge_edge::edge_edge;
 pub use owners::{Owned, Owners};
-pub use triangle_pair::{FeaturePair, MovingTriangle, Shared, TriangleContact, triangle_pair};
+pub use triangle_pair::{
+    FeaturePair, MovingTriangle, Shared, TriangleContact, every_contact, triangle_pair,
+};
 pub use verdict::{Culled, Verdict};
 pub use vertex_face::vertex_face;

@@ -12,5 +12,5 @@ use super::{
 /// Points are (a0, a1, b0, b1) at the two ends, metres, finite. With a `thickness` (metres, >= 0) contact is
 /// coming within it. Parallel edges and edges without length are right.
 pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4], thickness: f64) -> Verdict {
-    judge(&Sweep::edge_edge(t0, t1), thickness, 1.0)
+    judge(&Sweep::edge_edge(t0, t1), thickness)
 }

@@ -30,15 +30,6 @@ impl<'a> Separation<'a> {
         Separation { sweep, gaps: [sweep.gaps(0), sweep.gaps(1)], apart }
     }
 
-    /// x, y or z separates them all along the step.
-    pub fn by_axes(&self) -> bool {
-        let all = || self.gaps.iter().flatten();
-        let low = all().fold(DVec3::INFINITY, |low, g| low.min(*g));
-        let high = all().fold(DVec3::NEG_INFINITY, |high, g| high.max(*g));
-        let apart = DVec3::splat(self.apart);
-        low.cmpgt(apart).any() || high.cmplt(-apart).any()
-    }
-
     /// The time up to which the direction of the closest points at `t` keeps them apart: `t` itself when they
     /// are not apart there, at most 1.
     pub fn until(&self, t: f64) -> f64 {

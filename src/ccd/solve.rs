@@ -57,10 +57,10 @@ impl<'a> Solver<'a> {
         }
     }
 
-    /// `None` when they do not touch until `end`.
-    pub fn first_touch(&self, end: f64) -> Option<f64> {
+    /// `None` when they do not touch.
+    pub fn first_touch(&self) -> Option<f64> {
         let mut waiting = [(0.0, 0.0); DEPTH_MAX];
-        waiting[0] = (0.0, end);
+        waiting[0] = (0.0, 1.0);
         let mut n = 1;
         // The earliest interval is on top.
         for _ in 0..INTERVALS_MAX {
@@ -137,11 +137,11 @@ fn cut(from: f64, to: f64, first: f64, last: f64) -> Option<(f64, f64)> {
 
 /// The first time at which the features may be within the thickness that `separation` was made with: by
 /// advancement along separating directions.
-pub(super) fn first_within(separation: &Separation, end: f64) -> Option<f64> {
+pub(super) fn first_within(separation: &Separation) -> Option<f64> {
     let mut t = 0.0;
     for _ in 0..ADVANCES_MAX {
         let until = separation.until(t);
-        if until > end || until >= 1.0 {
+        if until >= 1.0 {
             return None;
         }
         if until - t <= SHORTEST_ADVANCE {

@@ -24,20 +24,35 @@ pub(super) struct Sweep {
     pub u: Moving,
     pub v: Moving,
     pub r: Moving,
+    pub axes: AxisGaps,
 }
 
 impl Sweep {
     /// From (vertex, a, b, c) at both ends.
     pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Sweep {
         let from_a = |k: usize| [t0[k] - t0[1], t1[k] - t1[1]];
-        Sweep { meeting: Meeting::VertexFace, u: from_a(2), v: from_a(3), r: from_a(0) }
+        let corners = |t: &[DVec3; 4]| AxisGaps::at([t[1], t[2], t[3]], [t[0]]);
+        Sweep {
+            meeting: Meeting::VertexFace,
+            u: from_a(2),
+            v: from_a(3),
+            r: from_a(0),
+            axes: corners(t0).during(corners(t1)),
+        }
     }
 
     /// From (a, b, c, d), edges ab and cd, at both ends.
     pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Sweep {
         let v = [t0[3] - t0[2], t1[3] - t1[2]];
         let from_a = |k: usize| [t0[k] - t0[0], t1[k] - t1[0]];
-        Sweep { meeting: Meeting::EdgeEdge, u: from_a(1), v, r: from_a(2) }
+        let corners = |t: &[DVec3; 4]| AxisGaps::at([t[0], t[1]], [t[2], t[3]]);
+        Sweep {
+            meeting: Meeting::EdgeEdge,
+            u: from_a(1),
+            v,
+            r: from_a(2),
+            axes: corners(t0).during(corners(t1)),
+        }
     }
 
     /// Largest |component| of the six vectors along x, y and z. Each computed component is off by at most
@@ -61,6 +76,34 @@ impl Sweep {
     pub fn at(&self, t: f64) -> (DVec3, DVec3, DVec3) {
         let at = |m: &Moving| m[0].lerp(m[1], t);
         (at(&self.u), at(&self.v), at(&self.r))
+    }
+}
+
+/// The corners of one thing minus those of another along x, y and z: least and greatest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AxisGaps {
+    low: DVec3,
+    high: DVec3,
+}
+
+impl AxisGaps {
+    /// Of `second` minus `first`.
+    pub fn at<const N: usize, const M: usize>(first: [DVec3; N], second: [DVec3; M]) -> AxisGaps {
+        let low = |points: &[DVec3]| points[1..].iter().fold(points[0], |low, p| low.min(*p));
+        let high = |points: &[DVec3]| points[1..].iter().fold(points[0], |high, p| high.max(*p));
+        AxisGaps { low: low(&second) - high(&first), high: high(&second) - low(&first) }
+    }
+
+    /// From one end of a step to the other.
+    pub fn during(self, end: AxisGaps) -> AxisGaps {
+        AxisGaps { low: self.low.min(end.low), high: self.high.max(end.high) }
+    }
+
+    /// Along some axis the two stay apart by more than `thickness`. Rounding a difference keeps its sign and order,
+    /// so that without a thickness this is exact.
+    pub fn separate(&self, thickness: f64) -> bool {
+        let apart = DVec3::splat(thickness * (1.0 + 4.0 * U));
+        self.low.cmpgt(apart).any() || self.high.cmplt(-apart).any()
     }
 }
 

@@ -4,7 +4,7 @@ use glam::DVec3;
 
 use super::{
     owners::Owned,
-    sweep::{Sweep, U},
+    sweep::{AxisGaps, Sweep},
     verdict::judge,
 };
 use crate::geometry::{point_triangle::closest_point, segment_segment::closest_parameters};
@@ -93,47 +93,58 @@ pub fn triangle_pair(
     shared: Shared,
     thickness: f64,
 ) -> Option<TriangleContact> {
-    if apart_by_axis(a, b, thickness) {
-        return None;
-    }
     let mut first: Option<(f64, FeaturePair)> = None;
-    let mut test = |features: FeaturePair, sweep: &dyn Fn() -> Sweep| {
-        let end = first.map_or(1.0, |(toi, _)| toi);
-        let toi = judge(&sweep(), thickness, end).toi();
+    each_meeting(a, b, shared, thickness, |features, sweep| {
+        let toi = judge(sweep, thickness).toi();
         if let Some(toi) = toi.filter(|toi| first.is_none_or(|(best, _)| *toi < best)) {
             first = Some((toi, features));
         }
-    };
+    });
+    first.map(|(toi, features)| contact(a, b, toi, features))
+}
+
+/// Gives the first contact of every two features that the triangles own to `visit`, in the order of
+/// [`FeaturePair`]. Otherwise as [`triangle_pair`].
+pub fn every_contact(
+    a: &MovingTriangle,
+    b: &MovingTriangle,
+    shared: Shared,
+    thickness: f64,
+    mut visit: impl FnMut(TriangleContact),
+) {
+    each_meeting(a, b, shared, thickness, |features, sweep| {
+        if let Some(toi) = judge(sweep, thickness).toi() {
+            visit(contact(a, b, toi, features));
+        }
+    });
+}
+
+/// The pairs of features to be tested, in their order.
+fn each_meeting(
+    a: &MovingTriangle,
+    b: &MovingTriangle,
+    shared: Shared,
+    thickness: f64,
+    mut test: impl FnMut(FeaturePair, &Sweep),
+) {
+    if AxisGaps::at(a.t0, b.t0).during(AxisGaps::at(a.t1, b.t1)).separate(thickness) {
+        return;
+    }
     for k in 0..3 {
         if a.owned.vertex(k) && !(0..3).any(|j| shared.has(k, j)) {
-            test(FeaturePair::VertexFace(k as u8), &|| vertex_face(a, k, b));
+            test(FeaturePair::VertexFace(k as u8), &vertex_face(a, k, b));
         }
     }
     for k in 0..3 {
         if b.owned.vertex(k) && !(0..3).any(|i| shared.has(i, k)) {
-            test(FeaturePair::FaceVertex(k as u8), &|| vertex_face(b, k, a));
+            test(FeaturePair::FaceVertex(k as u8), &vertex_face(b, k, a));
         }
     }
     for i in (0..3).filter(|i| a.owned.edge(*i)) {
         for j in (0..3).filter(|j| b.owned.edge(*j) && !shared.edges(i, *j)) {
-            test(FeaturePair::EdgeEdge(i as u8, j as u8), &|| edge_edge(a, i, b, j));
+            test(FeaturePair::EdgeEdge(i as u8, j as u8), &edge_edge(a, i, b, j));
         }
     }
-    first.map(|(toi, features)| contact(a, b, toi, features))
-}
-
-/// Along a coordinate axis every corner of one stays beyond every corner of the other. A difference is rounded
-/// monotonically, so it only needs room for the thickness.
-fn apart_by_axis(a: &MovingTriangle, b: &MovingTriangle, thickness: f64) -> bool {
-    let (mut low, mut high) = (DVec3::INFINITY, DVec3::NEG_INFINITY);
-    for (a, b) in [(&a.t0, &b.t0), (&a.t1, &b.t1)] {
-        let (a_low, a_high) = (a[0].min(a[1]).min(a[2]), a[0].max(a[1]).max(a[2]));
-        let (b_low, b_high) = (b[0].min(b[1]).min(b[2]), b[0].max(b[1]).max(b[2]));
-        low = low.min(b_low - a_high);
-        high = high.max(b_high - a_low);
-    }
-    let apart = DVec3::splat(thickness * (1.0 + 4.0 * U));
-    low.cmpgt(apart).any() || high.cmplt(-apart).any()
 }
 
 fn vertex_face(of: &MovingTriangle, k: usize, face: &MovingTriangle) -> Sweep {

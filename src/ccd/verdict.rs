@@ -45,17 +45,16 @@ impl Verdict {
     }
 }
 
-/// Only contact until `end` is looked for; a verdict of contact holds for the whole step.
-pub(super) fn judge(sweep: &Sweep, thickness: f64, end: f64) -> Verdict {
+pub(super) fn judge(sweep: &Sweep, thickness: f64) -> Verdict {
     debug_assert!(thickness >= 0.0, "thickness {thickness}");
-    let extent = sweep.extent();
-    let separation = Separation::new(sweep, extent, thickness);
-    if separation.by_axes() {
+    if sweep.axes.separate(thickness) {
         return Verdict::Apart(Culled::Axis);
     }
+    let extent = sweep.extent();
+    let separation = Separation::new(sweep, extent, thickness);
     if thickness > 0.0 {
         // The polynomials only know contact at distance zero.
-        return Verdict::of(first_within(&separation, end));
+        return Verdict::of(first_within(&separation));
     }
     let n = Normal::of(&sweep.u, &sweep.v);
     let plane = Coplanarity::new(sweep, &n, extent);
@@ -65,5 +64,5 @@ pub(super) fn judge(sweep: &Sweep, thickness: f64, end: f64) -> Verdict {
     let Some(outsides) = Outsides::new(sweep, &n, extent) else {
         return Verdict::Apart(Culled::NonCollinear);
     };
-    Verdict::of(Solver::new(&plane, &outsides, &separation).first_touch(end))
+    Verdict::of(Solver::new(&plane, &outsides, &separation).first_touch())
 }

@@ -22,5 +22,5 @@ use super::{
 /// assert!(toi <= 0.5 && toi > 0.499_999);
 /// ```
 pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4], thickness: f64) -> Verdict {
-    judge(&Sweep::vertex_face(t0, t1), thickness, 1.0)
+    judge(&Sweep::vertex_face(t0, t1), thickness)
 }

@@ -1,7 +1,9 @@
 //! Continuous collision against exact constructions, published queries and brute force.
 
+mod collisions;
 mod contacts;
 mod features;
 mod fronts;
 mod queries;
 mod surface;
+mod thickness;

@@ -11,6 +11,7 @@ use palpate::{
 };
 
 /// The mesh is where the step ends.
+#[derive(Clone)]
 pub struct Deforming {
     pub mesh: TriangleMesh,
     pub tree: DeformingTree,
