@@ -1,4 +1,5 @@
 //! The engine's speed with a peer beside it: `cargo bench -- P1`, all cases without a name, and
+//! The engine's speed with a peer beside it: `cargo bench -- P3` or `P6`, all cases without a name, and
 //! `-- --smoke` for a run of seconds that shows only that it works.
 //!
 //! Every case compares answers first, then times both by turns in the same run, and ends with one line that
@@ -6,6 +7,8 @@
 
 #[path = "palpate/guigue_devillers.rs"]
 mod guigue_devillers;
+#[path = "palpate/cubic.rs"]
+mod cubic;
 #[path = "palpate/inputs.rs"]
 mod inputs;
 #[path = "palpate/moller.rs"]
@@ -16,6 +19,8 @@ mod p1;
 mod p3;
 #[path = "palpate/p7.rs"]
 mod p7;
+#[path = "palpate/p6.rs"]
+mod p6;
 #[path = "palpate/turns.rs"]
 mod turns;
 
@@ -27,6 +32,7 @@ use turns::Effort;
 type Case = (&'static str, fn(Effort));
 
 const CASES: &[Case] = &[("P1", p1::run), ("P3", p3::run), ("P7", p7::run)];
+const CASES: &[Case] = &[("P3", p3::run), ("P6", p6::run)];
 
 fn main() -> ExitCode {
     let (mut effort, mut names) = (Effort::Full, Vec::new());
@@ -39,6 +45,7 @@ fn main() -> ExitCode {
             other => {
                 let known: Vec<&str> = CASES.iter().map(|(name, _)| *name).collect();
                 eprintln!("there is no case {other:?}; expected --smoke or one of {known:?}");
+                eprintln!("there is no case {other:?}; expected --smoke or one of P3, P6");
                 return ExitCode::FAILURE;
             }
         }
