@@ -70,12 +70,8 @@ impl<'a> Solver<'a> {
             n -= 1;
             let (from, to) = waiting[n];
             let Some((mut t0, mut t1)) = self.near_plane(from, to) else { continue };
-            let mut may_touch = false;
-            if t1 - t0 > SHORT && t1 - t0 > SLOW_CUT * (to - from) {
-                let Some(part) = self.not_outside(t0, t1) else { continue };
-                (t0, t1, may_touch) = part;
-            }
-            if t1 - t0 <= SHORT || may_touch {
+            // Still at the beginning, there the points may be in one plane.
+            if t0 == from || t1 - t0 <= SHORT {
                 let until = self.separation.until(t0);
                 if until >= t1 {
                     continue;
@@ -83,9 +79,13 @@ impl<'a> Solver<'a> {
                 if until - t0 <= SHORTEST {
                     return Some(t0);
                 }
-                waiting[n] = (until, t1);
-                n += 1;
-            } else if t1 - t0 <= SLOW_CUT * (to - from) {
+                t0 = until;
+            }
+            if t1 - t0 > SHORT && t1 - t0 > SLOW_CUT * (to - from) {
+                let Some(part) = self.not_outside(t0, t1) else { continue };
+                (t0, t1) = part;
+            }
+            if t1 - t0 <= SHORT.max(SLOW_CUT * (to - from)) {
                 waiting[n] = (t0, t1);
                 n += 1;
             } else {
@@ -110,9 +110,8 @@ impl<'a> Solver<'a> {
         cut(from, to, first, last)
     }
 
-    /// Cuts an interval down to where neither feature is outside the other, and tells whether they are not at
-    /// its beginning, to rounding.
-    fn not_outside(&self, from: f64, to: f64) -> Option<(f64, f64, bool)> {
+    /// Cuts an interval down to where neither feature is outside the other.
+    fn not_outside(&self, from: f64, to: f64) -> Option<(f64, f64)> {
         let (mut t0, mut t1) = (from, to);
         for (k, error) in self.outsides.k.iter().zip(self.outside_errors) {
             let k = restrict(k, from, to);
@@ -122,8 +121,7 @@ impl<'a> Solver<'a> {
             t0 = t0.max(k0);
             t1 = t1.min(k1);
         }
-        let in_plane = || restrict(&self.plane.d, t0, 1.0)[0].abs() <= self.plane_error;
-        (t0 <= t1).then(|| (t0, t1, t0 == from && in_plane()))
+        (t0 <= t1).then_some((t0, t1))
     }
 }
 
