@@ -10,10 +10,10 @@ use glam::DVec3;
 use super::sweep::{Meeting, Sweep, U};
 use crate::geometry::{point_triangle, segment_segment};
 
-/// A gap's component is off by at most 3 U extent from its corners' differences and 3 U more from a lerp; along
-/// a unit direction, which is itself off by 4 U, three products and two sums lose 3 U each of the sum of the
-/// extents: 16 U in all. Less would let rounding separate what touches.
-const ROUNDINGS: f64 = 16.0;
+/// A gap r + v - u has components up to 3 extents and is off by 8 U extents; along a unit direction, itself off by 4
+/// U, products and sums lose 15 U of the sum of the extents, and a mean of both ends 6 U more: less than 48 U in
+/// all. Less would let rounding separate what touches.
+const ROUNDINGS: f64 = 48.0;
 
 /// The features of a sweep and how near they may come.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Separation<'a> {
 impl<'a> Separation<'a> {
     /// `extent` as [`Sweep::extent`]; `thickness` in metres.
     pub fn new(sweep: &'a Sweep, extent: DVec3, thickness: f64) -> Separation<'a> {
-        let apart = thickness + ROUNDINGS * U * (thickness + 3.0 * extent.element_sum());
+        let apart = thickness + ROUNDINGS * U * (thickness + extent.element_sum());
         Separation { sweep, gaps: [sweep.gaps(0), sweep.gaps(1)], apart }
     }
 

@@ -12,25 +12,25 @@ use super::{
     separation::Separation,
 };
 
-/// Intervals this short are not divided: 2^-44 of the step. Shorter ones would not shrink, as times are rounded
-/// outwards by [`TIME_ROUNDING`].
-const SHORTEST: f64 = 1.0 / 17_592_186_044_416.0;
-/// From here on separating directions decide: 2^-16 of the step, in which features hardly turn, so that one
+/// From here on only separating directions decide: 2^-16 of the step, in which features hardly turn, so that one
 /// direction serves for all of it.
 const SHORT: f64 = 1.0 / 65_536.0;
+/// An advance along a direction that is shorter than this ends in contact: 2^-44 of the step, above the rounding
+/// of times.
+const SHORTEST: f64 = 1.0 / 17_592_186_044_416.0;
 /// Times computed within an interval are off by less than this, 2^-50.
 const TIME_ROUNDING: f64 = 1.0 / 1_125_899_906_842_624.0;
-/// Intervals looked at before what is left counts as contact. A plain crossing takes about 5; only features
-/// that stay within rounding of each other take more than 100.
+/// Intervals looked at before what is left counts as contact. A plain crossing takes one to three; only what
+/// grazes a face without area takes more than 100.
 const INTERVALS_MAX: usize = 256;
-/// Halvings in a row from 1 to [`SHORTEST`], and some.
-const DEPTH_MAX: usize = 64;
+/// Only intervals longer than [`SHORT`] are halved, so that no more than 18 wait.
+const WAITING_MAX: usize = 20;
 /// A cut that leaves more than this share of an interval is followed by a halving.
 const SLOW_CUT: f64 = 0.6;
 /// Steps of advancement towards a thickness before what is left counts as contact.
-const ADVANCES_MAX: usize = 256;
-/// A shorter advance ends in contact: 2^-24 of the step. The features are then nearer than the thickness and
-/// what they approach each other in that time.
+const ADVANCES_MAX: usize = 1024;
+/// With a thickness, a shorter advance ends in contact: 2^-24 of the step. The features are then nearer than the
+/// thickness and what they approach each other in that time.
 const SHORTEST_ADVANCE: f64 = 1.0 / 16_777_216.0;
 
 /// The first time at which features without thickness may touch.
@@ -59,7 +59,7 @@ impl<'a> Solver<'a> {
 
     /// `None` when they do not touch.
     pub fn first_touch(&self) -> Option<f64> {
-        let mut waiting = [(0.0, 0.0); DEPTH_MAX];
+        let mut waiting = [(0.0, 0.0); WAITING_MAX];
         waiting[0] = (0.0, 1.0);
         let mut n = 1;
         // The earliest interval is on top.
