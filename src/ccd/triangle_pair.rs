@@ -82,6 +82,9 @@ pub struct TriangleContact {
     pub first: DVec3,
     /// Weights of the second's.
     pub second: DVec3,
+    /// From the second towards the first as they come together, of length 1; zero where neither the features nor
+    /// the way they came tell.
+    pub normal: DVec3,
 }
 
 /// The earliest contact of the features that the triangles own; of simultaneous ones the least
@@ -100,7 +103,7 @@ pub fn triangle_pair(
             first = Some((toi, features));
         }
     });
-    first.map(|(toi, features)| contact(a, b, toi, features))
+    first.map(|(toi, features)| contact(a, b, toi, features, thickness))
 }
 
 /// Gives the first contact of every two features that the triangles own to `visit`, in the order of
@@ -114,7 +117,7 @@ pub fn every_contact(
 ) {
     each_meeting(a, b, shared, thickness, |features, sweep| {
         if let Some(toi) = judge(sweep, thickness).toi() {
-            visit(contact(a, b, toi, features));
+            visit(contact(a, b, toi, features, thickness));
         }
     });
 }
@@ -163,25 +166,57 @@ fn contact(
     b: &MovingTriangle,
     toi: f64,
     features: FeaturePair,
+    thickness: f64,
 ) -> TriangleContact {
     let (p, q) = (a.at(toi), b.at(toi));
-    let (first, second) = match features {
+    let (first, second) = weights(&p, &q, features);
+    let gap = |p: &[DVec3; 3], q: &[DVec3; 3]| weighed(p, first) - weighed(q, second);
+    let at_contact = gap(&p, &q);
+    let normal = if at_contact.length() > 0.5 * thickness && thickness > 0.0 {
+        at_contact.normalize()
+    } else {
+        let across = across(&p, &q, features);
+        let before = across.dot(gap(&a.t0, &b.t0));
+        // Together from the start on: they are pushed back the way they go.
+        let side = if before == 0.0 { -across.dot(gap(&a.t1, &b.t1)) } else { before };
+        across * if side < 0.0 { -1.0 } else { 1.0 }
+    };
+    TriangleContact { toi, features, first, second, normal }
+}
+
+fn weighed(triangle: &[DVec3; 3], weights: DVec3) -> DVec3 {
+    triangle[0] * weights.x + triangle[1] * weights.y + triangle[2] * weights.z
+}
+
+/// Square to both features, of length 1 or zero.
+fn across(p: &[DVec3; 3], q: &[DVec3; 3], features: FeaturePair) -> DVec3 {
+    let normal = |t: &[DVec3; 3]| (t[1] - t[0]).cross(t[2] - t[0]);
+    let edge = |t: &[DVec3; 3], k: u8| t[(k as usize + 1) % 3] - t[k as usize];
+    match features {
+        FeaturePair::VertexFace(_) => normal(q),
+        FeaturePair::FaceVertex(_) => normal(p),
+        FeaturePair::EdgeEdge(i, j) => edge(p, i).cross(edge(q, j)),
+    }
+    .normalize_or_zero()
+}
+
+/// Where on both triangles their features are nearest to each other.
+fn weights(p: &[DVec3; 3], q: &[DVec3; 3], features: FeaturePair) -> (DVec3, DVec3) {
+    match features {
         FeaturePair::VertexFace(k) => {
-            (DVec3::AXES[k as usize], closest_point(p[k as usize], &q).barycentric)
+            (DVec3::AXES[k as usize], closest_point(p[k as usize], q).barycentric)
         }
         FeaturePair::FaceVertex(k) => {
-            (closest_point(q[k as usize], &p).barycentric, DVec3::AXES[k as usize])
+            (closest_point(q[k as usize], p).barycentric, DVec3::AXES[k as usize])
         }
         FeaturePair::EdgeEdge(i, j) => {
             let ends = |k: u8| (k as usize, (k as usize + 1) % 3);
             let ((i0, i1), (j0, j1)) = (ends(i), ends(j));
             let (s, t) = closest_parameters(p[i0], p[i1], q[j0], q[j1]);
-            let weights =
-                |k0: usize, k1: usize, s| DVec3::AXES[k0] * (1.0 - s) + DVec3::AXES[k1] * s;
-            (weights(i0, i1, s), weights(j0, j1, t))
+            let on = |k0: usize, k1: usize, s| DVec3::AXES[k0] * (1.0 - s) + DVec3::AXES[k1] * s;
+            (on(i0, i1, s), on(j0, j1, t))
         }
-    };
-    TriangleContact { toi, features, first, second }
+    }
 }
 
 #[cfg(test)]
@@ -210,7 +245,9 @@ mod tests {
         let back = triangle_pair(&floor, &tip, Shared::NONE, 0.0).expect("contact");
         assert_eq!((back.toi, back.features), (c.toi, FeaturePair::FaceVertex(0)));
         assert_eq!((back.first, back.second), (c.second, c.first));
+        assert_eq!((c.normal, back.normal), (DVec3::Z, DVec3::NEG_Z));
         let thick = triangle_pair(&tip, &floor, Shared::NONE, 0.25).expect("contact");
+        assert!(thick.normal.distance(DVec3::Z) < 1e-12);
         assert!(thick.toi <= 0.375 && thick.toi > 0.375 - 1e-6, "{}", thick.toi);
     }
 
@@ -222,8 +259,8 @@ mod tests {
         let c = triangle_pair(&floor, &blade, Shared::NONE, 0.0).expect("contact");
         assert!(matches!(c.features, FeaturePair::EdgeEdge(1, _)), "{:?}", c.features);
         let (p, q) = (floor.at(c.toi), blade.at(c.toi));
-        let on = |t: [DVec3; 3], w: DVec3| t[0] * w.x + t[1] * w.y + t[2] * w.z;
-        assert!(on(p, c.first).distance(on(q, c.second)) < 1e-9);
+        assert!(weighed(&p, c.first).distance(weighed(&q, c.second)) < 1e-9);
+        assert_eq!(c.normal, DVec3::NEG_Z, "the floor is below");
         let faces = |t: MovingTriangle| MovingTriangle { owned: Owned::NONE, ..t };
         assert_eq!(triangle_pair(&faces(floor), &faces(blade), Shared::NONE, 0.0), None);
     }

@@ -209,21 +209,22 @@ fn every_triangles_own_time_of_contact() {
     let (mut a, mut b) = (Deforming::new(data), Deforming::new(lifted));
     all_to(&mut a, |v, p| p + Vec3::Z * 0.002 * (v as f32 * 0.7).sin());
     all_to(&mut b, |v, p| p - Vec3::Z * (0.03 + 0.002 * (v as f32 * 1.3).cos()));
-    let first = |pairs: &mut dyn FnMut(&mut dyn FnMut(TriangleId, TriangleId))| {
+    let first = |pairs: &[(TriangleId, TriangleId)]| {
         let mut times = BTreeMap::new();
-        pairs(&mut |s, t| {
-            let (x, y) = (a.moving(s, Owned::ALL), b.moving(t, Owned::ALL));
+        for (s, t) in pairs {
+            let (x, y) = (a.moving(*s, Owned::ALL), b.moving(*t, Owned::ALL));
             if let Some(c) = triangle_pair(&x, &y, Shared::NONE, 0.0) {
-                let time = times.entry(s).or_insert(c.toi);
+                let time = times.entry(*s).or_insert(c.toi);
                 *time = c.toi.min(*time);
             }
-        });
+        }
         times
     };
-    let by_tree = first(&mut |visit| Trees::Two(&a.tree, &b.tree).pairs(visit));
-    let by_all = first(&mut |visit| {
-        a.ids().into_iter().for_each(|s| b.ids().into_iter().for_each(|t| visit(s, t)));
-    });
+    let mut pairs = Vec::new();
+    Trees::Two(&a.tree, &b.tree).pairs(|s, t| pairs.push((s, t)));
+    let all: Vec<_> =
+        a.ids().into_iter().flat_map(|s| b.ids().into_iter().map(move |t| (s, t))).collect();
+    let (by_tree, by_all) = (first(&pairs), first(&all));
     assert_eq!(by_tree, by_all);
     assert!(by_tree.len() > 100, "{} triangles", by_tree.len());
 }

@@ -6,7 +6,9 @@ use super::features::Case;
 
 /// Largest gap at a false positive, as a share of the query's extent.
 const GAP_MAX: f64 = 1e-12;
-/// What Tight-Inclusion reports at its tolerance of 1e-6 over 7,279 published queries, these among them.
+/// Published queries that Tight-Inclusion was run on at its tolerance of 1e-6, those of the shared data among them,
+/// and what it reported.
+const PEER_QUERIES: usize = 7_279;
 const PEER_FALSE_POSITIVES: [(QueryKind, usize); 2] =
     [(QueryKind::VertexFace, 85), (QueryKind::EdgeEdge, 137)];
 
@@ -47,8 +49,9 @@ fn published_queries() {
     assert_eq!(negatives, 0);
     let largest = positives.iter().fold(0.0_f64, |most, (_, gap)| most.max(*gap));
     assert!(largest <= GAP_MAX, "a false positive at {largest} of the extent");
+    let is_shared_data = n <= PEER_QUERIES;
     for (kind, most) in PEER_FALSE_POSITIVES {
         let n = positives.iter().filter(|(k, _)| *k == kind).count();
-        assert!(n <= most || n > 7_279, "{n} false positives of {kind:?}");
+        assert!(n <= most || !is_shared_data, "{n} false positives of {kind:?}");
     }
 }
