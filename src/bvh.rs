@@ -1,4 +1,5 @@
-//! Source 001: the hybrid box tree of a rigid link, and the triangle pairs found with it.
+//! Source 001: the hybrid box tree of a rigid link, and the triangle pairs found with it; and the tree of
+//! 16-DOPs of a surface that deforms, of source 000 ([`deforming`]).
 //!
 //! Zhong Shuping, "Information Recording Materials" 2022(11): an axis-aligned box at the root, oriented boxes
 //! inside, a k-DOP at each leaf of one triangle. Where we differ: the split is made deterministic and always
@@ -10,6 +11,7 @@
 //! boxes to pass or refuse ([`Placed::may_meet`]) and then the triangles that passed ([`Placed::meeting`]).
 
 mod build;
+pub mod deforming;
 mod pairs;
 mod placed;
 mod strip;
@@ -17,10 +19,7 @@ mod tree;
 mod validate;
 mod volume;
 
+pub use deforming::{DeformingTree, Front, Trees};
 pub use pairs::{Pair, Rigid};
 pub use placed::Placed;
 pub use tree::Tree;
-//! Trees of bounding volumes.
-//! Trees of bounding volumes: of surfaces that deform.
-pub mod deforming;
-pub use deforming::{DeformingTree, Front, Trees};

@@ -82,7 +82,7 @@ impl NearestTo for Triangle {
                 heights[0].max(heights[1]).max(heights[2]),
             );
             let gap = least.max(-most);
-            gap > 0.0 && gap * gap > limit * normal.length_squared() * (1.0 + SLAB_ROUNDING)
+            gap > 0.0 && gap * gap > limit * normal.length_squared() * (1.0 + GAP_ROUNDING)
         };
         if by_plane(triangle, &self.0) || by_plane(&self.0, triangle) {
             return true;
@@ -93,7 +93,7 @@ impl NearestTo for Triangle {
         let far = triangle.iter().map(height).fold(f64::INFINITY, f64::min);
         let near = self.0.iter().map(height).fold(f64::NEG_INFINITY, f64::max);
         let gap = far - near;
-        gap > 0.0 && gap * gap > limit * across.length_squared() * (1.0 + SLAB_ROUNDING)
+        gap > 0.0 && gap * gap > limit * across.length_squared() * (1.0 + GAP_ROUNDING)
     }
 }
 
@@ -102,7 +102,7 @@ impl NearestTo for Triangle {
 const THIN: f64 = 1e-4;
 
 /// Covers the rounding of a slab's width, relative: a triangle exactly at the limit is not lost.
-const SLAB_ROUNDING: f64 = 1e-9;
+const GAP_ROUNDING: f64 = 1e-9;
 
 /// The nearest triangle; the smallest id among equally near ones.
 #[derive(Clone, Copy, Debug, PartialEq)]

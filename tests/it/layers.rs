@@ -8,7 +8,6 @@ use std::{
 /// Modules of each layer, from the bottom up; of one layer, none names another unless `SIBLINGS` says so.
 const LAYERS: [&[&str]; 4] = [
     &["geometry", "mesh_io", "oracle"],
-    &["bvh", "index", "sdf"],
     &["index", "sdf", "bvh", "ccd"],
     &["scene"],
     &["service", "store", "load", "inspect"],

@@ -36,10 +36,19 @@ fn tolerance(a: &Triangle, b: &Triangle, sine: f64) -> f64 {
 fn check_end(end: &End, a: &Triangle, b: &Triangle, off: f64, about: &dyn Fn() -> String) {
     for (t, weights) in [(a, end.barycentric_a), (b, end.barycentric_b)] {
         let place = at(t, weights);
-        assert!(place.distance(end.point) <= off, "{} off {off}: {end:?}, {}", place.distance(end.point), about());
+        assert!(
+            place.distance(end.point) <= off,
+            "{} off {off}: {end:?}, {}",
+            place.distance(end.point),
+            about()
+        );
         assert!(weights.min_element() >= 0.0, "{end:?}, {}", about());
         assert!((weights.element_sum() - 1.0).abs() < 1e-15, "{end:?}, {}", about());
-        assert!(closest_on_triangle(end.point, t).distance(end.point) <= off, "{end:?}, {}", about());
+        assert!(
+            closest_on_triangle(end.point, t).distance(end.point) <= off,
+            "{end:?}, {}",
+            about()
+        );
     }
 }
 
@@ -106,7 +115,8 @@ fn ends_of_touching_and_coplanar_triangles() {
     let mut random = seed.random(0);
     let mut n_kinds = [0; 2];
     for _ in 0..scaled(PAIRS) {
-        let mut next = || [(); 3].map(|()| DVec3::from_array([(); 3].map(|()| random.below(5) as f64)));
+        let mut next =
+            || [(); 3].map(|()| DVec3::from_array([(); 3].map(|()| random.below(5) as f64)));
         let (a, mut b) = (next(), next());
         if random.below(4) == 0 {
             b = b.map(|p| p.with_z(a[0].z));

@@ -47,13 +47,10 @@ pub fn touching_pose(tissue: &TriangleMesh, tool: &TriangleMesh, random: &mut Ra
 pub fn found(surface: &Surface, tool: &Rigid, pose: &Pose) -> Vec<Pair> {
     let mut pairs = Vec::new();
     let placed = tool.tree.placed(tool.mesh, pose, surface.bounds());
-    surface.overlap(
-        &|b: &_| placed.may_meet(b),
-        |other| {
-            let triangle = surface.mesh().triangle(other);
-            placed.meeting(&triangle, |own| pairs.push(Pair { other, own }));
-        },
-    );
+    surface.overlap(&|b: &_| placed.may_meet(b), |other| {
+        let triangle = surface.mesh().triangle(other);
+        placed.meeting(&triangle, |own| pairs.push(Pair { other, own }));
+    });
     pairs
 }
 

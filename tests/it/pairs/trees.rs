@@ -143,7 +143,8 @@ fn a_corner_that_touches_far_from_the_origin() {
         let lowest = lowest.min_by(|p, q| p.z.total_cmp(&q.z)).expect("a corner");
         let within = random.point(DVec3::splat(0.004), DVec3::splat(0.012));
         let height = [AWAY.next_down(), AWAY, AWAY.next_up()][i % 3];
-        let pose = Pose { translation: (DVec3::splat(AWAY) + within).with_z(height) - lowest, ..turn };
+        let pose =
+            Pose { translation: (DVec3::splat(AWAY) + within).with_z(height) - lowest, ..turn };
         let expected = all_pairs(surface.mesh(), &tool, &pose, Distances::AreTooSmall);
         let rigid = Rigid { mesh: &tool, tree: &tree };
         check(found(&surface, &rigid, &pose), &expected, &format!("{pose:?}"));

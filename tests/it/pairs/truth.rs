@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use glam::DVec3;
 use palpate::{
     bvh::Pair,
-    geometry::{Pose, TriangleId, TriangleMesh, triangle_triangle::{Triangle, meet}},
+    geometry::{
+        Pose, TriangleId, TriangleMesh,
+        triangle_triangle::{Triangle, meet},
+    },
     oracle::triangle::triangle_distance,
 };
 
@@ -22,8 +25,10 @@ struct Boxed {
 fn boxed(mesh: &TriangleMesh, pose: Option<&Pose>) -> Vec<Boxed> {
     let boxed = |id: TriangleId| {
         let corners = mesh.triangle(id).map(|p| pose.map_or(p, |pose| pose.point(p)));
-        let (low, high) =
-            (corners[0].min(corners[1]).min(corners[2]), corners[0].max(corners[1]).max(corners[2]));
+        let (low, high) = (
+            corners[0].min(corners[1]).min(corners[2]),
+            corners[0].max(corners[1]).max(corners[2]),
+        );
         Boxed { id, corners, low, high }
     };
     mesh.triangle_ids().map(boxed).collect()
