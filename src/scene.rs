@@ -13,6 +13,7 @@ pub mod edit;
 pub mod field;
 pub mod lifecycle;
 pub mod limits;
+pub mod pairs;
 mod proximity;
 pub mod query;
 mod soundings;

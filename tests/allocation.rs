@@ -97,9 +97,10 @@ impl Bench {
             max_distance_m: 0.2,
             contact_margin_m: 1e-3,
             max_contacts: CONTACTS_MAX,
-            contacts: true,
-            probes: true,
             stale_after_ns: Some(1),
+            triangle_pairs: true,
+            link_pairs: true,
+            ..TickOptions::default()
         };
         let path = path(&tissue, tip)
             .map(|scene_from_tool| ToolPose {

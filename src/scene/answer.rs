@@ -2,7 +2,11 @@
 
 use glam::DVec3;
 
-use super::{Revision, TissueId, ToolId, lifecycle::ContactLife};
+use super::{
+    Revision, TissueId, ToolId,
+    lifecycle::ContactLife,
+    pairs::{LinkPairs, TrianglePairs},
+};
 use crate::geometry::TriangleId;
 
 /// A distance, or how far at least everything is.
@@ -76,6 +80,8 @@ pub struct LinkAnswer {
     pub ended: Vec<u64>,
     /// All contacts, those not given included.
     pub contacts_total: usize,
+    /// Triangles that cross; `None` when not asked for.
+    pub pairs: Option<TrianglePairs>,
 }
 
 /// A probe against the tissues.
@@ -117,7 +123,7 @@ impl TissueState {
 /// Conditions of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// More contacts than `max_contacts`.
+    /// More contacts than `max_contacts` or pairs than `max_pairs`.
     pub truncated: bool,
     /// The deadline cut the answer short; distances are complete.
     pub degraded: bool,
@@ -140,4 +146,6 @@ pub struct TickAnswer {
     pub links: Vec<LinkAnswer>,
     /// Every probe of every tool, in the same order; empty when left out.
     pub probes: Vec<ProbeAnswer>,
+    /// Every two links, in the same order; empty when not asked for.
+    pub link_pairs: Vec<LinkPairs>,
 }

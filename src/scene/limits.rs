@@ -27,6 +27,8 @@ pub struct Limits {
 pub const QUERY_POINTS_MAX: usize = 65_536;
 /// Contacts given for one link; the rest are counted.
 pub const CONTACTS_MAX: usize = 1_024;
+/// Triangle pairs given for one link; the rest are counted.
+pub const PAIRS_MAX: usize = 1_024;
 /// Farthest distance that is looked for, metres.
 pub const DISTANCE_MAX_M: f64 = 10.0;
 /// Finest tolerance of a link's field, as a share of the link's diagonal.
@@ -36,8 +38,11 @@ pub const NAME_CHARS_MAX: usize = 64;
 
 /// A contact on the wire: ten `f32` of points and weights, three of the normal, and varints of ids.
 const CONTACT_BYTES_MAX: usize = 13 * 4 + 4 * 5;
+/// A pair on the wire: two points and their weights twice, and varints of ids.
+const PAIR_BYTES_MAX: usize = 18 * 4 + 3 * 5 + 1;
 const ANSWER_BYTES_MAX: usize = 4 << 20;
-const _: () = assert!(8 * CONTACTS_MAX * CONTACT_BYTES_MAX <= ANSWER_BYTES_MAX);
+const LINK_BYTES_MAX: usize = CONTACTS_MAX * CONTACT_BYTES_MAX + PAIRS_MAX * PAIR_BYTES_MAX;
+const _: () = assert!(9 * LINK_BYTES_MAX <= ANSWER_BYTES_MAX);
 
 impl Default for Limits {
     fn default() -> Limits {

@@ -10,6 +10,7 @@ use super::{
     deepest::{PARTS_MAX, Part},
     distance::{Hint, to_tissues},
     lifecycle::Lifecycle,
+    pairs::{Found, LinkPairs, TrianglePairs},
 };
 use crate::geometry::Pose;
 
@@ -26,8 +27,31 @@ pub struct TickOptions {
     pub contacts: bool,
     /// Whether probes are answered.
     pub probes: bool,
+    /// Whether triangles of tissues and links that cross are given.
+    pub triangle_pairs: bool,
+    /// Whether triangles of two links that cross are given.
+    pub link_pairs: bool,
+    /// The pairs given for each link, and for all two links together.
+    pub max_pairs: usize,
     /// A tissue older than this sets the stale flag, nanoseconds.
     pub stale_after_ns: Option<u64>,
+}
+
+impl Default for TickOptions {
+    /// A hand's breadth of distance, a millimetre of margin; contacts and probes, no pairs.
+    fn default() -> TickOptions {
+        TickOptions {
+            max_distance_m: 0.05,
+            contact_margin_m: 0.001,
+            max_contacts: 64,
+            contacts: true,
+            probes: true,
+            triangle_pairs: false,
+            link_pairs: false,
+            max_pairs: 256,
+            stale_after_ns: None,
+        }
+    }
 }
 
 /// Where a tool is.
@@ -104,6 +128,7 @@ pub struct Session {
     answer: TickAnswer,
     seen: Vec<(TissueId, Held)>,
     waiting: BinaryHeap<Part>,
+    found: Vec<Found>,
 }
 
 /// A tool of the session and what is known of it.
@@ -140,13 +165,23 @@ impl Session {
             lives: Vec::with_capacity(options.max_contacts),
             ended: Vec::with_capacity(options.max_contacts),
             contacts_total: 0,
+            pairs: options.triangle_pairs.then(TrianglePairs::default),
         };
         let links = |t: &TrackedTool| {
             let tool = t.tool.clone();
             (0..tool.links.len()).map(move |link| empty_link(&tool, link)).collect::<Vec<_>>()
         };
-        let answer =
+        let mut answer =
             TickAnswer { links: tools.iter().flat_map(links).collect(), ..TickAnswer::default() };
+        if options.link_pairs {
+            let each = answer.links.iter().map(|l| (l.tool, l.link)).enumerate();
+            let two = each.clone().flat_map(|(i, link)| {
+                each.clone().skip(i + 1).map(move |(_, other)| (link, other))
+            });
+            let pairs = TrianglePairs::default;
+            answer.link_pairs =
+                two.map(|(link, other)| LinkPairs { link, other, pairs: pairs() }).collect();
+        }
         Ok(Session {
             scene,
             tools,
@@ -156,6 +191,7 @@ impl Session {
             answer,
             seen: Vec::new(),
             waiting: BinaryHeap::with_capacity(PARTS_MAX),
+            found: Vec::new(),
         })
     }
 
@@ -191,6 +227,7 @@ impl Session {
             }
             first_link += self.tools[i].tool.links.len();
         }
+        self.answer_link_pairs(poses, late);
         self.seen.clear();
         Ok(&self.answer)
     }
@@ -308,6 +345,14 @@ impl Session {
                 nearest = Some(closest);
             }
         }
+        if let Some(pairs) = &mut answer.pairs {
+            pairs.clear();
+            if in_time {
+                let max_pairs = self.options.max_pairs;
+                pairs.find(&self.seen, (link, scene_from_link), max_pairs, &mut self.found);
+            }
+            self.answer.flags.truncated |= pairs.is_truncated();
+        }
         answer.distance =
             nearest.map_or(Distance::Beyond(self.options.max_distance_m), Distance::Within);
         let uncertain = nearest.is_some_and(|n| is_uncertain(n.sign_certainty))
@@ -326,6 +371,28 @@ impl Session {
         } else {
             answer.contacts.clear();
             answer.contacts_total = 0;
+        }
+    }
+}
+
+impl Session {
+    /// Every two links of the session's tools.
+    fn answer_link_pairs(&mut self, poses: &[ToolPose], late: &dyn Fn() -> bool) {
+        let mut room = self.options.max_pairs;
+        let placed = |(tool, link): (ToolId, usize)| {
+            let tracked = self.tools.iter().find(|t| t.tool.id == tool).expect("tracked");
+            let pose = scene_from_link(&tracked.tool, link, &poses[tracked.at]);
+            (&tracked.tool.links[link], pose)
+        };
+        for LinkPairs { link, other, pairs } in &mut self.answer.link_pairs {
+            pairs.clear();
+            if late() {
+                self.answer.flags.degraded = true;
+                continue;
+            }
+            pairs.find_of_links(placed(*link), placed(*other), room, &mut self.found);
+            room -= pairs.given.len();
+            self.answer.flags.truncated |= pairs.is_truncated();
         }
     }
 }

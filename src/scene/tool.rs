@@ -3,6 +3,7 @@
 use glam::DVec3;
 
 use crate::{
+    bvh::{Rigid, Tree},
     geometry::{
         Pose, TriangleId, TriangleMesh, mesh_load::LoadedMesh, mesh_report::MeshReport,
         topology::first_of_each_body,
@@ -39,6 +40,8 @@ pub struct Link {
     pub surface: Surface,
     /// Of the surface.
     pub field: Field,
+    /// Boxes of its triangles.
+    pub tree: Tree,
     /// A triangle of each body.
     pub bodies: Vec<TriangleId>,
     /// The vertices farthest along the axes, both ways: one of them is often nearest to a tissue.
@@ -55,9 +58,14 @@ impl Link {
     ) -> Link {
         let bodies = first_of_each_body(&loaded.mesh);
         let extremes = extremes(&loaded.mesh);
+        let tree = Tree::build(&loaded.mesh);
         let surface = Surface::new(loaded.mesh, FrameOptions::default());
         let field = field_of(&surface);
-        Link { name, report: loaded.report, rest, surface, field, bodies, extremes }
+        Link { name, report: loaded.report, rest, surface, field, tree, bodies, extremes }
+    }
+
+    pub(super) fn rigid(&self) -> Rigid<'_> {
+        Rigid { mesh: self.surface.mesh(), tree: &self.tree }
     }
 }
 

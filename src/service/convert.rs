@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod deform;
 pub mod field;
+pub mod pairs;
 pub mod pose;
 pub mod query;
 pub mod scene;

@@ -116,5 +116,6 @@ fn touch(
         tissues: convert::answer::tissue_states(&answer.tissues),
         links: convert::answer::links(answer),
         probes: convert::answer::probes(answer),
+        link_pairs: convert::pairs::of_links(answer),
     })
 }

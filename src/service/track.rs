@@ -208,6 +208,7 @@ impl Loop {
         into.flags = convert::answer::flags(&answer.flags);
         into.tissues = convert::answer::tissue_states(&answer.tissues);
         into.links = convert::answer::links(answer);
+        into.link_pairs = convert::pairs::of_links(answer);
         into.probes = convert::answer::probes(answer);
         Ok(())
     }

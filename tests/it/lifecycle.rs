@@ -44,9 +44,7 @@ impl Table {
             max_distance_m: 0.05,
             contact_margin_m: 1e-3,
             max_contacts: 64,
-            contacts: true,
-            probes: true,
-            stale_after_ns: None,
+            ..TickOptions::default()
         };
         let session = Session::new(scene, &[tool], options).expect("the tool is there");
         let pose = ToolPose {

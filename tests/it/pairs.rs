@@ -5,5 +5,6 @@ mod curves;
 mod lattice;
 mod meshes;
 mod symmetry;
+mod ticks;
 mod trees;
 mod truth;

@@ -39,9 +39,8 @@ impl Bench {
             max_distance_m: 0.05,
             contact_margin_m: MARGIN_M,
             max_contacts: 10_000,
-            contacts: true,
             probes: false,
-            stale_after_ns: None,
+            ..TickOptions::default()
         };
         let session = Session::new(scene, &[tool.id], options).expect("the tool is there");
         Bench { tissue, tool, session, sequence: 0 }

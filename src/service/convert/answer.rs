@@ -3,6 +3,7 @@
 use glam::DVec3;
 
 use super::{
+    pairs,
     pose::{surface_point, vec3},
     proto,
 };
@@ -49,6 +50,7 @@ fn link(answer: &LinkAnswer) -> proto::LinkAnswer {
         link: answer.link as u32,
         contacts: (answer.contacts_total > 0).then(|| contacts(answer)),
         ended_contact_ids: answer.ended.clone(),
+        pairs: answer.pairs.as_ref().map(pairs::to_wire),
         ..Default::default()
     };
     match &answer.distance {

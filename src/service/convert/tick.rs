@@ -10,19 +10,10 @@ use crate::{
     geometry::Pose,
     scene::{
         Limits, Tool, ToolId,
-        limits::{CONTACTS_MAX, DISTANCE_MAX_M},
+        limits::{CONTACTS_MAX, DISTANCE_MAX_M, PAIRS_MAX},
         tick::{TickOptions, ToolPose},
     },
 };
-
-/// Looked for when a client asks for no distance: a hand's breadth, metres.
-const MAX_DISTANCE_DEFAULT_M: f64 = 0.05;
-/// Counts as touching when a client says nothing else, metres.
-const CONTACT_MARGIN_DEFAULT_M: f64 = 0.001;
-/// Given for each link when a client says nothing else.
-const MAX_CONTACTS_DEFAULT: usize = 64;
-const _: () = assert!(CONTACT_MARGIN_DEFAULT_M <= MAX_DISTANCE_DEFAULT_M);
-const _: () = assert!(MAX_CONTACTS_DEFAULT <= CONTACTS_MAX);
 
 /// The first message of a stream.
 #[derive(Debug)]
@@ -73,26 +64,31 @@ fn mode(sent: i32) -> Result<Mode, FieldError> {
 
 /// What an answer holds; zeros mean the defaults.
 pub fn options(report: &proto::ReportOptions) -> Result<TickOptions, FieldError> {
+    let usual = TickOptions::default();
     let max_distance_m =
         match in_range(report.max_distance_m, 0.0, DISTANCE_MAX_M, "max_distance_m")? {
-            0.0 => MAX_DISTANCE_DEFAULT_M,
+            0.0 => usual.max_distance_m,
             asked => asked,
         };
     let margin = in_range(report.contact_margin_m, 0.0, max_distance_m, "contact_margin_m")?;
-    let max_contacts = match report.max_contacts as usize {
-        0 => MAX_CONTACTS_DEFAULT,
-        n if n <= CONTACTS_MAX => n,
-        n => return Err(Problem::Index { got: n, end: CONTACTS_MAX + 1 }.of("max_contacts")),
+    let count = |sent: u32, usual: usize, most: usize, field: &'static str| match sent as usize {
+        0 => Ok(usual),
+        n if n <= most => Ok(n),
+        n => Err(Problem::Index { got: n, end: most + 1 }.of(field)),
     };
+    let contacts = report.max_contacts;
     Ok(TickOptions {
         max_distance_m,
         contact_margin_m: match margin {
-            0.0 => CONTACT_MARGIN_DEFAULT_M.min(max_distance_m),
+            0.0 => usual.contact_margin_m.min(max_distance_m),
             asked => asked,
         },
-        max_contacts,
+        max_contacts: count(contacts, usual.max_contacts, CONTACTS_MAX, "max_contacts")?,
         contacts: !report.omit_contacts,
         probes: !report.omit_probes,
+        triangle_pairs: report.triangle_pairs,
+        link_pairs: report.link_pairs,
+        max_pairs: count(report.max_pairs, usual.max_pairs, PAIRS_MAX, "max_pairs")?,
         stale_after_ns: match report.stale_after_us {
             0 => None,
             us => Some(us.saturating_mul(1000)),

@@ -60,9 +60,7 @@ impl Stage {
             max_distance_m: 0.5,
             contact_margin_m: 0.001,
             max_contacts: ALL,
-            contacts: true,
-            probes: true,
-            stale_after_ns: None,
+            ..TickOptions::default()
         };
         let session = session(&scene, tool.id, &options);
         let tissues = scene.tissues();

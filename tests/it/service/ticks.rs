@@ -69,6 +69,36 @@ async fn a_contact_comes_as_parallel_arrays() {
 }
 
 #[tokio::test]
+async fn triangle_pairs_come_on_request_with_their_segments() {
+    let mut server = TestServer::furnished().await;
+    let plain = answer_to(&mut server, start(TrackMode::Latest), tick(1, 0.105)).await;
+    assert_eq!((&plain.links[0].pairs, &plain.link_pairs), (&None, &vec![]));
+    let report = ReportOptions { triangle_pairs: true, link_pairs: true, ..Default::default() };
+    let asked = TrackStart { report: Some(report), ..start(TrackMode::Latest) };
+    let got = answer_to(&mut server, asked, tick(1, 0.105)).await;
+    let pairs = got.links[0].pairs.as_ref().expect("asked for");
+    let n = pairs.triangle_ids.len();
+    assert!(n > 0 && n == pairs.total as usize, "{pairs:?}");
+    assert_eq!((pairs.tissue_ids.len(), pairs.link_triangle_ids.len()), (n, n));
+    assert_eq!((pairs.segment_xyz_m.len(), pairs.coplanar.len()), (6 * n, n));
+    assert_eq!(pairs.triangle_barycentric_xyz.len(), 6 * n);
+    assert_eq!(pairs.link_triangle_barycentric_xyz.len(), 6 * n);
+    // Both surfaces are octahedra: |x| + |y| + |z| is a radius from either middle.
+    for end in pairs.segment_xyz_m.chunks_exact(3) {
+        let [x, y, z] = [0, 1, 2].map(|k| f64::from(end[k]));
+        assert!((x.abs() + y.abs() + z.abs() - 0.1).abs() <= 3.0 * F32_SLACK_M, "{end:?}");
+        let from_tool = (x - 0.105).abs() + y.abs() + z.abs();
+        assert!((from_tool - 0.01).abs() <= 3.0 * F32_SLACK_M, "{end:?}");
+    }
+    let few = ReportOptions { max_pairs: 1, ..report };
+    let few = TrackStart { report: Some(few), ..start(TrackMode::Latest) };
+    let cut = answer_to(&mut server, few, tick(1, 0.105)).await;
+    let given = cut.links[0].pairs.as_ref().expect("asked for");
+    assert_eq!((given.triangle_ids.len(), given.total), (1, pairs.total));
+    assert!(cut.flags & 1 << Flag::Truncated as u32 != 0);
+}
+
+#[tokio::test]
 async fn what_is_left_out_is_not_answered() {
     let mut server = TestServer::furnished().await;
     let report = ReportOptions { omit_contacts: true, omit_probes: true, ..Default::default() };

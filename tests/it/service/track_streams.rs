@@ -27,6 +27,7 @@ async fn a_stream_that_does_not_start_well_ends() {
     let distance = |d| reporting(ReportOptions { max_distance_m: d, ..Default::default() });
     let margin = |m| reporting(ReportOptions { contact_margin_m: m, ..Default::default() });
     let many = ReportOptions { max_contacts: 1025, ..Default::default() };
+    let pairs = ReportOptions { max_pairs: 1025, ..Default::default() };
     let cases: Vec<(&str, TrackRequest, Code, &str)> = vec![
         ("empty message", TrackRequest::default(), bad, "start"),
         ("a tick", tick_message(tick(1, 0.2)), bad, "start"),
@@ -47,6 +48,7 @@ async fn a_stream_that_does_not_start_well_ends() {
         ("negative margin", margin(-0.1), bad, "start.report.contact_margin_m"),
         ("wide margin", margin(0.06), bad, "start.report.contact_margin_m"),
         ("contacts", reporting(many), bad, "start.report.max_contacts"),
+        ("pairs", reporting(pairs), bad, "start.report.max_pairs"),
     ];
     for (case, first, code, about) in cases {
         let mut answers = server.track(vec![first, tick_message(tick(1, 0.2))]).await;

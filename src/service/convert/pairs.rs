@@ -1,0 +1,42 @@
+//! Triangles that cross.
+
+use super::proto;
+use crate::{
+    geometry::triangle_triangle::{CrossingKind, End},
+    scene::{
+        TickAnswer,
+        pairs::{LinkPairs, TrianglePairs},
+    },
+};
+
+/// To the wire.
+pub fn to_wire(pairs: &TrianglePairs) -> proto::TrianglePairs {
+    let given = &pairs.given;
+    let of_ends = |point: fn(&End) -> glam::DVec3| {
+        let ends = given.iter().flat_map(|p| &p.crossing.ends);
+        ends.flat_map(|end| point(end).as_vec3().to_array()).collect()
+    };
+    proto::TrianglePairs {
+        total: pairs.total as u32,
+        tissue_ids: given.iter().filter_map(|p| p.tissue).map(|t| t.0).collect(),
+        triangle_ids: given.iter().map(|p| p.triangle.0).collect(),
+        link_triangle_ids: given.iter().map(|p| p.link_triangle.0).collect(),
+        segment_xyz_m: of_ends(|end| end.point),
+        triangle_barycentric_xyz: of_ends(|end| end.barycentric_a),
+        link_triangle_barycentric_xyz: of_ends(|end| end.barycentric_b),
+        coplanar: given.iter().map(|p| p.crossing.kind == CrossingKind::Coplanar).collect(),
+    }
+}
+
+/// Links that cross, to the wire.
+pub fn of_links(answer: &TickAnswer) -> Vec<proto::LinkPairs> {
+    let crossing = answer.link_pairs.iter().filter(|two| two.pairs.total > 0);
+    let wire = |two: &LinkPairs| proto::LinkPairs {
+        tool_id: two.link.0.0,
+        link: two.link.1 as u32,
+        other_tool_id: two.other.0.0,
+        other_link: two.other.1 as u32,
+        pairs: Some(to_wire(&two.pairs)),
+    };
+    crossing.map(wire).collect()
+}
