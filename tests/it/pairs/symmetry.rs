@@ -5,6 +5,9 @@ use palpate::geometry::triangle_triangle::{Crossing, CrossingKind, Triangle, cro
 
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [1, 2, 0], [2, 0, 1], [0, 2, 1], [2, 1, 0], [1, 0, 2]];
 
+/// How they cross, and the length of the segment.
+type How = (CrossingKind, f64);
+
 fn t(corners: [[f64; 3]; 3]) -> Triangle {
     corners.map(DVec3::from_array)
 }
@@ -15,7 +18,7 @@ fn base() -> Triangle {
 }
 
 /// By its pattern of heights over the base's plane: the other triangle, and the segment's length if they meet.
-fn cases() -> Vec<(&'static str, Triangle, Option<(CrossingKind, f64)>)> {
+fn cases() -> Vec<(&'static str, Triangle, Option<How>)> {
     use CrossingKind::{Coplanar, Through};
     let through = |length: f64| Some((Through, length));
     let coplanar = |length: f64| Some((Coplanar, length));
@@ -85,7 +88,7 @@ fn cases() -> Vec<(&'static str, Triangle, Option<(CrossingKind, f64)>)> {
     ]
 }
 
-fn summary(c: Option<Crossing>) -> Option<(CrossingKind, f64)> {
+fn summary(c: Option<Crossing>) -> Option<How> {
     c.map(|c| (c.kind, c.ends[0].point.distance(c.ends[1].point)))
 }
 
@@ -99,7 +102,7 @@ fn all_patterns_in_all_orders_both_ways() {
                 assert_eq!(meet(&a, &b), expected.is_some(), "{about}");
                 assert_eq!(meet(&b, &a), expected.is_some(), "{about}, exchanged");
                 let (forth, back) = (crossing(&a, &b), crossing(&b, &a));
-                let close = |got: Option<(CrossingKind, f64)>| match (got, expected) {
+                let close = |got: Option<How>| match (got, expected) {
                     (Some((k, x)), Some((l, y))) => k == l && (x - y).abs() < 1e-12,
                     (got, expected) => got == expected,
                 };
