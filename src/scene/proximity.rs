@@ -97,13 +97,35 @@ impl Link {
             if lower > radius + reach {
                 continue;
             }
-            if lower <= reach || n_waiting + 4 > PARTS_MAX {
+            if lower <= reach {
+                return true;
+            }
+            if self.field_bound(&[a, b, c], lower - radius) > reach {
+                continue;
+            }
+            if n_waiting + 4 > PARTS_MAX {
                 return true;
             }
             waiting[n_waiting..n_waiting + 4].copy_from_slice(&quarters(&[a, b, c]));
             n_waiting += 4;
         }
         false
+    }
+
+    /// No point of a triangle that is nowhere nearer than `clearance` metres is nearer than this: there the
+    /// distance bends by 1 / clearance at most, so on the triangle it is at least what the corners' distances
+    /// give less sum(w_i |c_i - x|^2) / (2 clearance), and that sum is at most a third of the longest edge
+    /// squared.
+    fn field_bound(&self, corners: &[DVec3; 3], clearance: f64) -> f64 {
+        if clearance <= 0.0 {
+            return f64::NEG_INFINITY;
+        }
+        let [a, b, c] = *corners;
+        let edges = [a.distance_squared(b), b.distance_squared(c), c.distance_squared(a)];
+        let longest = edges.into_iter().fold(0.0, f64::max);
+        let least =
+            corners.map(|c| self.field.lower_bound(c)).into_iter().fold(f64::INFINITY, f64::min);
+        least - longest / (6.0 * clearance) * COVER
     }
 }
 

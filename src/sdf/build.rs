@@ -86,8 +86,9 @@ pub(super) struct Source<'a> {
 /// Raised with every change to what a field is made of or how it is built.
 pub const FIELD_VERSION: u32 = 4;
 
-/// Share of the longest edge by which the root is larger than the surface.
-const ROOT_MARGIN: f64 = 0.05;
+/// Share of the longest edge by which the root is larger than the surface on every side: in the root a bound
+/// is within a few hundredths of the distance, outside it only as good as the box of the triangles.
+const ROOT_MARGIN: f64 = 0.5;
 /// The root is larger than the surface by this at least, metres: a surface may be a single point, and cells
 /// must still be far wider than the rounding of their coordinates.
 const MARGIN_MIN: f64 = 1e-6;

@@ -162,7 +162,7 @@ const RADIUS_MIN: f64 = 8.0;
 
 /// A free exterior leaf is split until its bound is too low by this share of its distance at most, or by
 /// the tolerance.
-const FREE_OVERSHOOT_MAX: f64 = 0.06;
+const FREE_OVERSHOOT_MAX: f64 = 0.015;
 
 /// A winding number this far from a half at the centre of a free node tells the side of all of it: it grows
 /// to a half in the mouth of a hole, over the hole's radius a by 0.5 / a at most, and a free node as near to
