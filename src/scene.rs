@@ -13,13 +13,17 @@ pub mod edit;
 pub mod field;
 pub mod lifecycle;
 pub mod limits;
+mod motion;
 pub mod pairs;
 mod proximity;
 pub mod query;
 mod soundings;
+mod sweep;
 pub mod tick;
 pub mod tissue;
 pub mod tool;
+mod tracked_link;
+mod way;
 
 use std::sync::Arc;
 

@@ -60,6 +60,10 @@ pub struct Contact {
     pub signed_distance_m: f64,
     /// 0 (the sign is a guess) to 1 (certain).
     pub sign_certainty: f64,
+    /// When the sweep met the triangle, 0 to 1 over the way since the last answered pose.
+    pub toi: Option<f64>,
+    /// The link has left the triangle behind: the contact is given where it was at `toi`, its distance 0.
+    pub passed: bool,
 }
 
 /// A link against the tissues.
@@ -133,6 +137,8 @@ pub struct Flags {
     pub sign_uncertain: bool,
     /// A tool moved farther than its own size without `teleport`.
     pub pose_jump: bool,
+    /// No contact since the last answered pose can have been missed.
+    pub swept: bool,
 }
 
 /// What one tick answers.

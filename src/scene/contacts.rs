@@ -193,6 +193,8 @@ impl Meeting<'_> {
             },
             normal: self.scene_from_link.vector(apart.unwrap_or_else(into_link)),
             sign_certainty: 1.0,
+            toi: None,
+            passed: false,
         }
     }
 
@@ -210,6 +212,8 @@ impl Meeting<'_> {
             normal,
             signed_distance_m: found.signed_distance,
             sign_certainty: found.certainty,
+            toi: None,
+            passed: false,
         }
     }
 }

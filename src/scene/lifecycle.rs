@@ -37,6 +37,8 @@ struct Known {
     position: DVec3,
     id: u64,
     is_taken: bool,
+    /// It was left behind before the tick ended.
+    passed: bool,
 }
 
 /// A contact may have gone this many longest edges of its triangle and still be the same.
@@ -85,9 +87,15 @@ impl Lifecycle {
             position: c.on_tissue.position,
             id: life.id,
             is_taken: false,
+            passed: c.passed,
         }));
         self.next.sort_unstable_by_key(|k| (k.at, k.id));
         std::mem::swap(&mut self.known, &mut self.next);
+    }
+
+    /// The triangle was touched when the last tick ended.
+    pub(super) fn knows(&self, at: (TissueId, TriangleId)) -> bool {
+        self.find(at).is_some_and(|k| !self.known[k].passed)
     }
 
     /// A known contact of this triangle that is not taken.

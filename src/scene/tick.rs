@@ -6,11 +6,10 @@ use super::{
     Contact, Distance, Held, LinkAnswer, ProbeAnswer, Scene, SceneError, TickAnswer, TissueId,
     Tool, ToolId,
     answer::{Flags, TissueState},
-    contacts::{Meeting, MeetingHint},
     deepest::{PARTS_MAX, Part},
     distance::{Hint, to_tissues},
-    lifecycle::Lifecycle,
     pairs::{Found, LinkPairs, TrianglePairs},
+    tracked_link::{Tick, TrackedLink},
 };
 use crate::geometry::Pose;
 
@@ -27,6 +26,8 @@ pub struct TickOptions {
     pub contacts: bool,
     /// Whether probes are answered.
     pub probes: bool,
+    /// Whether the way since the last answered pose is tested too.
+    pub sweep: bool,
     /// Whether triangles of tissues and links that cross are given.
     pub triangle_pairs: bool,
     /// Whether triangles of two links that cross are given.
@@ -46,6 +47,7 @@ impl Default for TickOptions {
             max_contacts: 64,
             contacts: true,
             probes: true,
+            sweep: true,
             triangle_pairs: false,
             link_pairs: false,
             max_pairs: 256,
@@ -139,8 +141,7 @@ struct TrackedTool {
     last_pose: Option<Pose>,
     size: f64,
     probes: Vec<Hint>,
-    links: Vec<MeetingHint>,
-    lifecycles: Vec<Lifecycle>,
+    links: Vec<TrackedLink>,
 }
 
 impl Session {
@@ -212,7 +213,7 @@ impl Session {
     ) -> Result<&TickAnswer, TickError> {
         self.check(sequence, poses)?;
         self.last_sequence = Some(sequence);
-        self.answer.flags = Flags::default();
+        self.answer.flags = Flags { swept: true, ..Flags::default() };
         self.see(now_ns);
         self.answer.probes.clear();
         let mut first_link = 0;
@@ -222,14 +223,27 @@ impl Session {
             if self.options.probes {
                 self.answer_probes(i, pose);
             }
-            for link in 0..self.tools[i].tool.links.len() {
-                self.answer_link(i, link, first_link + link, pose, late);
-            }
-            first_link += self.tools[i].tool.links.len();
+            first_link += self.answer_links(i, first_link, pose, late);
         }
         self.answer_link_pairs(poses, late);
         self.seen.clear();
         Ok(&self.answer)
+    }
+
+    /// The tools went by these poses on their way to the next tick's: a tick that was swallowed.
+    ///
+    /// # Errors
+    /// As [`Session::tick`]; the poses are left out then.
+    pub fn pass(&mut self, sequence: u64, poses: &[ToolPose]) -> Result<(), TickError> {
+        self.check(sequence, poses)?;
+        self.last_sequence = Some(sequence);
+        for TrackedTool { tool, links, at, .. } in &mut self.tools {
+            let pose = &poses[*at];
+            for (i, (tracked, link)) in links.iter_mut().zip(&tool.links).enumerate() {
+                tracked.go(link, scene_from_link(tool, i, pose), pose.teleport);
+            }
+        }
+        Ok(())
     }
 
     fn check(&mut self, sequence: u64, poses: &[ToolPose]) -> Result<(), TickError> {
@@ -301,81 +315,32 @@ impl Session {
         }
     }
 
-    /// `slot`: the link's place in the answer.
-    fn answer_link(
+    /// The links of a tool, whose answers stand from `first` on. Returns how many there are.
+    fn answer_links(
         &mut self,
         tool: usize,
-        link: usize,
-        slot: usize,
+        first: usize,
         pose: &ToolPose,
         late: &dyn Fn() -> bool,
-    ) {
-        let TrackedTool { tool, links: hints, lifecycles, .. } = &mut self.tools[tool];
-        let scene_from_link = scene_from_link(tool, link, pose);
-        let (lifecycle, hint) = (&mut lifecycles[link], &mut hints[link]);
-        let link = &tool.links[link];
-        let answer = &mut self.answer.links[slot];
-        let in_time = !late();
-        self.answer.flags.degraded |= !in_time;
-        answer.contacts.clear();
-        answer.lives.clear();
-        answer.ended.clear();
-        let mut nearest: Option<Contact> = None;
-        for (tissue, revision) in &self.seen {
-            let margin = self.options.contact_margin_m;
-            let meeting = Meeting { tissue: *tissue, revision, link, scene_from_link, margin };
-            let first = answer.contacts.len();
-            if in_time {
-                meeting.find(&mut answer.contacts, &mut self.waiting);
-            }
-            let found = &mut answer.contacts;
-            let reach =
-                nearest.map_or(self.options.max_distance_m, |n| n.signed_distance_m.max(0.0));
-            let closest = if in_time {
-                meeting.closest(&found[first..], reach, hint)
-            } else {
-                meeting.apart_or_inside(reach, hint)
-            };
-            let Some(closest) = closest else { continue };
-            // A link that is wholly inside touches no triangle: its deepest point is the contact then.
-            if in_time && found.len() == first && closest.signed_distance_m <= margin {
-                found.push(closest);
-            }
-            if nearest.is_none_or(|n| closest.signed_distance_m < n.signed_distance_m) {
-                nearest = Some(closest);
-            }
+    ) -> usize {
+        let TrackedTool { tool, links, .. } = &mut self.tools[tool];
+        let mut tick = Tick {
+            options: &self.options,
+            tissues: &self.seen,
+            flags: &mut self.answer.flags,
+            last_contact_id: &mut self.last_contact_id,
+            waiting: &mut self.waiting,
+            found: &mut self.found,
+        };
+        for (i, (tracked, link)) in links.iter_mut().zip(&tool.links).enumerate() {
+            let scene_from_link = scene_from_link(tool, i, pose);
+            tracked.go(link, scene_from_link, pose.teleport);
+            let answer = &mut self.answer.links[first + i];
+            tracked.answer(&mut tick, link, scene_from_link, late(), answer);
         }
-        if let Some(pairs) = &mut answer.pairs {
-            pairs.clear();
-            if in_time {
-                let max_pairs = self.options.max_pairs;
-                pairs.find(&self.seen, (link, scene_from_link), max_pairs, &mut self.found);
-            }
-            self.answer.flags.truncated |= pairs.is_truncated();
-        }
-        answer.distance =
-            nearest.map_or(Distance::Beyond(self.options.max_distance_m), Distance::Within);
-        let uncertain = nearest.is_some_and(|n| is_uncertain(n.sign_certainty))
-            || answer.contacts.iter().any(|c| is_uncertain(c.sign_certainty));
-        self.answer.flags.sign_uncertain |= uncertain;
-        answer.contacts_total = answer.contacts.len();
-        if self.options.contacts {
-            answer.contacts.sort_unstable_by(deepest_first);
-            if in_time {
-                let LinkAnswer { contacts, lives, ended, .. } = &mut *answer;
-                lifecycle.follow(contacts, &self.seen, &mut self.last_contact_id, lives, ended);
-                lives.truncate(self.options.max_contacts);
-            }
-            answer.contacts.truncate(self.options.max_contacts);
-            self.answer.flags.truncated |= answer.contacts.len() < answer.contacts_total;
-        } else {
-            answer.contacts.clear();
-            answer.contacts_total = 0;
-        }
+        links.len()
     }
-}
 
-impl Session {
     /// Every two links of the session's tools.
     fn answer_link_pairs(&mut self, poses: &[ToolPose], late: &dyn Fn() -> bool) {
         let mut room = self.options.max_pairs;
@@ -409,8 +374,7 @@ impl TrackedTool {
             last_pose: None,
             size: tool.links.iter().map(reach).fold(0.0, f64::max),
             probes: vec![Hint::default(); tool.probes.len()],
-            links: vec![MeetingHint::default(); tool.links.len()],
-            lifecycles: tool.links.iter().map(|_| Lifecycle::with_room(room)).collect(),
+            links: tool.links.iter().map(|_| TrackedLink::new(room)).collect(),
             tool,
         }
     }
@@ -425,7 +389,7 @@ pub fn scene_from_link(tool: &Tool, link: usize, pose: &ToolPose) -> Pose {
 /// A sign is flagged as uncertain below this: nearer to a guess than to certain.
 const CERTAIN_ENOUGH: f64 = 0.5;
 
-fn is_uncertain(certainty: f64) -> bool {
+pub(super) fn is_uncertain(certainty: f64) -> bool {
     certainty < CERTAIN_ENOUGH
 }
 

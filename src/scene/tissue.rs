@@ -9,6 +9,7 @@ use super::{
     deform::{DeformError, Deformation, Deformed},
     edit::{EditError, Edited, TopologyEdit},
     limits::Limits,
+    motion::{Motion, Past},
 };
 use crate::{
     geometry::{MeshReport, TriangleId, TriangleMesh},
@@ -30,6 +31,7 @@ pub struct Revision {
     pub topology_revision: u64,
     /// What each triangle that an edit added was cut from, where the edit said so.
     parents: HashMap<TriangleId, TriangleId>,
+    motion: Motion,
     /// When it was published: nanoseconds of the caller's monotonic clock.
     pub published_ns: u64,
 }
@@ -73,6 +75,7 @@ impl Revision {
             geometry_revision: 0,
             topology_revision: 0,
             parents: HashMap::new(),
+            motion: Motion::default(),
             published_ns: now_ns,
         }
     }
@@ -80,6 +83,11 @@ impl Revision {
     /// The triangle, the one that it was cut from, the one that that was cut from, and so on.
     pub(super) fn line_of(&self, t: TriangleId) -> impl Iterator<Item = TriangleId> + '_ {
         std::iter::successors(Some(t), |t| self.parents.get(t).copied())
+    }
+
+    /// How the vertices moved since an older geometry revision; `None` when that is too long ago.
+    pub(super) fn since(&self, geometry_revision: u64) -> Option<Past<'_>> {
+        self.motion.since(geometry_revision, self.geometry_revision)
     }
 
     fn move_vertices(&mut self, deformation: &Deformation) -> Updated {
@@ -137,8 +145,9 @@ impl Tissue {
         let superseded = matches!(deformation, Deformation::Dense(_));
         let mut next = writer.next_revision(&current, superseded);
         drop(current);
+        let geometry_revision = next.geometry_revision + 1;
+        next.motion.note(next.surface.mesh(), &deformation, geometry_revision);
         let Updated { touched, relocated } = next.move_vertices(&deformation);
-        let geometry_revision = next.geometry_revision;
         self.publish(&mut writer, next, Change::Moved(deformation), now_ns);
         Ok(Deformed {
             geometry_revision,
@@ -215,6 +224,7 @@ impl Writer {
             Some(Change::Cut(edit)) => drop(next.cut(&edit)),
             None => {}
         }
+        next.motion.clone_from(&current.motion);
         next.geometry_revision = current.geometry_revision;
         next.topology_revision = current.topology_revision;
         next.published_ns = current.published_ns;

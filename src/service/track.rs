@@ -145,11 +145,20 @@ impl Loop {
             Some(older) => {
                 taken.coalesced = older.coalesced + 1;
                 self.last_sequence = Some(older.tick.sequence);
-                self.waiting = Some(taken);
+                let swallowed = self.waiting.replace(taken).expect("it was waiting");
+                contain(|| self.pass(&swallowed.tick))?;
             }
             None => self.waiting = Some(taken),
         }
         Ok(())
+    }
+
+    /// The sweep of the next answer goes through a swallowed tick's poses. A bad tick has none.
+    fn pass(&mut self, tick: &proto::Tick) {
+        if convert::tick::poses(tick, self.scene.limits(), &mut self.poses).is_ok() {
+            // What is refused changes nothing, and a swallowed tick has no answer to say so.
+            let _ = self.session.pass(tick.sequence, &self.poses);
+        }
     }
 
     /// Whether the waiting tick may not be swallowed by another.
@@ -223,10 +232,10 @@ mod tests {
     use crate::{
         geometry::{
             MeshData, Pose,
-            mesh_load::{self, Basis, LoadOptions},
+            mesh_load::{self, Basis, LoadOptions, LoadedMesh},
         },
         index::Surface,
-        scene::{Limits, Link, ToolParts, field::field_of},
+        scene::{Limits, Link, TissueOptions, ToolParts, field::field_of},
         sdf::FieldOptions,
     };
 
@@ -254,6 +263,49 @@ mod tests {
         assert_eq!(latest, [(5, 0, field.clone()), (6, 1, None)]);
         let every = answers_to(proto::TrackMode::Every, &ready).await;
         assert_eq!(every, [(5, 0, field), (5, 0, None), (6, 0, None)]);
+    }
+
+    /// Start and end are on one side of a sheet, the swallowed pose on the other.
+    #[tokio::test]
+    async fn the_sweep_goes_through_a_swallowed_pose() {
+        let ways = [(&[-0.05, 0.05, -0.05][..], true), (&[-0.05, -0.06, -0.05], false)];
+        for (way, crossed) in ways {
+            let table = Arc::new(SceneTable::new(Limits::default()));
+            let scene = Arc::clone(&table.create("s").expect("room").scene);
+            scene.add_tool(needle()).expect("room");
+            scene.add_tissue("sheet", sheet(), TissueOptions::default(), 0).expect("room");
+            let start = proto::TrackStart {
+                scene_id: "s".to_owned(),
+                tool_ids: vec![1],
+                ..Default::default()
+            };
+            let first = TrackRequest { message: Some(Message::Start(start)) };
+            let mut running = Loop::start(&table, first).expect("a good start");
+            let message = |x: &f64, sequence| TrackRequest {
+                message: Some(Message::Tick(tick(sequence, *x))),
+            };
+            running.take(message(&way[0], 1)).expect("good");
+            let waiting = running.waiting.take().expect("a tick");
+            running.answer(waiting).expect("answered");
+            for (x, sequence) in way[1..].iter().zip(2..) {
+                running.take(message(x, sequence)).expect("good");
+            }
+            let waiting = running.waiting.take().expect("a tick");
+            let answer = running.answer(waiting).expect("answered");
+            assert_eq!((answer.sequence, answer.coalesced), (3, 1));
+            assert_ne!(answer.flags & 1 << proto::Flag::Swept as u32, 0);
+            let contacts = answer.links[0].contacts.as_ref();
+            let met = contacts.is_some_and(|c| c.toi.iter().any(|toi| *toi > 0.0));
+            assert_eq!(met, crossed, "{answer:?}");
+        }
+    }
+
+    /// Across x, 20 mm wide.
+    fn sheet() -> LoadedMesh {
+        let corners = [[0.0, -1.0, -1.0], [0.0, 1.0, -1.0], [0.0, 1.0, 1.0], [0.0, -1.0, 1.0]];
+        let positions = corners.map(|c| Vec3::from(c) * 0.01).to_vec();
+        let mesh = MeshData { positions, triangles: vec![[0, 1, 2], [0, 2, 3]] };
+        mesh_load::load(mesh, &LoadOptions::default()).expect("a sheet")
     }
 
     fn tick(sequence: u64, x: f64) -> proto::Tick {

@@ -15,3 +15,4 @@ mod seed;
 mod sequence;
 mod service;
 mod support;
+mod sweep;

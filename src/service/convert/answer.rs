@@ -21,6 +21,7 @@ pub fn flags(flags: &Flags) -> u32 {
         | bit(flags.stale, proto::Flag::Stale)
         | bit(flags.sign_uncertain, proto::Flag::SignUncertain)
         | bit(flags.pose_jump, proto::Flag::PoseJump)
+        | bit(flags.swept, proto::Flag::Swept)
 }
 
 /// To the wire.
@@ -103,8 +104,15 @@ fn contacts(answer: &LinkAnswer) -> proto::Contacts {
         signed_distance_m: given.iter().map(|c| c.signed_distance_m as f32).collect(),
         link_triangle_ids: given.iter().map(|c| c.on_tool.triangle.0).collect(),
         contact_ids: answer.lives.iter().map(|l| l.id).collect(),
+        toi: given.iter().map(|c| c.toi.map_or(-1.0, not_later)).collect(),
         states: answer.lives.iter().map(|l| contact_state(l.state) as i32).collect(),
     }
+}
+
+/// Rounded down: a time of impact is never later than the true one.
+fn not_later(toi: f64) -> f32 {
+    let rounded = toi as f32;
+    if f64::from(rounded) > toi { rounded.next_down() } else { rounded }
 }
 
 fn contact_state(state: ContactState) -> proto::ContactState {
@@ -131,6 +139,7 @@ mod tests {
             (Flags { stale: true, ..none }, 1 << 3),
             (Flags { sign_uncertain: true, ..none }, 1 << 4),
             (Flags { pose_jump: true, ..none }, 1 << 5),
+            (Flags { swept: true, ..none }, 1 << 6),
         ];
         assert_eq!(flags(&none), 0);
         for (one, bits) in set {

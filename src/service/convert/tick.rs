@@ -86,6 +86,7 @@ pub fn options(report: &proto::ReportOptions) -> Result<TickOptions, FieldError>
         max_contacts: count(contacts, usual.max_contacts, CONTACTS_MAX, "max_contacts")?,
         contacts: !report.omit_contacts,
         probes: !report.omit_probes,
+        sweep: !report.omit_sweep,
         triangle_pairs: report.triangle_pairs,
         link_pairs: report.link_pairs,
         max_pairs: count(report.max_pairs, usual.max_pairs, PAIRS_MAX, "max_pairs")?,

@@ -1,0 +1,94 @@
+//! Where a tissue's vertices were before its last deformations.
+
+use std::sync::Arc;
+
+use glam::{DVec3, Vec3};
+
+use super::deform::Deformation;
+use crate::geometry::TriangleMesh;
+
+/// Deformations that are remembered: at 60 a second and a thousand ticks, more than one between two ticks is
+/// a burst.
+const MOVES_MAX: usize = 4;
+
+/// The last deformations of a tissue, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Motion {
+    moves: Vec<Arc<Move>>,
+}
+
+/// One deformation, to be undone.
+#[derive(Debug)]
+struct Move {
+    /// The geometry revision that it made.
+    revision: u64,
+    /// Ascending; `None`: all.
+    vertices: Option<Vec<u32>>,
+    /// Where they were.
+    from: Vec<Vec3>,
+    /// The farthest that one went, metres.
+    farthest: f64,
+}
+
+/// The way from an older revision to the newest.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Past<'a> {
+    moves: &'a [Arc<Move>],
+}
+
+impl Motion {
+    /// Notes a deformation before it is applied.
+    pub(super) fn note(&mut self, mesh: &TriangleMesh, deformation: &Deformation, revision: u64) {
+        let now = |v: u32| mesh.positions()[v as usize];
+        let gone = |v: u32, to: &Vec3| f64::from(now(v).distance(*to));
+        let (vertices, from, farthest) = match deformation {
+            Deformation::Sparse { vertices, positions } => {
+                let mut ascending = vertices.clone();
+                if !ascending.is_sorted() {
+                    ascending.sort_unstable();
+                }
+                let from = ascending.iter().map(|v| now(*v)).collect();
+                let ways = vertices.iter().zip(positions).map(|(v, to)| gone(*v, to));
+                (Some(ascending), from, ways.fold(0.0, f64::max))
+            }
+            Deformation::Dense(positions) => {
+                let ways = (0..).zip(positions).map(|(v, to)| gone(v, to));
+                (None, mesh.positions().to_vec(), ways.fold(0.0, f64::max))
+            }
+        };
+        // Rounding of a distance in f32.
+        let farthest = farthest * (1.0 + 1e-6);
+        if self.moves.len() == MOVES_MAX {
+            self.moves.remove(0);
+        }
+        self.moves.push(Arc::new(Move { revision, vertices, from, farthest }));
+    }
+
+    /// From the given geometry revision to the newest; `None` when that is longer ago than is remembered.
+    pub(super) fn since(&self, revision: u64, newest: u64) -> Option<Past<'_>> {
+        let missed = (newest - revision) as usize;
+        let first = self.moves.len().checked_sub(missed)?;
+        let moves = &self.moves[first..];
+        debug_assert!(moves.first().is_none_or(|m| m.revision == revision + 1));
+        Some(Past { moves })
+    }
+}
+
+impl Past<'_> {
+    /// No vertex moved farther, metres.
+    pub(super) fn farthest(&self) -> f64 {
+        self.moves.iter().map(|m| m.farthest).sum()
+    }
+
+    /// Where a vertex was that is at `now`; a vertex that a cut added since was nowhere else.
+    pub(super) fn position(&self, v: u32, now: DVec3) -> DVec3 {
+        let before = self.moves.iter().find_map(|m| {
+            let at = match &m.vertices {
+                Some(vertices) => vertices.binary_search(&v).ok()?,
+                None => v as usize,
+            };
+            m.from.get(at).map(|p| p.as_dvec3())
+        });
+        before.unwrap_or(now)
+    }
+}

@@ -1,0 +1,187 @@
+//! What a link met on its way since the last tick: source 000 on the triangles that its way comes near.
+//!
+//! In the frame of the link its triangles stand still and those of the tissue move, by the link's way and by
+//! the tissue's own motion between the two revisions. Vertices go along chords of their true ways; the
+//! greatest error of a chord is added to the thickness, so it makes a contact early but never misses one.
+
+use glam::DVec3;
+
+use super::{
+    Contact, Link, Revision, SurfacePoint, TissueId,
+    motion::Past,
+    way::{Step, Way},
+};
+use crate::{
+    ccd::{MovingTriangle, Owned, Shared, TriangleContact, triangle_pair},
+    geometry::{Aabb, Pose, TriangleId, pseudonormal::unit_normal},
+};
+
+/// One link on its way and one tissue.
+pub(super) struct Sweep<'a> {
+    pub(super) tissue: TissueId,
+    pub(super) revision: &'a Revision,
+    pub(super) past: Past<'a>,
+    pub(super) link: &'a Link,
+    pub(super) way: &'a Way,
+}
+
+/// A chord may be off its arc by this share of the way, and toi by as much ...
+const CHORD_ERROR: f64 = 2e-4;
+/// ... unless a step would be split in more parts than this.
+const PARTS_MAX: f64 = 32.0;
+/// Triangle pairs of one link and tissue that are tested in a tick.
+const PAIRS_MAX: usize = 20_000;
+
+/// A step in which all vertices go straight, in the link's frame.
+struct Chord<'a> {
+    step: Step,
+    from_scene: [Pose; 2],
+    /// The chord's error and what the way leaves out, metres.
+    thickness: f64,
+    past: Past<'a>,
+}
+
+impl Sweep<'_> {
+    /// Adds the first contact of every tissue triangle that the link meets on its way, but those that
+    /// `is_known` says touched it at its start. False when there was more to test than a tick may.
+    pub(super) fn find(
+        &self,
+        is_known: &dyn Fn(TriangleId) -> bool,
+        contacts: &mut Vec<Contact>,
+    ) -> bool {
+        let mut room = PAIRS_MAX;
+        for step in self.way.steps() {
+            let (n, error) = self.parts(&step);
+            for step in step.split(n) {
+                let from_scene = [step.from.inverse(), step.to.inverse()];
+                let thickness = error + self.way.slack();
+                let chord = Chord { step, from_scene, thickness, past: self.past };
+                self.along(&chord, is_known, contacts, &mut room);
+            }
+        }
+        room > 0
+    }
+
+    /// In how many parts a step is taken, and the error of a part's chords. With the angle a and the way v of
+    /// a part, a vertex r from the link's origin turns with an acceleration of at most a^2 r + 2 a v; its
+    /// chord is off by an eighth of that.
+    fn parts(&self, step: &Step) -> (usize, f64) {
+        let reach = self.link.surface.bounds().corners().map(|c| c.length());
+        let gone = step.from.translation.distance(step.to.translation) + self.past.farthest();
+        let way = step.length(self.link) + self.past.farthest();
+        let radius = reach.into_iter().fold(0.0, f64::max) + way;
+        let angle = step.angle();
+        let whole = (angle * angle * radius + 2.0 * angle * gone) / 8.0;
+        if whole == 0.0 {
+            return (1, 0.0);
+        }
+        let n = (whole / (CHORD_ERROR * way)).sqrt().ceil().clamp(1.0, PARTS_MAX);
+        (n as usize, whole / (n * n))
+    }
+
+    fn along(
+        &self,
+        chord: &Chord,
+        is_known: &dyn Fn(TriangleId) -> bool,
+        contacts: &mut Vec<Contact>,
+        room: &mut usize,
+    ) {
+        let (mesh, link) = (self.revision.surface.mesh(), self.link);
+        let slack = chord.thickness + self.past.farthest();
+        let bounds = link.surface.bounds();
+        let swept = chord.step.from.aabb(bounds).union(&chord.step.to.aabb(bounds)).grown(slack);
+        let near = |b: &Aabb| chord.may_meet(link, b.centre(), b.diagonal() * 0.5 + slack);
+        self.revision.surface.overlap(&(swept, near), |t| {
+            if *room == 0 || is_known(t) {
+                return;
+            }
+            let moving = chord.moving(mesh.vertices(t), mesh.triangle(t));
+            let corners = moving.t0.into_iter().chain(moving.t1);
+            let around = Aabb::around(corners).grown(chord.thickness);
+            let mut earliest: Option<(TriangleContact, TriangleId)> = None;
+            link.surface.overlap(&around, |own| {
+                *room = room.saturating_sub(1);
+                let corners = link.surface.mesh().triangle(own);
+                let still = MovingTriangle { t0: corners, t1: corners, owned: Owned::ALL };
+                let found = triangle_pair(&moving, &still, Shared::NONE, chord.thickness);
+                if let Some(found) = found
+                    && earliest.is_none_or(|(e, other)| (found.toi, own) < (e.toi, other))
+                {
+                    earliest = Some((found, own));
+                }
+            });
+            if let Some((found, own)) = earliest {
+                keep_earliest(self.contact(chord, t, own, &moving, &found), contacts);
+            }
+        });
+    }
+
+    fn contact(
+        &self,
+        chord: &Chord,
+        t: TriangleId,
+        own: TriangleId,
+        moving: &MovingTriangle,
+        found: &TriangleContact,
+    ) -> Contact {
+        let weigh = |[a, b, c]: [DVec3; 3], w: DVec3| a * w.x + b * w.y + c * w.z;
+        let pose = chord.step.pose_at(found.toi);
+        let (start, end) = chord.step.times;
+        let link_mesh = self.link.surface.mesh();
+        let on_link = weigh(link_mesh.triangle(own), found.second);
+        // From the link to the tissue as they come together; the link's own normal where they tell none.
+        let away =
+            if found.normal == DVec3::ZERO { unit_normal(link_mesh, own) } else { found.normal };
+        Contact {
+            tissue: self.tissue,
+            on_tissue: SurfacePoint {
+                position: pose.point(weigh(moving.at(found.toi), found.first)),
+                triangle: t,
+                barycentric: found.first,
+            },
+            on_tool: SurfacePoint {
+                position: pose.point(on_link),
+                triangle: own,
+                barycentric: found.second,
+            },
+            normal: -pose.vector(away),
+            signed_distance_m: 0.0,
+            sign_certainty: 1.0,
+            toi: Some(start + (end - start) * found.toi),
+            passed: true,
+        }
+    }
+}
+
+/// A triangle has one contact: the parts of a way come in order, so the first time of each decides.
+fn keep_earliest(found: Contact, contacts: &mut Vec<Contact>) {
+    let at = |c: &Contact| (c.tissue, c.on_tissue.triangle);
+    match contacts.iter_mut().find(|c| at(c) == at(&found)) {
+        Some(known) => known.toi = known.toi.or(found.toi),
+        None => contacts.push(found),
+    }
+}
+
+impl Chord<'_> {
+    /// False only when nothing within `radius` of a scene point meets the link on the way.
+    fn may_meet(&self, link: &Link, centre: DVec3, radius: f64) -> bool {
+        let [from, to] = self.from_scene.map(|p| p.point(centre));
+        let (middle, half) = (from.midpoint(to), 0.5 * from.distance(to));
+        let to_box = link.surface.bounds().distance_squared(middle).sqrt();
+        to_box <= radius + half && link.field.lower_bound(middle) <= radius + half
+    }
+
+    /// A tissue triangle in the link's frame.
+    fn moving(&self, vertices: [u32; 3], now: [DVec3; 3]) -> MovingTriangle {
+        let (start, end) = self.step.times;
+        let at = |k: usize, time: f64, from_scene: &Pose| {
+            let before = self.past.position(vertices[k], now[k]);
+            from_scene.point(before.lerp(now[k], time))
+        };
+        MovingTriangle {
+            t0: std::array::from_fn(|k| at(k, start, &self.from_scene[0])),
+            t1: std::array::from_fn(|k| at(k, end, &self.from_scene[1])),
+            owned: Owned::ALL,
+        }
+    }
+}

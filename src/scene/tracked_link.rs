@@ -1,0 +1,189 @@
+//! A link of a session: what is remembered of it from tick to tick, and its part of an answer.
+
+use std::collections::BinaryHeap;
+
+use super::{
+    Contact, Distance, Held, Link, LinkAnswer, TissueId,
+    answer::Flags,
+    contacts::{Meeting, MeetingHint},
+    deepest::Part,
+    lifecycle::Lifecycle,
+    pairs::Found,
+    sweep::Sweep,
+    tick::{TickOptions, deepest_first, is_uncertain},
+    way::Way,
+};
+use crate::geometry::{Pose, TriangleId};
+
+/// What the last tick left, and the way since.
+pub(super) struct TrackedLink {
+    hint: MeetingHint,
+    lifecycle: Lifecycle,
+    way: Way,
+    /// The contacts that the lifecycle knows are those at the way's start.
+    start_is_known: bool,
+    /// At the way's start no tissue triangle but those in contact was nearer than this, metres.
+    clear_m: f64,
+    /// The geometry revisions at the way's start.
+    seen: Vec<(TissueId, u64)>,
+}
+
+/// What the links of a tick share.
+pub(super) struct Tick<'a> {
+    pub(super) options: &'a TickOptions,
+    pub(super) tissues: &'a [(TissueId, Held)],
+    pub(super) flags: &'a mut Flags,
+    pub(super) last_contact_id: &'a mut u64,
+    /// Rooms to work in.
+    pub(super) waiting: &'a mut BinaryHeap<Part>,
+    pub(super) found: &'a mut Vec<Found>,
+}
+
+impl TrackedLink {
+    /// With room for so many contacts.
+    pub(super) fn new(room: usize) -> TrackedLink {
+        TrackedLink {
+            hint: MeetingHint::default(),
+            lifecycle: Lifecycle::with_room(room),
+            way: Way::new(),
+            start_is_known: false,
+            clear_m: 0.0,
+            seen: Vec::new(),
+        }
+    }
+
+    /// The link goes on to a pose, or is put there.
+    pub(super) fn go(&mut self, link: &Link, scene_from_link: Pose, teleport: bool) {
+        if teleport {
+            self.way.start(scene_from_link);
+            self.start_is_known = false;
+        } else {
+            self.way.go(link, scene_from_link);
+        }
+    }
+
+    /// The link at the end of its way against the tissues. When `late`, only distances are looked for, and the
+    /// way goes on.
+    pub(super) fn answer(
+        &mut self,
+        tick: &mut Tick,
+        link: &Link,
+        scene_from_link: Pose,
+        late: bool,
+        answer: &mut LinkAnswer,
+    ) {
+        tick.flags.degraded |= late;
+        answer.contacts.clear();
+        answer.lives.clear();
+        answer.ended.clear();
+        let nearest = self.touch(tick, link, scene_from_link, late, answer);
+        if let Some(pairs) = &mut answer.pairs {
+            pairs.clear();
+            if !late {
+                pairs.find(
+                    tick.tissues,
+                    (link, scene_from_link),
+                    tick.options.max_pairs,
+                    tick.found,
+                );
+            }
+            tick.flags.truncated |= pairs.is_truncated();
+        }
+        let beyond = Distance::Beyond(tick.options.max_distance_m);
+        answer.distance = nearest.map_or(beyond, Distance::Within);
+        tick.flags.swept &= !late && self.sweep(tick, link, &mut answer.contacts);
+        let uncertain = nearest.is_some_and(|n| is_uncertain(n.sign_certainty))
+            || answer.contacts.iter().any(|c| is_uncertain(c.sign_certainty));
+        tick.flags.sign_uncertain |= uncertain;
+        self.follow(tick, late, answer);
+        if !late {
+            self.arrive(tick, scene_from_link, answer);
+        }
+    }
+
+    /// The contacts where the link is, and the nearest or deepest of all.
+    fn touch(
+        &mut self,
+        tick: &mut Tick,
+        link: &Link,
+        scene_from_link: Pose,
+        late: bool,
+        answer: &mut LinkAnswer,
+    ) -> Option<Contact> {
+        let TickOptions { contact_margin_m: margin, max_distance_m, .. } = *tick.options;
+        let found = &mut answer.contacts;
+        let mut nearest: Option<Contact> = None;
+        for (tissue, revision) in tick.tissues {
+            let meeting = Meeting { tissue: *tissue, revision, link, scene_from_link, margin };
+            let first = found.len();
+            let reach = nearest.map_or(max_distance_m, |n| n.signed_distance_m.max(0.0));
+            let closest = if late {
+                meeting.apart_or_inside(reach, &mut self.hint)
+            } else {
+                meeting.find(found, tick.waiting);
+                meeting.closest(&found[first..], reach, &mut self.hint)
+            };
+            let Some(closest) = closest else { continue };
+            // A link that is wholly inside touches no triangle: its deepest point is the contact then.
+            if !late && found.len() == first && closest.signed_distance_m <= margin {
+                found.push(closest);
+            }
+            if nearest.is_none_or(|n| closest.signed_distance_m < n.signed_distance_m) {
+                nearest = Some(closest);
+            }
+        }
+        nearest
+    }
+
+    /// Adds what the link met on its way. True when no contact on the way can have been missed.
+    fn sweep(&self, tick: &Tick, link: &Link, contacts: &mut Vec<Contact>) -> bool {
+        if !tick.options.sweep || !tick.options.contacts || !self.way.has_moved() {
+            return false;
+        }
+        let mut complete = true;
+        for (tissue, revision) in tick.tissues {
+            let before = self.seen.iter().find(|(seen, _)| seen == tissue);
+            let past = before.and_then(|(_, geometry)| revision.since(*geometry));
+            let Some(past) = past else {
+                complete = false;
+                continue;
+            };
+            let clear_m = if self.start_is_known { self.clear_m } else { 0.0 };
+            if self.way.length(link) + past.farthest() <= clear_m {
+                continue;
+            }
+            let sweep = Sweep { tissue: *tissue, revision, past, link, way: &self.way };
+            let is_known =
+                |t: TriangleId| self.start_is_known && self.lifecycle.knows((*tissue, t));
+            complete &= sweep.find(&is_known, contacts);
+        }
+        complete
+    }
+
+    /// Orders the contacts, gives them their lives and leaves as many as were asked for.
+    fn follow(&mut self, tick: &mut Tick, late: bool, answer: &mut LinkAnswer) {
+        let LinkAnswer { contacts, lives, ended, contacts_total, .. } = answer;
+        let max_contacts = if tick.options.contacts { tick.options.max_contacts } else { 0 };
+        *contacts_total = if tick.options.contacts { contacts.len() } else { 0 };
+        contacts.sort_unstable_by(deepest_first);
+        if tick.options.contacts && !late {
+            self.lifecycle.follow(contacts, tick.tissues, tick.last_contact_id, lives, ended);
+            lives.truncate(max_contacts);
+        }
+        contacts.truncate(max_contacts);
+        tick.flags.truncated |= contacts.len() < *contacts_total;
+    }
+
+    /// The next way starts here.
+    fn arrive(&mut self, tick: &Tick, scene_from_link: Pose, answer: &LinkAnswer) {
+        self.way.start(scene_from_link);
+        self.start_is_known = tick.options.contacts;
+        let apart = match &answer.distance {
+            Distance::Within(nearest) => nearest.signed_distance_m,
+            Distance::Beyond(bound) => *bound,
+        };
+        self.clear_m = apart.max(tick.options.contact_margin_m);
+        self.seen.clear();
+        self.seen.extend(tick.tissues.iter().map(|(id, held)| (*id, held.geometry_revision)));
+    }
+}

@@ -1,0 +1,306 @@
+//! Nothing passes through: what a tool meets between two ticks, and when.
+
+use std::sync::Arc;
+
+use glam::{DQuat, DVec3, Vec3};
+use palpate::{
+    geometry::{LoadOptions, MeshData, Pose, TriangleId, mesh_load::load, triangle_triangle::meet},
+    oracle::{Random, shapes},
+    scene::{
+        Contact, Limits, Link, LinkAnswer, Scene, Tissue, TissueOptions, ToolParts,
+        deform::Deformation,
+        field::default_field,
+        tick::{Session, TickOptions, ToolPose},
+    },
+};
+
+use crate::seed::{Seed, scaled};
+
+/// One tissue, one tool of one link.
+struct Bench {
+    tissue: Arc<Tissue>,
+    link: MeshData,
+    session: Session,
+    pose: ToolPose,
+    sequence: u64,
+}
+
+const OPTIONS: fn() -> TickOptions =
+    || TickOptions { contact_margin_m: 1e-4, max_contacts: 1000, ..TickOptions::default() };
+
+impl Bench {
+    fn new(tissue: MeshData, link: MeshData, options: TickOptions) -> Bench {
+        let loaded = |data: MeshData| load(data, &LoadOptions::default()).expect("a good mesh");
+        let scene = Arc::new(Scene::new("bench".to_owned(), Limits::default()));
+        let tissue =
+            scene.add_tissue("tissue", loaded(tissue), TissueOptions::default(), 0).expect("added");
+        let links =
+            vec![Link::new("link".to_owned(), loaded(link.clone()), Pose::IDENTITY, default_field)];
+        let parts = ToolParts { name: "tool".to_owned(), links, probes: Vec::new() };
+        let tool = scene.add_tool(parts).expect("added").id;
+        let session = Session::new(scene, &[tool], options).expect("the tool is there");
+        let pose = ToolPose {
+            tool,
+            scene_from_tool: Pose::IDENTITY,
+            tool_from_link: Vec::new(),
+            teleport: false,
+        };
+        Bench { tissue, link, session, pose, sequence: 0 }
+    }
+
+    fn at(&mut self, pose: Pose) -> &[ToolPose] {
+        self.sequence += 1;
+        self.pose.scene_from_tool = pose;
+        std::slice::from_ref(&self.pose)
+    }
+
+    /// The link's answer, and whether its way is covered.
+    fn tick(&mut self, pose: Pose) -> (LinkAnswer, bool) {
+        let poses = self.at(pose).to_vec();
+        let answer = self.session.tick(self.sequence, &poses, 0, &|| false).expect("a good tick");
+        (answer.links[0].clone(), answer.flags.swept)
+    }
+
+    fn pass(&mut self, pose: Pose) {
+        let poses = self.at(pose).to_vec();
+        self.session.pass(self.sequence, &poses).expect("good poses");
+    }
+}
+
+fn to(x: f64, y: f64, z: f64) -> Pose {
+    Pose { translation: DVec3::new(x, y, z), ..Pose::IDENTITY }
+}
+
+fn turned(axis: DVec3, angle: f64, translation: DVec3) -> Pose {
+    Pose::new(DQuat::from_axis_angle(axis, angle), translation).expect("a rotation")
+}
+
+/// 20 by 20 mm and 1 mm thick, its upper side in z = 0.
+fn sheet() -> MeshData {
+    let mut sheet = shapes::cuboid(DVec3::new(0.02, 0.02, 0.001));
+    sheet.positions.iter_mut().for_each(|p| p.z -= 0.0005);
+    sheet
+}
+
+/// 0.3 mm long and a fiftieth of a millimetre thick, its tip at the origin, pointing down.
+fn needle() -> MeshData {
+    let mut needle = shapes::cuboid(DVec3::new(2e-5, 2e-5, 3e-4));
+    needle.positions.iter_mut().for_each(|p| p.z += 1.5e-4);
+    needle
+}
+
+fn first_met(contacts: &[Contact]) -> Option<f64> {
+    contacts.iter().filter_map(|c| c.toi).min_by(f64::total_cmp)
+}
+
+/// At 1 m/s and 500 ticks a second a short needle is above a sheet of 1 mm in one tick and below it in the next.
+#[test]
+fn a_needle_that_crosses_a_sheet_in_one_tick_is_reported() {
+    let above = 4e-4;
+    let way = 2e-3;
+    for sweep in [true, false] {
+        let mut bench = Bench::new(sheet(), needle(), TickOptions { sweep, ..OPTIONS() });
+        let (start, _) = bench.tick(to(0.001, 0.002, above));
+        assert!(start.contacts.is_empty());
+        let (end, swept) = bench.tick(to(0.001, 0.002, above - way));
+        if !sweep {
+            assert!(end.contacts.is_empty() && !swept, "the sheet lies between two ticks");
+            continue;
+        }
+        assert!(swept);
+        let upper = end.contacts.iter().find(|c| c.on_tissue.position.z > -1e-6);
+        let upper = upper.expect("the upper side was crossed");
+        let truth = above / way;
+        let toi = upper.toi.expect("met on the way");
+        assert!(toi <= truth && truth - toi < 1e-3, "{toi}, in truth {truth}");
+        assert!(upper.passed && upper.signed_distance_m == 0.0);
+        assert!(upper.normal.distance(DVec3::Z) < 1e-6, "{upper:?}");
+        assert!(upper.on_tissue.position.distance(upper.on_tool.position) < 1e-9);
+        let lower = end.contacts.iter().find(|c| c.on_tissue.position.z < -0.999e-3);
+        let toi = lower.expect("the lower side too").toi.expect("met on the way");
+        assert!((toi - (above + 1e-3) / way).abs() < 1e-3, "{toi}");
+    }
+}
+
+/// A jaw closes by 30 degrees past a peg that stands between, while all ticks but the last are dropped.
+#[test]
+fn a_gripper_that_closes_while_ticks_are_dropped_meets_the_peg() {
+    const ANGLE: f64 = 0.5;
+    // The peg stands at 20 mm from the hinge, at the middle of the way.
+    let half = 0.5 * ANGLE;
+    let mut peg = shapes::cuboid(DVec3::splat(4e-4));
+    let at = DVec3::new(0.02 * half.cos(), 0.0, 0.02 * half.sin()).as_vec3();
+    peg.positions.iter_mut().for_each(|p| *p += at);
+    let mut jaw = shapes::cuboid(DVec3::new(0.03, 0.004, 2e-4));
+    jaw.positions.iter_mut().for_each(|p| p.x += 0.016);
+    for n_dropped in [0, 1, 5, 60, 300] {
+        let mut bench = Bench::new(peg.clone(), jaw.clone(), OPTIONS());
+        let closing = |s: f64| turned(DVec3::NEG_Y, ANGLE * s, DVec3::ZERO);
+        let (start, _) = bench.tick(closing(0.0));
+        assert!(start.contacts.is_empty());
+        for i in 0..n_dropped {
+            bench.pass(closing((f64::from(i) + 1.0) / (f64::from(n_dropped) + 1.0)));
+        }
+        let (end, swept) = bench.tick(closing(1.0));
+        assert!(swept);
+        let toi = first_met(&end.contacts).expect("the peg was passed");
+        // In truth: when the first corner of the peg comes within the jaw's half thickness.
+        let bottom = peg.positions.iter().map(|p| p.as_dvec3()).map(|p| {
+            let (r, angle) = (p.x.hypot(p.z), p.z.atan2(p.x));
+            (angle - (1e-4 / r).asin()) / ANGLE
+        });
+        let truth = bottom.fold(f64::INFINITY, f64::min);
+        // Beyond 64 the way is thicker.
+        let slack = if n_dropped > 63 { 1e-2 } else { 1e-3 };
+        assert!(toi <= truth + 1e-9 && truth - toi < slack, "{n_dropped}: {toi}, in truth {truth}");
+    }
+}
+
+/// Through and back while ticks are dropped: start and end are clear of the sheet.
+#[test]
+fn a_way_there_and_back_is_swept_through_what_was_dropped() {
+    let mut bench = Bench::new(sheet(), needle(), OPTIONS());
+    bench.tick(to(0.0, 0.001, 0.002));
+    bench.pass(to(0.0, 0.001, -0.002));
+    let (end, swept) = bench.tick(to(0.0, 0.001, 0.002));
+    assert!(swept);
+    let toi = first_met(&end.contacts).expect("the sheet was crossed");
+    assert!(toi <= 0.25 && toi > 0.249, "{toi}");
+    // What was left behind is no excuse the next time.
+    for z in [-0.002, 0.002, -0.002] {
+        let (end, swept) = bench.tick(to(0.0, 0.001, z));
+        assert!(swept && first_met(&end.contacts).is_some(), "to {z}: {end:?}");
+    }
+}
+
+#[test]
+fn a_teleport_sweeps_nothing_and_a_rest_is_covered() {
+    let mut bench = Bench::new(sheet(), needle(), OPTIONS());
+    assert!(!bench.tick(to(0.0, 0.001, 0.002)).1, "nothing is known of the time before");
+    bench.pose.teleport = true;
+    let (end, swept) = bench.tick(to(0.0, 0.001, -0.004));
+    assert!(end.contacts.is_empty() && !swept);
+    bench.pose.teleport = false;
+    let (end, swept) = bench.tick(to(0.0, 0.001, -0.004));
+    assert!(end.contacts.is_empty() && swept, "it stays where it was put");
+    // A dropped teleport starts the way anew.
+    bench.pose.teleport = true;
+    bench.pass(to(0.0, 0.001, 0.004));
+    bench.pose.teleport = false;
+    let (end, swept) = bench.tick(to(0.0, 0.001, 0.0035));
+    assert!(end.contacts.is_empty() && swept);
+}
+
+/// A late tick leaves the way open; the next one in time tests all of it.
+#[test]
+fn a_late_tick_loses_no_contact() {
+    let mut bench = Bench::new(sheet(), needle(), OPTIONS());
+    bench.tick(to(0.0, 0.001, 0.002));
+    let poses = bench.at(to(0.0, 0.001, -0.002)).to_vec();
+    let late = bench.session.tick(bench.sequence, &poses, 0, &|| true).expect("answered");
+    assert!(late.flags.degraded && !late.flags.swept);
+    let (end, swept) = bench.tick(to(0.0, 0.001, -0.0021));
+    let toi = first_met(&end.contacts).expect("the sheet was crossed");
+    assert!(swept && toi < 0.5, "{toi}");
+}
+
+/// The tissue moves past a tool that rests, all of it or a part of it, in one or several deformations.
+#[test]
+fn tissue_that_moves_past_a_resting_tool_is_met() {
+    for (n_moves, dense) in [(1, true), (1, false), (3, true), (3, false)] {
+        let mut bench = Bench::new(sheet(), needle(), OPTIONS());
+        bench.tick(to(0.0, 0.001, 0.002));
+        let rest: Vec<Vec3> = bench.tissue.current().surface.mesh().positions().to_vec();
+        for i in 1..=n_moves {
+            let up = Vec3::Z * 0.006 * i as f32 / n_moves as f32;
+            let positions: Vec<Vec3> = rest.iter().map(|p| *p + up).collect();
+            let vertices = (0..rest.len() as u32).rev().collect();
+            let backwards = positions.iter().rev().copied().collect();
+            let moved = if dense {
+                Deformation::Dense(positions)
+            } else {
+                Deformation::Sparse { vertices, positions: backwards }
+            };
+            bench.tissue.deform(moved, 0).expect("a good deformation");
+        }
+        let (end, swept) = bench.tick(to(0.0, 0.001, 0.002));
+        let toi = first_met(&end.contacts).expect("the sheet went by");
+        // Stored places are rounded to f32.
+        let truth = 0.002 / 0.006 + 1e-6;
+        assert!(swept && toi <= truth && truth - toi < 1e-3, "{toi}, in truth {truth}");
+        // More deformations than are remembered are not passed off as tested.
+        for i in 0..12 {
+            let down = Vec3::NEG_Z * 0.001 * i as f32;
+            let positions = rest.iter().map(|p| *p + down).collect();
+            bench.tissue.deform(Deformation::Dense(positions), 0).expect("a good deformation");
+        }
+        assert!(!bench.tick(to(0.0, 0.001, 0.002)).1);
+    }
+}
+
+/// Every tissue triangle that some instant of the motion finds crossed, and that was not touched before, is
+/// reported, no later than that instant.
+#[test]
+fn random_motions_against_many_instants() {
+    const INSTANTS: usize = 200;
+    let seed = Seed::or(521);
+    let (mut met, mut covered) = (0, 0);
+    for i in 0..scaled(60) {
+        let mut random = seed.random(i as u64);
+        let organ = shapes::organ(600, 3);
+        let tip = shapes::capsule(0.004, 0.01, 6);
+        let mut bench = Bench::new(organ, tip, OPTIONS());
+        let start = near_surface(&bench, 0.03, &mut random);
+        bench.tick(start);
+        let way = random.unit_vector() * random.range(0.0, 0.06);
+        let turn = DQuat::from_axis_angle(random.unit_vector(), random.range(0.0, 1.0));
+        let end = turn * DQuat::from_mat3(&start.rotation);
+        let end = Pose::new(end, start.translation + way).expect("a rotation");
+        let touched_before: Vec<TriangleId> = bench.tick(start).0.contacts.iter().map(id).collect();
+        let (answer, swept) = bench.tick(end);
+        if !swept {
+            continue;
+        }
+        covered += 1;
+        let held = bench.tissue.current();
+        let mesh = held.surface.mesh();
+        let corners = |t: &[u32; 3]| t.map(|v| bench.link.positions[v as usize].as_dvec3());
+        for t in mesh.triangle_ids().filter(|t| !touched_before.contains(t)) {
+            let triangle = mesh.triangle(t);
+            let crossed = (1..=INSTANTS).map(|k| k as f64 / INSTANTS as f64).find(|s| {
+                let pose = between(&start, &end, *s);
+                let placed = |own: &[u32; 3]| corners(own).map(|p| pose.point(p));
+                let near = triangle[0].distance(pose.translation) < 0.05;
+                near && bench.link.triangles.iter().any(|own| meet(&triangle, &placed(own)))
+            });
+            let Some(instant) = crossed else { continue };
+            let contact = answer.contacts.iter().find(|c| id(c) == t);
+            let toi = contact.and_then(|c| c.toi);
+            assert!(
+                toi.is_some_and(|toi| toi <= instant),
+                "motion {i}: {t:?} at {instant}: {contact:?}"
+            );
+            met += 1;
+        }
+    }
+    println!("{met} triangles met in {covered} motions");
+    assert!(met > scaled(60) && covered > scaled(60) / 2, "{met} met, {covered} covered");
+}
+
+fn id(contact: &Contact) -> TriangleId {
+    contact.on_tissue.triangle
+}
+
+/// As a tick moves a link between two poses.
+fn between(a: &Pose, b: &Pose, s: f64) -> Pose {
+    let [from, to] = [a, b].map(|p| DQuat::from_mat3(&p.rotation));
+    Pose::new(from.slerp(to, s), a.translation.lerp(b.translation, s)).expect("a rotation")
+}
+
+/// Turned any way, its middle so far over a vertex of the tissue.
+fn near_surface(bench: &Bench, height: f64, random: &mut Random) -> Pose {
+    let held = bench.tissue.current();
+    let positions = held.surface.mesh().positions();
+    let at = positions[random.below(positions.len())].as_dvec3();
+    Pose::new(random.rotation(), at * (1.0 + height / at.length())).expect("a rotation")
+}
