@@ -49,7 +49,7 @@ impl Bench {
     fn tick(&mut self, scene_from_tool: Pose) -> LinkAnswer {
         self.sequence += 1;
         let tool = self.tool.id;
-        let pose = ToolPose { tool, scene_from_tool, tool_from_link: Vec::new(), teleport: false };
+        let pose = ToolPose { tool, scene_from_tool, tool_from_link: Vec::new(), teleport: true };
         let answer = self.session.tick(self.sequence, &[pose], 0, &|| false).expect("a good tick");
         answer.links[0].clone()
     }
