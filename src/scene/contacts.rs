@@ -75,19 +75,17 @@ impl Meeting<'_> {
     }
 
     /// The link's exact surface at a point in its frame where the field was read, unless that is too far for
-    /// a contact. A reading that is exact and sure of its sign is that already.
+    /// a contact.
     fn exact(
         &self,
         reading: &Reading,
         p: DVec3,
         hint: Option<TriangleId>,
     ) -> Option<SignedNearest> {
-        let Link { surface, field, .. } = self.link;
-        let reach = self.margin + field.tolerance();
-        let Some((triangle, closest)) = reading.exact.filter(|_| reading.certainty == 1.0) else {
-            return to_surface(surface, p, reach, reading.exact.map(|(t, _)| t).or(hint));
-        };
-        let Reading { value: signed_distance, gradient: normal, certainty, .. } = *reading;
+        let exact = self.link.refined(p, *reading, hint);
+        let Reading { value: signed_distance, gradient: normal, certainty, .. } = exact;
+        let (triangle, closest) = exact.exact?;
+        let reach = self.margin + self.link.field.tolerance();
         let found =
             SignedNearest { signed_distance, triangle, closest, normal, certainty, winding: None };
         (signed_distance <= reach).then_some(found)

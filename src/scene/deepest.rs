@@ -6,8 +6,12 @@ use glam::DVec3;
 
 use super::Link;
 use crate::{
-    geometry::{TriangleId, point_triangle::closest_point, triangle_distance::ClosestPair},
-    index::Triangle,
+    geometry::{
+        TriangleId,
+        point_triangle::{ClosestPoint, closest_point},
+        triangle_distance::ClosestPair,
+    },
+    index::{Point, Triangle},
     sdf::Reading,
 };
 
@@ -79,7 +83,7 @@ pub(super) fn deepest(
         let is_wanted =
             |lower: f64, best: &Deepest| lower <= (best.reading.upper - tolerance).min(margin);
         if n_reads == PATIENCE && best.reading.lower > 0.0 {
-            match link.apart(triangle, margin) {
+            match link.apart(triangle, margin, near[0]) {
                 Apart::Beyond => return None,
                 Apart::By(found) => return Some(found),
                 Apart::Crossing => {}
@@ -88,7 +92,7 @@ pub(super) fn deepest(
         if is_wanted(lower, &best) && n_reads < READS_MAX {
             let barycentric = middle(&corners);
             // An interval wider than the part does not get narrower by splitting the part.
-            let reading = link.read(point(barycentric), radius.max(0.5 * tolerance));
+            let reading = link.read(point(barycentric), radius.max(0.5 * tolerance), near[0]);
             n_reads += 1;
             best.offer(barycentric, reading);
             lower = lower.max(reading.lower - radius);
@@ -187,26 +191,37 @@ fn polished(link: &Link, triangle: &[DVec3; 3], mut best: Deepest) -> Deepest {
 
 impl Link {
     /// The field at a point in link frame, or the exact surface where the field's interval is wider than
-    /// `slack` metres.
-    fn read(&self, p: DVec3, slack: f64) -> Reading {
+    /// `slack` metres. `near`: a triangle that is likely near.
+    fn read(&self, p: DVec3, slack: f64, near: Option<TriangleId>) -> Reading {
         let reading = self.field.read(self.surface.mesh(), p);
-        if reading.upper - reading.lower <= slack {
+        let is_narrow = reading.upper - reading.lower <= slack;
+        if is_narrow { reading } else { self.refined(p, reading, near) }
+    }
+
+    /// The exact surface at a point where the field was read. Where the field is sure of the side, only the
+    /// nearest point is looked for, no farther than the field allows.
+    pub(super) fn refined(&self, p: DVec3, reading: Reading, near: Option<TriangleId>) -> Reading {
+        let is_sure = reading.certainty == 1.0 && (reading.lower > 0.0 || reading.upper < 0.0);
+        if is_sure && reading.exact.is_some() {
             return reading;
         }
-        let exact = self.surface.signed_distance(p, f64::INFINITY, None);
-        exact.map_or(reading, |d| Reading {
-            value: d.signed_distance,
-            lower: d.signed_distance,
-            upper: d.signed_distance,
-            gradient: d.normal,
-            exact: Some((d.triangle, d.closest)),
-            certainty: d.certainty,
+        let near = reading.exact.map(|(t, _)| t).or(near);
+        let reach = reading.lower.abs().max(reading.upper.abs()) * COVER;
+        if is_sure && let Some(found) = self.surface.nearest(&Point(p), reach, near) {
+            let side = if reading.lower > 0.0 { 1.0 } else { -1.0 };
+            let distance = found.closest.distance_squared.sqrt();
+            let gradient = (p - found.closest.point) / distance * side;
+            return exactly(distance * side, gradient, (found.triangle, found.closest), 1.0);
+        }
+        let exact = self.surface.signed_distance(p, f64::INFINITY, near);
+        exact.map_or(reading, |d| {
+            exactly(d.signed_distance, d.normal, (d.triangle, d.closest), d.certainty)
         })
     }
 
     /// How far a triangle with a point outside the link is from its surface.
-    fn apart(&self, triangle: &[DVec3; 3], margin: f64) -> Apart {
-        let Some(found) = self.surface.nearest(&Triangle(*triangle), margin, None) else {
+    fn apart(&self, triangle: &[DVec3; 3], margin: f64, near: Option<TriangleId>) -> Apart {
+        let Some(found) = self.surface.nearest(&Triangle(*triangle), margin, near) else {
             return Apart::Beyond;
         };
         let ClosestPair { on_a, barycentric_a, on_b, distance_squared, .. } = found.closest;
@@ -216,14 +231,7 @@ impl Link {
         // The point of the link once more, with the feature that it is on.
         let closest = closest_point(on_a, &self.surface.mesh().triangle(found.triangle));
         let distance = distance_squared.sqrt();
-        let reading = Reading {
-            value: distance,
-            lower: distance,
-            upper: distance,
-            gradient: (on_a - on_b) / distance,
-            exact: Some((found.triangle, closest)),
-            certainty: 1.0,
-        };
+        let reading = exactly(distance, (on_a - on_b) / distance, (found.triangle, closest), 1.0);
         Apart::By(Deepest { barycentric: barycentric_a, reading, lower: distance })
     }
 
@@ -248,6 +256,25 @@ impl Link {
         -between.fold(mixed(0.0).min(mixed(1.0)), f64::min)
     }
 }
+
+fn exactly(
+    signed_distance: f64,
+    gradient: DVec3,
+    nearest: (TriangleId, ClosestPoint),
+    certainty: f64,
+) -> Reading {
+    Reading {
+        value: signed_distance,
+        lower: signed_distance,
+        upper: signed_distance,
+        gradient,
+        exact: Some(nearest),
+        certainty,
+    }
+}
+
+/// Covers the rounding of a bound, relative.
+const COVER: f64 = 1.0 + 1e-9;
 
 fn middle(corners: &[DVec3; 3]) -> DVec3 {
     (corners[0] + corners[1] + corners[2]) / 3.0
