@@ -29,6 +29,13 @@ pub const QUERY_POINTS_MAX: usize = 65_536;
 pub const CONTACTS_MAX: usize = 1_024;
 /// Triangle pairs given for one link; the rest are counted.
 pub const PAIRS_MAX: usize = 1_024;
+/// Revisions of one tissue that are held at a time, at 12 bytes a vertex each: 96 bytes a vertex in all.
+pub const HELD_MAX: usize = 8;
+/// Contacts of tissues with themselves that one answer gives; the rest are counted.
+pub const FEATURE_CONTACTS_MAX: usize = 65_536;
+/// Triangle pairs that one such answer is looked for in. A closed surface of n triangles has 6.5 n pairs of
+/// neighbours, so that the largest mesh fits with more than as many again; a pair takes up to some microseconds.
+pub const CANDIDATE_PAIRS_MAX: usize = 1 << 26;
 /// Farthest distance that is looked for, metres.
 pub const DISTANCE_MAX_M: f64 = 10.0;
 /// Finest tolerance of a link's field, as a share of the link's diagonal.

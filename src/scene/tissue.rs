@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::{
     deform::{DeformError, Deformation, Deformed},
     edit::{EditError, Edited, TopologyEdit},
+    held_positions::{HeldPositions, HeldRevisions},
     limits::Limits,
     motion::{Motion, Past},
 };
@@ -50,6 +51,8 @@ pub struct Tissue {
     report: MeshReport,
     published: ArcSwap<Revision>,
     writer: Mutex<Writer>,
+    /// Locked only to look up and to add: whoever reads takes an `Arc` away.
+    held: Mutex<HeldRevisions>,
 }
 
 #[derive(Default)]
@@ -111,7 +114,8 @@ impl Revision {
 impl Tissue {
     pub(super) fn new(id: TissueId, name: String, report: MeshReport, first: Revision) -> Tissue {
         let published = ArcSwap::from_pointee(first);
-        Tissue { id, name, report, published, writer: Mutex::default() }
+        let (writer, held) = Default::default();
+        Tissue { id, name, report, published, writer, held }
     }
 
     /// Names it in its scene.
@@ -154,6 +158,19 @@ impl Tissue {
             triangles_touched: touched,
             triangles_relocated: relocated,
         })
+    }
+
+    /// Keeps the newest revision's positions, and names the revisions that are held then. O(vertices).
+    pub fn hold(&self) -> Vec<u64> {
+        let newest = HeldPositions::of(&self.current());
+        let mut held = self.held.lock();
+        held.push(newest);
+        held.all().iter().map(|h| h.geometry_revision).collect()
+    }
+
+    /// The revisions that are held, oldest first.
+    pub fn held(&self) -> Vec<HeldPositions> {
+        self.held.lock().all().to_vec()
     }
 
     /// Cuts and publishes the result. Waits for another writer, never for a reader.

@@ -1,5 +1,7 @@
 //! All overlapping pairs, by a traversal from the root.
 
+use std::convert::Infallible;
+
 use super::{Content, DeformingTree, ROOT};
 use crate::geometry::{Dop16, TriangleId};
 
@@ -18,16 +20,32 @@ pub(super) type NodePair = [u32; 2];
 impl<'a> Trees<'a> {
     /// Gives every pair of triangles whose boxes overlap to `visit`, neighbours in a mesh included.
     pub fn pairs(self, mut visit: impl FnMut(TriangleId, TriangleId)) {
+        let all: Result<(), Infallible> = self.try_pairs(|a, b| {
+            visit(a, b);
+            Ok(())
+        });
+        let Ok(()) = all;
+    }
+
+    /// As [`Trees::pairs`], but ends with the first error of `visit`.
+    ///
+    /// # Errors
+    /// That one.
+    pub fn try_pairs<E>(
+        self,
+        mut visit: impl FnMut(TriangleId, TriangleId) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut waiting = vec![[ROOT, ROOT]];
         while let Some(pair) = waiting.pop() {
             if self.is_apart(pair) {
                 continue;
             }
             match self.triangles(pair) {
-                Some((a, b)) => visit(a, b),
+                Some((a, b)) => visit(a, b)?,
                 None => waiting.extend(self.opened(pair).into_iter().flatten()),
             }
         }
+        Ok(())
     }
 
     pub(super) fn first(self) -> &'a DeformingTree {

@@ -1,0 +1,52 @@
+//! The revisions of a tissue that a client asked to hold: their positions, long after ticks have moved on.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::{Revision, limits::HELD_MAX};
+
+/// Where all vertices were at one revision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldPositions {
+    /// Deformations until then.
+    pub geometry_revision: u64,
+    /// Cuts until then.
+    pub topology_revision: u64,
+    /// Metres, scene frame: `[n_vertices]`.
+    pub positions: Arc<[Vec3]>,
+}
+
+/// At most [`HELD_MAX`] revisions, the newest last.
+#[derive(Debug, Default)]
+pub(super) struct HeldRevisions(Vec<HeldPositions>);
+
+impl HeldPositions {
+    /// A copy, so that the revision goes back to the writer.
+    pub(super) fn of(revision: &Revision) -> HeldPositions {
+        HeldPositions {
+            geometry_revision: revision.geometry_revision,
+            topology_revision: revision.topology_revision,
+            positions: revision.surface.mesh().positions().into(),
+        }
+    }
+}
+
+impl HeldRevisions {
+    /// Adds the newest. Those from before a cut go, as no interval can begin with them any more, and the oldest
+    /// goes when there is no room.
+    pub(super) fn push(&mut self, newest: HeldPositions) {
+        let HeldPositions { geometry_revision, topology_revision, .. } = newest;
+        self.0.retain(|h| {
+            h.topology_revision == topology_revision && h.geometry_revision != geometry_revision
+        });
+        if self.0.len() == HELD_MAX {
+            self.0.remove(0);
+        }
+        self.0.push(newest);
+    }
+
+    pub(super) fn all(&self) -> &[HeldPositions] {
+        &self.0
+    }
+}

@@ -1,0 +1,197 @@
+//! A tissue on its way from one revision to another.
+
+use std::{fmt, sync::Arc};
+
+use glam::Vec3;
+
+use crate::{
+    bvh::DeformingTree,
+    ccd::{MovingTriangle, Owned, Owners},
+    geometry::{Dop16, TriangleId, TriangleMesh},
+    scene::{HeldPositions, Revision, Tissue, TissueId},
+};
+
+/// Between which revisions a tissue moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interval {
+    /// Which tissue.
+    pub tissue: TissueId,
+    /// Geometry revision at time 0; `None`: as at time 1, so that the tissue stands still.
+    pub from: Option<u64>,
+    /// Geometry revision at time 1; `None`: the newest.
+    pub to: Option<u64>,
+}
+
+/// Between which revisions a tissue was taken to move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Motion {
+    /// Which tissue.
+    pub tissue: TissueId,
+    /// Geometry revision at time 0.
+    pub from: u64,
+    /// Geometry revision at time 1.
+    pub to: u64,
+    /// Of both.
+    pub topology_revision: u64,
+}
+
+/// One end of an interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Time 0.
+    From,
+    /// Time 1.
+    To,
+}
+
+/// Why a tissue cannot be had between two revisions.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IntervalError {
+    /// Neither held nor the newest.
+    #[error(
+        "geometry revision {got} is not held, expected {}", Had { held, current: *current }
+    )]
+    NotHeld {
+        /// Which end.
+        end: End,
+        /// The revision asked for.
+        got: u64,
+        /// Those held.
+        held: Vec<u64>,
+        /// The newest.
+        current: u64,
+    },
+    /// The tissue was cut after that revision, which has other vertices and triangles.
+    #[error(
+        "geometry revision {revision} has topology revision {got}, expected {current}: the tissue was cut since"
+    )]
+    Cut {
+        /// Which end.
+        end: End,
+        /// The geometry revision asked for.
+        revision: u64,
+        /// Its topology revision.
+        got: u64,
+        /// The tissue's.
+        current: u64,
+    },
+    /// The end is before the start.
+    #[error("from geometry revision {from} to {to}, expected one that is not before it")]
+    Backwards {
+        /// Time 0.
+        from: u64,
+        /// Time 1.
+        to: u64,
+    },
+}
+
+/// The revisions that could be asked for.
+struct Had<'a> {
+    held: &'a [u64],
+    current: u64,
+}
+
+impl fmt::Display for Had<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.held {
+            [] => write!(f, "the newest, {}: none is held", self.current),
+            held => write!(f, "one of {held:?} or the newest, {}", self.current),
+        }
+    }
+}
+
+/// The two ends of a tissue's way: a copy that holds no revision.
+pub(super) struct Ends {
+    pub motion: Motion,
+    /// At time 1.
+    mesh: TriangleMesh,
+    /// At time 0: `[n_vertices]`.
+    start: Arc<[Vec3]>,
+}
+
+/// A moving tissue with all that a search needs of it.
+pub(super) struct Swept {
+    ends: Ends,
+    owners: Owners,
+    /// Of what the triangles sweep.
+    pub tree: DeformingTree,
+}
+
+impl Ends {
+    pub fn of(tissue: &Tissue, interval: &Interval) -> Result<Ends, IntervalError> {
+        let (current, held) = (tissue.current(), tissue.held());
+        let to = interval.to.unwrap_or(current.geometry_revision);
+        let from = interval.from.unwrap_or(to);
+        let end = find(&current, &held, to, End::To)?;
+        let start = find(&current, &held, from, End::From)?;
+        if from > to {
+            return Err(IntervalError::Backwards { from, to });
+        }
+        let mut mesh = current.surface.mesh().clone();
+        for (v, at) in end.into_iter().flat_map(|e| e.positions.iter().enumerate()) {
+            mesh.move_vertex(v as u32, *at);
+        }
+        let start = match start {
+            Some(held) => Arc::clone(&held.positions),
+            None => current.surface.mesh().positions().into(),
+        };
+        let topology_revision = current.topology_revision;
+        let motion = Motion { tissue: tissue.id(), from, to, topology_revision };
+        Ok(Ends { motion, mesh, start })
+    }
+
+    fn moving(&self, t: TriangleId, owned: Owned) -> MovingTriangle {
+        let t0 = self.mesh.vertices(t).map(|v| self.start[v as usize].as_dvec3());
+        MovingTriangle { t0, t1: self.mesh.triangle(t), owned }
+    }
+}
+
+impl Swept {
+    /// The tree's boxes hold all within `margin` metres of what triangles sweep.
+    pub fn new(ends: Ends, margin: f64) -> Swept {
+        let swept = |t: TriangleId| {
+            let MovingTriangle { t0, t1, .. } = ends.moving(t, Owned::NONE);
+            (t, Dop16::around(t0.into_iter().chain(t1)).grown(margin))
+        };
+        let tree = DeformingTree::build(ends.mesh.triangle_ids().map(swept));
+        Swept { owners: Owners::new(&ends.mesh), tree, ends }
+    }
+
+    pub fn motion(&self) -> Motion {
+        self.ends.motion
+    }
+
+    pub fn vertices(&self, t: TriangleId) -> [u32; 3] {
+        self.ends.mesh.vertices(t)
+    }
+
+    pub fn moving(&self, t: TriangleId) -> MovingTriangle {
+        self.ends.moving(t, self.owners.get(t))
+    }
+}
+
+/// Where the vertices were at a revision; `None`: where they are now.
+fn find<'a>(
+    current: &Revision,
+    held: &'a [HeldPositions],
+    revision: u64,
+    end: End,
+) -> Result<Option<&'a HeldPositions>, IntervalError> {
+    if revision == current.geometry_revision {
+        return Ok(None);
+    }
+    let topology = current.topology_revision;
+    match held.iter().find(|h| h.geometry_revision == revision) {
+        Some(found) if found.topology_revision == topology => Ok(Some(found)),
+        Some(found) => {
+            let got = found.topology_revision;
+            Err(IntervalError::Cut { end, revision, got, current: topology })
+        }
+        None => Err(IntervalError::NotHeld {
+            end,
+            got: revision,
+            held: held.iter().map(|h| h.geometry_revision).collect(),
+            current: current.geometry_revision,
+        }),
+    }
+}
