@@ -15,6 +15,7 @@ mod fields;
 mod haptics;
 pub mod proto;
 mod scenes;
+mod self_collisions;
 mod serve;
 mod status;
 mod table;

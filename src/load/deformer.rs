@@ -129,6 +129,7 @@ impl DeformPlan {
             tissue_id: self.tissue_id,
             sequence,
             positions: Some(Positions::Sparse(moved)),
+            hold: false,
         }
     }
 }

@@ -33,6 +33,8 @@ pub const PAIRS_MAX: usize = 1_024;
 pub const HELD_MAX: usize = 8;
 /// Contacts of tissues with themselves that one answer gives; the rest are counted.
 pub const FEATURE_CONTACTS_MAX: usize = 65_536;
+/// Of these, in one message.
+pub const FEATURE_CONTACTS_CHUNK: usize = 4_096;
 /// Triangle pairs that one such answer is looked for in. A closed surface of n triangles has 6.5 n pairs of
 /// neighbours, so that the largest mesh fits with more than as many again; a pair takes up to some microseconds.
 pub const CANDIDATE_PAIRS_MAX: usize = 1 << 26;
@@ -47,9 +49,12 @@ pub const NAME_CHARS_MAX: usize = 64;
 const CONTACT_BYTES_MAX: usize = 13 * 4 + 4 * 5;
 /// A pair on the wire: two points and their weights twice, and varints of ids.
 const PAIR_BYTES_MAX: usize = 18 * 4 + 3 * 5 + 1;
+/// A contact of two features on the wire: eight bytes of time, fifteen `f32`, eight ids and the kind.
+const FEATURE_CONTACT_BYTES_MAX: usize = 8 + 15 * 4 + 8 * 5 + 1;
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 const LINK_BYTES_MAX: usize = CONTACTS_MAX * CONTACT_BYTES_MAX + PAIRS_MAX * PAIR_BYTES_MAX;
 const _: () = assert!(9 * LINK_BYTES_MAX <= ANSWER_BYTES_MAX);
+const _: () = assert!(FEATURE_CONTACTS_CHUNK * FEATURE_CONTACT_BYTES_MAX <= ANSWER_BYTES_MAX);
 
 impl Default for Limits {
     fn default() -> Limits {

@@ -10,6 +10,7 @@ pub mod pairs;
 pub mod pose;
 pub mod query;
 pub mod scene;
+pub mod self_collision;
 pub mod tick;
 pub mod upload;
 

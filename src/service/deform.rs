@@ -45,8 +45,13 @@ async fn apply(table: &SceneTable, request: &DeformRequest) -> Result<DeformResp
         Deformation::Sparse { .. } => Positions::Sparse,
         Deformation::Dense(_) => Positions::Dense,
     };
-    let job = move |tissue: &Tissue, now_ns| tissue.deform(deformation, now_ns);
+    let hold = request.hold;
+    // One thread writes, so that what it holds is the revision that it has just made.
+    let job = move |tissue: &Tissue, now_ns| {
+        let done = tissue.deform(deformation, now_ns)?;
+        Ok((done, if hold { tissue.hold() } else { Vec::new() }))
+    };
     let written = host.writer.run(tissue, job).await?;
-    let done = written.result.map_err(|e| Refused::deform(e, positions))?;
-    Ok(convert::deform::deformed(request.sequence, &done, written.update_us))
+    let (done, held) = written.result.map_err(|e| Refused::deform(e, positions))?;
+    Ok(convert::deform::deformed(request.sequence, &done, held, written.update_us))
 }

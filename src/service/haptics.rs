@@ -9,6 +9,7 @@ use super::{
     contain::{contain, contain_blocking},
     convert::{self, FieldError, Problem, query::Target},
     proto::{self, haptic_service_server::HapticService},
+    self_collisions::SelfCollisionJobs,
     status::Refused,
     table::SceneTable,
     track::Track,
@@ -26,18 +27,20 @@ const INLINE_POINTS_MAX: usize = 64;
 /// The data plane over a scene table.
 pub struct Haptics {
     table: Arc<SceneTable>,
+    collisions: SelfCollisionJobs,
 }
 
 impl Haptics {
     /// Serves the scenes of `table`.
     pub fn new(table: Arc<SceneTable>) -> Haptics {
-        Haptics { table }
+        Haptics { table, collisions: SelfCollisionJobs::new() }
     }
 }
 
 #[tonic::async_trait]
 impl HapticService for Haptics {
     type TrackStream = Track<Streaming<proto::TrackRequest>>;
+    type DetectSelfCollisionsStream = tokio_stream::Iter<convert::self_collision::Messages>;
 
     async fn track(
         &self,
@@ -65,6 +68,17 @@ impl HapticService for Haptics {
         let request = request.into_inner();
         let scene = Arc::clone(&self.table.get(&request.scene_id)?.scene);
         Ok(Response::new(contain(|| touch(scene, &request))??))
+    }
+
+    async fn detect_self_collisions(
+        &self,
+        request: Request<proto::DetectSelfCollisionsRequest>,
+    ) -> Result<Response<Self::DetectSelfCollisionsStream>, Status> {
+        let request = request.get_ref();
+        let host = self.table.get(&request.scene_id)?;
+        let (intervals, options) = convert::self_collision::asked(request, host.scene.limits())?;
+        let found = self.collisions.run(&host, intervals, options).await?;
+        Ok(Response::new(tokio_stream::iter(convert::self_collision::Messages::of(found))))
     }
 }
 

@@ -10,7 +10,13 @@ use super::{
     table::{Ended, TableError},
     writer::WriterError,
 };
-use crate::scene::{SceneError, deform::DeformError, edit::EditError, tick::TickError};
+use crate::scene::{
+    SceneError,
+    deform::DeformError,
+    edit::EditError,
+    self_collision::{End, IntervalError, SelfCollisionError},
+    tick::TickError,
+};
 
 /// A refusal, ready for the wire as a status or inside an answer.
 #[derive(Debug)]
@@ -26,7 +32,7 @@ enum About {
     Field(String),
     Resource { kind: &'static str, name: String },
     Quota { limit: &'static str, field: String },
-    Condition { kind: &'static str, field: &'static str },
+    Condition { kind: &'static str, field: String },
     Server,
 }
 
@@ -56,6 +62,22 @@ impl Refused {
         Refused::field(field, message)
     }
 
+    fn interval(at: usize, error: &IntervalError, message: String) -> Refused {
+        let field = |end| match end {
+            End::From => format!("tissues[{at}].from_geometry_revision"),
+            End::To => format!("tissues[{at}].to_geometry_revision"),
+        };
+        match error {
+            IntervalError::NotHeld { end, .. } => {
+                Refused::condition("GEOMETRY_REVISION", field(*end), message)
+            }
+            IntervalError::Cut { end, .. } => {
+                Refused::condition("TOPOLOGY_REVISION", field(*end), message)
+            }
+            IntervalError::Backwards { .. } => Refused::field(field(End::To), message),
+        }
+    }
+
     fn field(field: impl Into<String>, message: String) -> Refused {
         Refused { code: Code::InvalidArgument, about: About::Field(field.into()), message }
     }
@@ -67,6 +89,11 @@ impl Refused {
     fn quota(limit: &'static str, field: impl Into<String>, message: String) -> Refused {
         let about = About::Quota { limit, field: field.into() };
         Refused { code: Code::ResourceExhausted, about, message }
+    }
+
+    fn condition(kind: &'static str, field: impl Into<String>, message: String) -> Refused {
+        let about = About::Condition { kind, field: field.into() };
+        Refused { code: Code::FailedPrecondition, about, message }
     }
 
     fn server(code: Code, message: String) -> Refused {
@@ -96,8 +123,9 @@ impl From<Refused> for Status {
 impl From<Refused> for proto::Refusal {
     fn from(refused: Refused) -> proto::Refusal {
         let field = match refused.about {
-            About::Field(field) | About::Quota { field, .. } => field,
-            About::Condition { field, .. } => field.to_owned(),
+            About::Field(field) | About::Quota { field, .. } | About::Condition { field, .. } => {
+                field
+            }
             About::Resource { .. } => "tools".to_owned(),
             About::Server => String::new(),
         };
@@ -179,9 +207,7 @@ impl From<EditError> for Refused {
         let message = error.to_string();
         let field = match error {
             EditError::StaleBase { .. } => {
-                let about =
-                    About::Condition { kind: "TOPOLOGY_REVISION", field: "base_topology_revision" };
-                return Refused { code: Code::FailedPrecondition, about, message };
+                return Refused::condition("TOPOLOGY_REVISION", "base_topology_revision", message);
             }
             EditError::Full { what: "vertex", .. } => {
                 return Refused::quota("vertices_per_mesh", "added_positions_m", message);
@@ -214,6 +240,20 @@ impl From<TickError> for Refused {
             }
         };
         Refused::field(field, message)
+    }
+}
+
+impl From<SelfCollisionError> for Refused {
+    fn from(error: SelfCollisionError) -> Refused {
+        let message = error.to_string();
+        match error {
+            SelfCollisionError::Scene(error) => error.into(),
+            SelfCollisionError::Interval { at, source } => Refused::interval(at, &source, message),
+            SelfCollisionError::TooManyPairs { .. } => {
+                Refused::quota("triangle_pairs", "tissues", message)
+            }
+            SelfCollisionError::Stopped => Refused::server(Code::Cancelled, message),
+        }
     }
 }
 

@@ -30,14 +30,20 @@ pub fn deformation(request: &proto::DeformRequest) -> Result<Deformation, FieldE
     }
 }
 
-/// To the wire.
-pub fn deformed(sequence: u64, done: &Deformed, update_us: f64) -> proto::DeformResponse {
+/// To the wire; `held` as the tissue says.
+pub fn deformed(
+    sequence: u64,
+    done: &Deformed,
+    held: Vec<u64>,
+    update_us: f64,
+) -> proto::DeformResponse {
     proto::DeformResponse {
         sequence,
         geometry_revision: done.geometry_revision,
         triangles_touched: done.triangles_touched as u32,
         triangles_relocated: done.triangles_relocated as u32,
         update_us,
+        held_geometry_revisions: held,
     }
 }
 

@@ -74,7 +74,13 @@ pub fn dense(sequence: u64, positions_m: &[f32]) -> DeformRequest {
 }
 
 fn deform(sequence: u64, positions: Positions) -> DeformRequest {
-    DeformRequest { scene_id: SCENE.to_owned(), tissue_id: 1, sequence, positions: Some(positions) }
+    DeformRequest {
+        scene_id: SCENE.to_owned(),
+        tissue_id: 1,
+        sequence,
+        positions: Some(positions),
+        hold: false,
+    }
 }
 
 pub fn start(mode: TrackMode) -> TrackStart {
