@@ -12,6 +12,7 @@ mod lifecycle;
 mod pairs;
 mod pressing;
 mod seed;
+mod self_collision;
 mod sequence;
 mod service;
 mod support;

@@ -4,6 +4,7 @@ mod deforms;
 mod edits;
 mod queries;
 mod scenes;
+mod self_collisions;
 mod serving;
 mod ticks;
 mod tool_uploads;

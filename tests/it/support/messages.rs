@@ -73,6 +73,11 @@ pub fn dense(sequence: u64, positions_m: &[f32]) -> DeformRequest {
     deform(sequence, Positions::Dense(DensePositions { positions_m: positions_m.to_vec() }))
 }
 
+/// The same, and its revision is held.
+pub fn holding(request: DeformRequest) -> DeformRequest {
+    DeformRequest { hold: true, ..request }
+}
+
 fn deform(sequence: u64, positions: Positions) -> DeformRequest {
     DeformRequest {
         scene_id: SCENE.to_owned(),
