@@ -114,7 +114,7 @@ pub enum SelfCollisionError {
     Stopped,
 }
 
-/// How many pairs pass between two looks at whether to stop: some milliseconds at most.
+/// How many pairs pass between two looks at whether to stop: some ten milliseconds at most.
 const PAIRS_BETWEEN_LOOKS: u64 = 256;
 
 impl FeatureContact {
@@ -137,12 +137,7 @@ pub fn self_collisions(
     options: &SelfCollisionOptions,
     is_over: &dyn Fn() -> bool,
 ) -> Result<SelfCollisions, SelfCollisionError> {
-    let mut ends = Vec::with_capacity(intervals.len());
-    for (at, interval) in intervals.iter().enumerate() {
-        let found = Ends::of(&*scene.tissue(interval.tissue)?, interval);
-        ends.push(found.map_err(|source| SelfCollisionError::Interval { at, source })?);
-    }
-    ends.sort_unstable_by_key(|e| e.motion.tissue);
+    let ends = ends_of(scene, intervals)?;
     let mut search = Search {
         options,
         is_over,
@@ -168,6 +163,17 @@ pub fn self_collisions(
         triangle_pairs: search.triangle_pairs,
         motions: tissues.iter().map(Swept::motion).collect(),
     })
+}
+
+/// All revisions are taken before anything is made of them. Ordered by tissue.
+fn ends_of(scene: &Scene, intervals: &[Interval]) -> Result<Vec<Ends>, SelfCollisionError> {
+    let mut ends = Vec::with_capacity(intervals.len());
+    for (at, interval) in intervals.iter().enumerate() {
+        let found = Ends::of(&*scene.tissue(interval.tissue)?, interval);
+        ends.push(found.map_err(|source| SelfCollisionError::Interval { at, source })?);
+    }
+    ends.sort_unstable_by_key(|e| e.motion.tissue);
+    Ok(ends)
 }
 
 struct Search<'a> {
@@ -221,11 +227,27 @@ fn feature_contact(
     [p, q]: [&MovingTriangle; 2],
     met: &TriangleContact,
 ) -> FeatureContact {
-    let (v, w) = (a.vertices(s), b.vertices(t));
-    let (mut tissues, mut normal) = ([a.motion().tissue, b.motion().tissue], met.normal);
+    let mut tissues = [a.motion().tissue, b.motion().tissue];
     let mut on =
         [surface_point(s, p.at(met.toi), met.first), surface_point(t, q.at(met.toi), met.second)];
-    let (kind, vertices, is_turned) = match met.features {
+    let mut normal = met.normal;
+    let (kind, vertices, is_turned) = named(met.features, tissues, a.vertices(s), b.vertices(t));
+    if is_turned {
+        tissues.reverse();
+        on.reverse();
+        normal = -normal;
+    }
+    FeatureContact { toi: met.toi, kind, tissues, vertices, on, normal }
+}
+
+/// Features by their vertices, and whether the second triangle's comes first.
+fn named(
+    features: FeaturePair,
+    tissues: [TissueId; 2],
+    v: [u32; 3],
+    w: [u32; 3],
+) -> (FeatureKind, [u32; 4], bool) {
+    match features {
         FeaturePair::VertexFace(k) => {
             (FeatureKind::VertexFace, [v[k as usize], w[0], w[1], w[2]], false)
         }
@@ -238,13 +260,7 @@ fn feature_contact(
             let ([e0, e1], [f0, f1]) = if is_turned { (f, e) } else { (e, f) };
             (FeatureKind::EdgeEdge, [e0, e1, f0, f1], is_turned)
         }
-    };
-    if is_turned {
-        tissues.reverse();
-        on.reverse();
-        normal = -normal;
     }
-    FeatureContact { toi: met.toi, kind, tissues, vertices, on, normal }
 }
 
 fn surface_point(triangle: TriangleId, corners: [DVec3; 3], weights: DVec3) -> SurfacePoint {
