@@ -5,8 +5,8 @@
 //! so that every two features are tested once. Trees are built for one call: an interval is asked for once, and
 //! a front kept for the next would be of other boxes.
 //!
-//! This is a job of up to seconds, to be run away from ticks and writers. It copies what it needs of a revision at
-//! once, so that no revision is kept from its writer meanwhile.
+//! This is a long job, to be run away from ticks and writers. It copies what it needs of a revision at once, so that
+//! no revision is kept from its writer meanwhile.
 
 mod earliest;
 mod motion;
@@ -192,7 +192,7 @@ impl Search<'_> {
             if self.triangle_pairs > self.options.max_pairs as u64 {
                 return Err(SelfCollisionError::TooManyPairs { limit: self.options.max_pairs });
             }
-            if self.triangle_pairs % PAIRS_BETWEEN_LOOKS == 0 {
+            if self.triangle_pairs.is_multiple_of(PAIRS_BETWEEN_LOOKS) {
                 self.check_going_on()?;
             }
             self.test(sides, [s, t]);

@@ -7,12 +7,16 @@ use std::sync::{
 
 use tokio::sync::Semaphore;
 
-use super::{contain::contain_blocking, status::Refused, table::SceneHost};
+use super::{
+    contain::{Panicked, contain_blocking},
+    status::Refused,
+    table::SceneHost,
+};
 use crate::scene::self_collision::{
     Interval, SelfCollisionError, SelfCollisionOptions, SelfCollisions, self_collisions,
 };
 
-/// Jobs that run at a time: each takes a core for up to seconds, which ticks then have less of. Others wait
+/// Jobs that run at a time: each takes a core, for seconds if need be, which ticks then have less of. Others wait
 /// without a thread and without memory.
 const JOBS_MAX: usize = 2;
 
@@ -21,7 +25,7 @@ pub struct SelfCollisionJobs {
     room: Arc<Semaphore>,
 }
 
-/// Tells a job to stop when its client is gone, whose request is dropped then.
+/// Tells a job to stop when its client is gone: the request's future is dropped then.
 struct StopOnDrop(Arc<AtomicBool>);
 
 impl Drop for StopOnDrop {
@@ -36,29 +40,91 @@ impl SelfCollisionJobs {
         SelfCollisionJobs { room: Arc::new(Semaphore::new(JOBS_MAX)) }
     }
 
-    /// Waits for room and the job. A job whose future is dropped stops soon after, and only then gives up its
-    /// room.
+    /// Waits for room and the job.
     pub async fn run(
         &self,
         host: &SceneHost,
         intervals: Vec<Interval>,
         options: SelfCollisionOptions,
     ) -> Result<SelfCollisions, Refused> {
-        let room = Arc::clone(&self.room).acquire_owned().await.expect("it is never closed");
         let (scene, life) = (Arc::clone(&host.scene), host.life());
-        let stop = StopOnDrop(Arc::default());
-        let told = Arc::clone(&stop.0);
-        let job = move || {
-            let _room = room;
-            let is_over = || told.load(Ordering::Relaxed) || life.check_served(&scene).is_err();
-            match self_collisions(&scene, &intervals, &options, &is_over) {
-                Err(SelfCollisionError::Stopped) => {
-                    life.check_served(&scene)?;
-                    Err(SelfCollisionError::Stopped.into())
-                }
-                done => Ok(done?),
+        let job = move |is_left: &dyn Fn() -> bool| {
+            let is_over = || is_left() || life.check_served(&scene).is_err();
+            let found = self_collisions(&scene, &intervals, &options, &is_over);
+            if matches!(found, Err(SelfCollisionError::Stopped)) {
+                life.check_served(&scene)?;
             }
+            Ok(found?)
         };
-        contain_blocking(job).await?
+        self.run_until_left(job).await?
+    }
+
+    /// Tells `job` when its future was dropped. Only when the job has ended does it give up its room.
+    async fn run_until_left<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
+    ) -> Result<T, Panicked> {
+        let room = Arc::clone(&self.room).acquire_owned().await.expect("it is never closed");
+        let stop = StopOnDrop(Arc::default());
+        let is_left = Arc::clone(&stop.0);
+        contain_blocking(move || {
+            let _room = room;
+            job(&|| is_left.load(Ordering::Relaxed))
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    /// For what must not take forever.
+    const FOREVER: Duration = Duration::from_secs(20);
+
+    /// Frees jobs that nobody else stops, or they would hold up the test's runtime.
+    struct AtEnd(Arc<AtomicBool>);
+
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_job_that_nobody_waits_for_stops_and_gives_its_room_back() {
+        let jobs = Arc::new(SelfCollisionJobs::new());
+        let at_end = AtEnd(Arc::default());
+        for _ in 0..JOBS_MAX {
+            let (jobs, ended) = (Arc::clone(&jobs), Arc::clone(&at_end.0));
+            let (begun, begins) = oneshot::channel();
+            let waits = tokio::spawn(async move {
+                let job = move |is_left: &dyn Fn() -> bool| {
+                    begun.send(()).expect("the test waits");
+                    while !is_left() && !ended.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                };
+                jobs.run_until_left(job).await
+            });
+            begins.await.expect("there is room");
+            waits.abort();
+        }
+        let all = tokio::time::timeout(FOREVER, jobs.room.acquire_many(JOBS_MAX as u32)).await;
+        drop(all.expect("both have stopped").expect("never closed"));
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_its_job_only() {
+        let jobs = SelfCollisionJobs::new();
+        for _ in 0..=JOBS_MAX {
+            let failed: Result<(), Panicked> = jobs.run_until_left(|_| panic!("on purpose")).await;
+            failed.expect_err("a panic");
+        }
+        assert!(!jobs.run_until_left(|is_left| is_left()).await.expect("no panic"));
     }
 }
