@@ -84,7 +84,7 @@ pub(super) struct Source<'a> {
 }
 
 /// Raised with every change to what a field is made of or how it is built.
-pub const FIELD_VERSION: u32 = 4;
+pub const FIELD_VERSION: u32 = 5;
 
 /// Share of the longest edge by which the root is larger than the surface on every side: in the root a bound
 /// is within a few hundredths of the distance, outside it only as good as the box of the triangles.
@@ -105,7 +105,7 @@ pub fn build(
 ) -> Field {
     let Frame { root, surface, tolerance } = Frame::of(mesh, options);
     let source = Source { mesh, exact, sides: Sides::of(mesh), options, tolerance };
-    let octree = Octree::build(&source, root);
+    let mut octree = Octree::build(&source, root);
     let details = details(mesh, &octree.leaves);
     let weights = options.complexity_weights.unwrap_or_else(|| link_shares(mesh, &details));
     let complexity = |d: &Detail| d.complexity(weights, root.volume());
@@ -121,7 +121,9 @@ pub fn build(
         })
         .collect();
     let by_winding = (exact.distance)(root.min, None).winding.is_some();
-    Field { root, nodes: octree.into_nodes(&of_leaf), grids, surface, by_winding, tolerance }
+    octree.name_subspaces(&of_leaf);
+    let Octree { nodes, free, .. } = octree;
+    Field { root, nodes, free, grids, surface, by_winding, tolerance }
 }
 
 /// What is known of a field before any distance is.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{cell::Cell, grid::Grid, octree::Node, region::Region};
+use super::{cell::Cell, free_leaf::FreeLeaf, grid::Grid, octree::Node, region::Region};
 use crate::geometry::Aabb;
 
 /// Signed distance of a rigid surface, in the surface's frame. Answers with the mesh that it was built of.
@@ -10,6 +10,7 @@ use crate::geometry::Aabb;
 pub struct Field {
     pub(super) root: Region,
     pub(super) nodes: Vec<Node>,
+    pub(super) free: Vec<FreeLeaf>,
     pub(super) grids: Vec<Grid>,
     /// Box of the triangles.
     pub(super) surface: Region,
@@ -48,12 +49,13 @@ impl Field {
         let within = |c: &Cell| matches!(c, Cell::Interpolate { below, above } if f64::from(below.max(*above)) <= self.tolerance);
         let exact_cells = cells().filter(|c| matches!(c, Cell::List(_))).count();
         let interpolated_cells = cells().filter(|c| within(c)).count();
-        let deleted = |n: &&Node| matches!(n, Node::Deleted(_));
         FieldReport {
             subspaces: self.grids.len(),
-            deleted_leaves: self.nodes.iter().filter(deleted).count(),
+            deleted_leaves: self.free.len(),
             samples: self.grids.iter().map(|g| g.samples.len()).sum(),
-            bytes: self.grids.iter().map(Grid::bytes).sum::<usize>() + size_of_val(&self.nodes[..]),
+            bytes: self.grids.iter().map(Grid::bytes).sum::<usize>()
+                + size_of_val(&self.nodes[..])
+                + size_of_val(&self.free[..]),
             interpolated_cells,
             exact_cells,
             wide_cells: cells().count() - exact_cells - interpolated_cells,

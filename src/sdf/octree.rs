@@ -24,8 +24,9 @@ pub(super) enum Node {
     Inner(u32),
     /// Answered by a subspace's grid.
     Kept(u32),
-    /// Outside and free of triangles.
-    Deleted(FreeLeaf),
+    /// Outside and free of triangles: the number of its [`FreeLeaf`]. Kept apart, so that the eight children
+    /// of a node fill one cache line.
+    Deleted(u32),
 }
 
 /// A leaf that is kept, before leaves are merged.
@@ -38,6 +39,7 @@ pub(super) struct Leaf {
 /// The tree and its kept leaves; `Node::Kept` counts them.
 pub(super) struct Octree {
     pub(super) nodes: Vec<Node>,
+    pub(super) free: Vec<FreeLeaf>,
     pub(super) leaves: Vec<Leaf>,
 }
 
@@ -72,14 +74,18 @@ impl Octree {
         vertices.sort_unstable();
         let nowhere = Near { triangle: None, side: None };
         let tree = source.split(root, &Content { triangles, vertices }, 0, nowhere);
-        let mut octree = Octree { nodes: vec![Node::Inner(0)], leaves: Vec::new() };
+        let mut octree =
+            Octree { nodes: vec![Node::Inner(0)], free: Vec::new(), leaves: Vec::new() };
         octree.lay_out(0, tree);
         octree
     }
 
     fn lay_out(&mut self, node: usize, tree: Tree) {
         self.nodes[node] = match tree {
-            Tree::Deleted(leaf) => Node::Deleted(leaf),
+            Tree::Deleted(leaf) => {
+                self.free.push(leaf);
+                Node::Deleted(self.free.len() as u32 - 1)
+            }
             Tree::Kept(leaf) => {
                 self.leaves.push(leaf);
                 Node::Kept(self.leaves.len() as u32 - 1)
@@ -96,12 +102,12 @@ impl Octree {
     }
 
     /// The nodes, with each kept leaf naming its subspace.
-    pub(super) fn into_nodes(self, subspace_of_leaf: &[u32]) -> Vec<Node> {
-        let name = |node| match node {
-            Node::Kept(leaf) => Node::Kept(subspace_of_leaf[leaf as usize]),
-            other => other,
-        };
-        self.nodes.into_iter().map(name).collect()
+    pub(super) fn name_subspaces(&mut self, subspace_of_leaf: &[u32]) {
+        for node in &mut self.nodes {
+            if let Node::Kept(leaf) = node {
+                *leaf = subspace_of_leaf[*leaf as usize];
+            }
+        }
     }
 }
 

@@ -112,7 +112,10 @@ impl Field {
                 Node::Deleted(leaf) => {
                     let size = self.root.size() / f64::from(1u32 << (DEPTH_MAX - level));
                     let min = self.root.min + (cell >> level).as_dvec3() * size;
-                    return Place::Free(Region { min, max: min + size }, leaf);
+                    return Place::Free(
+                        Region { min, max: min + size },
+                        &self.free[*leaf as usize],
+                    );
                 }
             }
         }

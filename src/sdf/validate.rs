@@ -6,6 +6,7 @@ use super::{
     build::{Exact, FieldOptions, Frame},
     cell::Cell,
     field::Field,
+    free_leaf::FreeLeaf,
     grid::Grid,
     octree::{DEPTH_MAX, Node},
     region::Region,
@@ -46,7 +47,7 @@ impl Field {
                     _ => return false,
                 },
                 Node::Deleted(leaf) => {
-                    if !leaf.is_well_formed() {
+                    if !self.free.get(*leaf as usize).is_some_and(FreeLeaf::is_well_formed) {
                         return false;
                     }
                 }
