@@ -36,7 +36,7 @@ pub const FEATURE_CONTACTS_MAX: usize = 65_536;
 /// Of these, in one message.
 pub const FEATURE_CONTACTS_CHUNK: usize = 4_096;
 /// Triangle pairs that one such answer is looked for in. A closed surface of n triangles has 6.5 n pairs of
-/// neighbours, so that the largest mesh fits with more than as many again; a pair takes up to some microseconds.
+/// neighbours, so that the largest mesh fits with more than as many again.
 pub const CANDIDATE_PAIRS_MAX: usize = 1 << 26;
 /// Farthest distance that is looked for, metres.
 pub const DISTANCE_MAX_M: f64 = 10.0;

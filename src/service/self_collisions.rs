@@ -1,8 +1,11 @@
 //! DetectSelfCollisions: jobs on the blocking pool, few at a time, that stop when nobody waits for them.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use tokio::sync::Semaphore;
@@ -20,9 +23,21 @@ use crate::scene::self_collision::{
 /// without a thread and without memory.
 const JOBS_MAX: usize = 2;
 
+/// The longest that a job may run. The limit on pairs alone would not do: where everything meets in one point, a
+/// pair takes a thousand times as long as where nothing does.
+const JOB_TIME_MAX: Duration = Duration::from_secs(60);
+
 /// Runs jobs for all scenes.
 pub struct SelfCollisionJobs {
     room: Arc<Semaphore>,
+    time_max: Duration,
+}
+
+/// A job took longer than any may.
+#[derive(Debug, thiserror::Error)]
+#[error("not done after {limit:?}, the limit; expected less motion, thickness or triangles")]
+pub struct TookTooLong {
+    limit: Duration,
 }
 
 /// Tells a job to stop when its client is gone: the request's future is dropped then.
@@ -37,7 +52,7 @@ impl Drop for StopOnDrop {
 impl SelfCollisionJobs {
     /// None runs.
     pub fn new() -> SelfCollisionJobs {
-        SelfCollisionJobs { room: Arc::new(Semaphore::new(JOBS_MAX)) }
+        SelfCollisionJobs { room: Arc::new(Semaphore::new(JOBS_MAX)), time_max: JOB_TIME_MAX }
     }
 
     /// Waits for room and the job.
@@ -48,11 +63,17 @@ impl SelfCollisionJobs {
         options: SelfCollisionOptions,
     ) -> Result<SelfCollisions, Refused> {
         let (scene, life) = (Arc::clone(&host.scene), host.life());
+        let limit = self.time_max;
         let job = move |is_left: &dyn Fn() -> bool| {
-            let is_over = || is_left() || life.check_served(&scene).is_err();
+            let started = Instant::now();
+            let is_late = || started.elapsed() >= limit;
+            let is_over = || is_left() || life.check_served(&scene).is_err() || is_late();
             let found = self_collisions(&scene, &intervals, &options, &is_over);
             if matches!(found, Err(SelfCollisionError::Stopped)) {
                 life.check_served(&scene)?;
+                if is_late() {
+                    return Err(TookTooLong { limit }.into());
+                }
             }
             Ok(found?)
         };
@@ -77,11 +98,19 @@ impl SelfCollisionJobs {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
+    use glam::Vec3;
     use tokio::sync::oneshot;
+    use tonic::{Code, Status};
 
     use super::*;
+    use crate::{
+        geometry::{
+            MeshData,
+            mesh_load::{LoadOptions, load},
+        },
+        scene::{Limits, TissueOptions, self_collision::Scope},
+        service::table::SceneTable,
+    };
 
     /// For what must not take forever.
     const FOREVER: Duration = Duration::from_secs(20);
@@ -126,5 +155,27 @@ mod tests {
             failed.expect_err("a panic");
         }
         assert!(!jobs.run_until_left(|is_left| is_left()).await.expect("no panic"));
+    }
+
+    #[tokio::test]
+    async fn a_job_that_takes_too_long_is_refused() {
+        let host = SceneTable::new(Limits::default()).create("s").expect("room");
+        let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
+        let data = MeshData { positions, triangles: vec![[0, 1, 2]] };
+        let mesh = load(data, &LoadOptions::default()).expect("a mesh");
+        let added = host.scene.add_tissue("t", mesh, TissueOptions::default(), 0);
+        let tissue = added.expect("room").id();
+        let options = SelfCollisionOptions {
+            thickness_m: 0.0,
+            scope: Scope::All,
+            max_contacts: 1,
+            max_pairs: 1,
+        };
+        let asked = || vec![Interval { tissue, from: None, to: None }];
+        let mut jobs = SelfCollisionJobs::new();
+        jobs.run(&host, asked(), options).await.expect("in time");
+        jobs.time_max = Duration::ZERO;
+        let refused = jobs.run(&host, asked(), options).await.expect_err("too late");
+        assert_eq!(Status::from(refused).code(), Code::ResourceExhausted);
     }
 }

@@ -7,6 +7,7 @@ use super::{
     contain::Panicked,
     convert::{FieldError, Problem},
     proto,
+    self_collisions::TookTooLong,
     table::{Ended, TableError},
     writer::WriterError,
 };
@@ -254,6 +255,12 @@ impl From<SelfCollisionError> for Refused {
             }
             SelfCollisionError::Stopped => Refused::server(Code::Cancelled, message),
         }
+    }
+}
+
+impl From<TookTooLong> for Refused {
+    fn from(error: TookTooLong) -> Refused {
+        Refused::quota("job_time", "tissues", error.to_string())
     }
 }
 
