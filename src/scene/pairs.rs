@@ -1,6 +1,6 @@
 //! Triangles that cross: of a tissue and a link, of two links.
 
-use super::{Held, Link, TissueId, ToolId};
+use super::{Held, Link, TissueId, ToolId, limits::PAIRS_MAX};
 use crate::geometry::{
     Pose, TriangleId,
     triangle_triangle::{Crossing, crossing},
@@ -42,10 +42,18 @@ pub struct LinkPairs {
 /// A pair before its segment is computed: place of the tissue, its triangle, the link's.
 pub(super) type Found = (usize, TriangleId, TriangleId);
 
+/// Pairs of one link that are found without more room being taken.
+pub(super) const FOUND_ROOM: usize = 4 * PAIRS_MAX;
+
 /// A link at its place, scene frame from link frame.
 pub(super) type Placed<'a> = (&'a Link, Pose);
 
 impl TrianglePairs {
+    /// None yet, with room for as many as may be given.
+    pub(super) fn with_room(max_pairs: usize) -> TrianglePairs {
+        TrianglePairs { given: Vec::with_capacity(max_pairs.min(PAIRS_MAX)), total: 0 }
+    }
+
     /// The pairs of all tissues with a link, exactly those of brute force on its placed vertices. `found`: room
     /// to work in.
     pub(super) fn find(

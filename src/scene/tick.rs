@@ -8,7 +8,7 @@ use super::{
     answer::{Flags, TissueState},
     deepest::{PARTS_MAX, Part},
     distance::{Hint, to_tissues},
-    pairs::{Found, LinkPairs, TrianglePairs},
+    pairs::{FOUND_ROOM, Found, LinkPairs, TrianglePairs},
     tracked_link::{Tick, TrackedLink},
 };
 use crate::geometry::Pose;
@@ -166,7 +166,7 @@ impl Session {
             lives: Vec::with_capacity(options.max_contacts),
             ended: Vec::with_capacity(options.max_contacts),
             contacts_total: 0,
-            pairs: options.triangle_pairs.then(TrianglePairs::default),
+            pairs: options.triangle_pairs.then(|| TrianglePairs::with_room(options.max_pairs)),
         };
         let links = |t: &TrackedTool| {
             let tool = t.tool.clone();
@@ -183,6 +183,7 @@ impl Session {
             answer.link_pairs =
                 two.map(|(link, other)| LinkPairs { link, other, pairs: pairs() }).collect();
         }
+        let has_pairs = options.triangle_pairs || options.link_pairs;
         Ok(Session {
             scene,
             tools,
@@ -192,7 +193,7 @@ impl Session {
             answer,
             seen: Vec::new(),
             waiting: BinaryHeap::with_capacity(PARTS_MAX),
-            found: Vec::new(),
+            found: Vec::with_capacity(if has_pairs { FOUND_ROOM } else { 0 }),
         })
     }
 
