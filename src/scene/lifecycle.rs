@@ -37,8 +37,8 @@ struct Known {
     position: DVec3,
     id: u64,
     is_taken: bool,
-    /// It was left behind before the tick ended.
-    passed: bool,
+    /// The link touched it when the tick ended: it was not only near, nor left behind.
+    touches: bool,
 }
 
 /// A contact may have gone this many longest edges of its triangle and still be the same.
@@ -87,7 +87,7 @@ impl Lifecycle {
             position: c.on_tissue.position,
             id: life.id,
             is_taken: false,
-            passed: c.passed,
+            touches: !c.passed && c.signed_distance_m <= 0.0,
         }));
         self.next.sort_unstable_by_key(|k| (k.at, k.id));
         std::mem::swap(&mut self.known, &mut self.next);
@@ -95,7 +95,7 @@ impl Lifecycle {
 
     /// The triangle was touched when the last tick ended.
     pub(super) fn knows(&self, at: (TissueId, TriangleId)) -> bool {
-        self.find(at).is_some_and(|k| !self.known[k].passed)
+        self.find(at).is_some_and(|k| self.known[k].touches)
     }
 
     /// A known contact of this triangle that is not taken.

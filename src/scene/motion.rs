@@ -80,15 +80,29 @@ impl Past<'_> {
         self.moves.iter().map(|m| m.farthest).sum()
     }
 
-    /// Where a vertex was that is at `now`; a vertex that a cut added since was nowhere else.
-    pub(super) fn position(&self, v: u32, now: DVec3) -> DVec3 {
-        let before = self.moves.iter().find_map(|m| {
+    /// Deformations on the way, one at least: each takes as long as the others.
+    pub(super) fn stages(&self) -> usize {
+        self.moves.len().max(1)
+    }
+
+    /// Where a vertex that is at `now` was, 0 at the older revision and 1 at the newest; a vertex that a cut
+    /// added since was nowhere else.
+    pub(super) fn position(&self, v: u32, now: DVec3, time: f64) -> DVec3 {
+        let stages = self.stages();
+        let place = time * stages as f64;
+        let stage = (place as usize).min(stages - 1);
+        let [start, end] = [stage, stage + 1].map(|i| self.before(i, v).unwrap_or(now));
+        start.lerp(end, place - stage as f64)
+    }
+
+    /// Where a vertex was before the move of that number, if it has moved since.
+    fn before(&self, i: usize, v: u32) -> Option<DVec3> {
+        self.moves.iter().skip(i).find_map(|m| {
             let at = match &m.vertices {
                 Some(vertices) => vertices.binary_search(&v).ok()?,
                 None => v as usize,
             };
             m.from.get(at).map(|p| p.as_dvec3())
-        });
-        before.unwrap_or(now)
+        })
     }
 }

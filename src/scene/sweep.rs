@@ -9,7 +9,7 @@ use glam::DVec3;
 use super::{
     Contact, Link, Revision, SurfacePoint, TissueId,
     motion::Past,
-    way::{Step, Way},
+    way::{Step, Way, radius},
 };
 use crate::{
     ccd::{MovingTriangle, Owned, Shared, TriangleContact, triangle_pair},
@@ -43,14 +43,16 @@ struct Chord<'a> {
 
 impl Sweep<'_> {
     /// Adds the first contact of every tissue triangle that the link meets on its way, but those that
-    /// `is_known` says touched it at its start. False when there was more to test than a tick may.
+    /// `is_known` says it touched at its start. False when there was more to test than a tick may.
     pub(super) fn find(
         &self,
         is_known: &dyn Fn(TriangleId) -> bool,
         contacts: &mut Vec<Contact>,
     ) -> bool {
         let mut room = PAIRS_MAX;
-        for step in self.way.steps() {
+        // Between two revisions the tissue moves evenly.
+        let stages = self.past.stages();
+        for step in self.way.steps().flat_map(|step| step.cut(stages)) {
             let (n, error) = self.parts(&step);
             for step in step.split(n) {
                 let from_scene = [step.from.inverse(), step.to.inverse()];
@@ -66,10 +68,9 @@ impl Sweep<'_> {
     /// a part, a vertex r from the link's origin turns with an acceleration of at most a^2 r + 2 a v; its
     /// chord is off by an eighth of that.
     fn parts(&self, step: &Step) -> (usize, f64) {
-        let reach = self.link.surface.bounds().corners().map(|c| c.length());
         let gone = step.from.translation.distance(step.to.translation) + self.past.farthest();
-        let way = step.length(self.link) + self.past.farthest();
-        let radius = reach.into_iter().fold(0.0, f64::max) + way;
+        let way = step.reach(self.link) + self.past.farthest();
+        let radius = radius(self.link) + way;
         let angle = step.angle();
         let whole = (angle * angle * radius + 2.0 * angle * gone) / 8.0;
         if whole == 0.0 {
@@ -175,8 +176,7 @@ impl Chord<'_> {
     fn moving(&self, vertices: [u32; 3], now: [DVec3; 3]) -> MovingTriangle {
         let (start, end) = self.step.times;
         let at = |k: usize, time: f64, from_scene: &Pose| {
-            let before = self.past.position(vertices[k], now[k]);
-            from_scene.point(before.lerp(now[k], time))
+            from_scene.point(self.past.position(vertices[k], now[k], time))
         };
         MovingTriangle {
             t0: std::array::from_fn(|k| at(k, start, &self.from_scene[0])),

@@ -148,9 +148,10 @@ impl Tissue {
         deformation.check(current.surface.mesh().positions().len())?;
         let superseded = matches!(deformation, Deformation::Dense(_));
         let mut next = writer.next_revision(&current, superseded);
+        let geometry_revision = current.geometry_revision + 1;
+        // The copy may be behind where all of it is about to be moved.
+        next.motion.note(current.surface.mesh(), &deformation, geometry_revision);
         drop(current);
-        let geometry_revision = next.geometry_revision + 1;
-        next.motion.note(next.surface.mesh(), &deformation, geometry_revision);
         let Updated { touched, relocated } = next.move_vertices(&deformation);
         self.publish(&mut writer, next, Change::Moved(deformation), now_ns);
         Ok(Deformed {

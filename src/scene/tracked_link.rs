@@ -22,7 +22,7 @@ pub(super) struct TrackedLink {
     way: Way,
     /// The contacts that the lifecycle knows are those at the way's start.
     start_is_known: bool,
-    /// At the way's start no tissue triangle but those in contact was nearer than this, metres.
+    /// At the way's start no tissue was nearer than this, metres; negative when one was touched.
     clear_m: f64,
     /// The geometry revisions at the way's start.
     seen: Vec<(TissueId, u64)>,
@@ -148,8 +148,8 @@ impl TrackedLink {
                 complete = false;
                 continue;
             };
-            let clear_m = if self.start_is_known { self.clear_m } else { 0.0 };
-            if self.way.length(link) + past.farthest() <= clear_m {
+            let gone_m = self.way.reach(link) + past.farthest();
+            if gone_m == 0.0 || self.start_is_known && gone_m < self.clear_m {
                 continue;
             }
             let sweep = Sweep { tissue: *tissue, revision, past, link, way: &self.way };
@@ -178,11 +178,10 @@ impl TrackedLink {
     fn arrive(&mut self, tick: &Tick, scene_from_link: Pose, answer: &LinkAnswer) {
         self.way.start(scene_from_link);
         self.start_is_known = tick.options.contacts;
-        let apart = match &answer.distance {
+        self.clear_m = match &answer.distance {
             Distance::Within(nearest) => nearest.signed_distance_m,
             Distance::Beyond(bound) => *bound,
         };
-        self.clear_m = apart.max(tick.options.contact_margin_m);
         self.seen.clear();
         self.seen.extend(tick.tissues.iter().map(|(id, held)| (*id, held.geometry_revision)));
     }

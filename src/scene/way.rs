@@ -101,23 +101,22 @@ impl Way {
         })
     }
 
-    /// No point of the link went farther than this, metres.
-    pub(super) fn length(&self, link: &Link) -> f64 {
-        self.steps().map(|s| s.length(link)).sum::<f64>() + 2.0 * self.slack()
+    /// No point of the link was ever farther than this from where it began, metres.
+    pub(super) fn reach(&self, link: &Link) -> f64 {
+        self.steps().map(|s| s.reach(link)).sum::<f64>() + self.slack()
     }
 }
 
 impl Step {
-    /// No point of the link goes farther than this: along an arc of the angle between the two.
-    pub(super) fn length(&self, link: &Link) -> f64 {
-        self.arc_over_chord() * farthest_gone(link, &self.from, &self.to)
+    /// No point of the link is ever farther than this from where it began, metres: along its chord, and off it.
+    pub(super) fn reach(&self, link: &Link) -> f64 {
+        farthest_gone(link, &self.from, &self.to) + self.chord_error(link)
     }
 
     /// How far a point of the link is at most from the straight line between its two places: an eighth of
     /// its acceleration, angle squared times radius.
     fn chord_error(&self, link: &Link) -> f64 {
-        let radius = link.surface.bounds().corners().map(|c| c.length());
-        self.angle().powi(2) * radius.into_iter().fold(0.0, f64::max) / 8.0
+        self.angle().powi(2) * radius(link) / 8.0
     }
 
     /// Radians.
@@ -126,20 +125,25 @@ impl Step {
         2.0 * turn.xyz().length().atan2(turn.w.abs())
     }
 
-    fn arc_over_chord(&self) -> f64 {
-        let half = 0.5 * self.angle();
-        if half > 0.0 { half / half.sin() } else { 1.0 }
-    }
-
     /// Split in `n` parts, turning and moving evenly.
     pub(super) fn split(self, n: usize) -> impl Iterator<Item = Step> {
         let at = move |i: usize| i as f64 / n as f64;
-        let time = move |s: f64| self.times.0 + (self.times.1 - self.times.0) * s;
-        (0..n).map(move |i| Step {
-            from: self.pose_at(at(i)),
-            to: self.pose_at(at(i + 1)),
-            times: (time(at(i)), time(at(i + 1))),
-        })
+        (0..n).map(move |i| self.part(at(i), at(i + 1)))
+    }
+
+    /// Cut where the whole way is at a multiple of 1 / `n`.
+    pub(super) fn cut(self, n: usize) -> impl Iterator<Item = Step> {
+        let (start, end) = self.times;
+        let inside = move |k: usize| (k as f64 / n as f64 - start) / (end - start);
+        let cuts = (1..n).map(inside).filter(|s| *s > 0.0 && *s < 1.0).chain([1.0]);
+        cuts.scan(0.0, |from, to| Some((std::mem::replace(from, to), to)))
+            .map(move |(from, to)| self.part(from, to))
+    }
+
+    /// Between two shares of it.
+    fn part(&self, a: f64, b: f64) -> Step {
+        let time = |s: f64| self.times.0 + (self.times.1 - self.times.0) * s;
+        Step { from: self.pose_at(a), to: self.pose_at(b), times: (time(a), time(b)) }
     }
 
     /// 0 at its start, 1 at its end.
@@ -152,6 +156,11 @@ impl Step {
         };
         Pose { rotation, translation: self.from.translation.lerp(self.to.translation, s) }
     }
+}
+
+/// The farthest that a point of the link is from its origin: a corner of its box.
+pub(super) fn radius(link: &Link) -> f64 {
+    link.surface.bounds().corners().map(|c| c.length()).into_iter().fold(0.0, f64::max)
 }
 
 /// The greatest distance between the two places of a point of the link: of a corner of its box.
