@@ -11,6 +11,7 @@ pub mod mesh_report;
 pub mod obb;
 pub mod orientation;
 pub mod point_triangle;
+pub mod point_triangles;
 pub mod pose;
 pub mod principal_axes;
 pub mod pseudonormal;

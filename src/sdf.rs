@@ -20,6 +20,7 @@ mod free_leaf;
 mod grid;
 mod merge;
 mod octree;
+mod place;
 mod query;
 mod region;
 mod short_list;

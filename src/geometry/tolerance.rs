@@ -18,6 +18,11 @@ pub const BOX_DISTANCE_SLACK: f32 = 1.0 / 2_097_152.0;
 /// answer for its face; that is wrong by at most half its height.
 pub const SLIVER: f64 = 1e-12;
 
+/// What a distance to a triangle computed in `f32` loses, as a share of the farthest corner's: 2^-18, that is 64
+/// units of 2^-24. Coordinates seen from the point are off by 1 unit, edges by 3, the foot on an edge and the
+/// normal's products by some 10 each; a smaller value would let a search leave out the nearest triangle.
+pub const SINGLE_DISTANCE_ROUNDING: f32 = 1.0 / 262_144.0;
+
 /// Squared sine of the angle below which two segments count as parallel when their closest points are
 /// computed; the answer is then taken from the four ends, which is exact for parallel segments and wrong
 /// by at most 1e-8 of a segment's length otherwise.

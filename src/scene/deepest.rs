@@ -61,21 +61,22 @@ pub(super) fn deepest(
 ) -> Option<Deepest> {
     let (field, tolerance) = (&link.field, link.field.tolerance());
     let point = |w: DVec3| triangle[0] * w.x + triangle[1] * w.y + triangle[2] * w.z;
-    let part = |corners: [DVec3; 3], lower: f64, near| {
+    let part = |corners: [DVec3; 3], lower: f64, bound: f64, near| {
         let middle = point(middle(&corners));
         let radius = corners.iter().map(|c| point(*c).distance(middle)).fold(0.0, f64::max);
-        Part { corners, radius, lower: lower.max(field.lower_bound(middle) - radius), near }
+        Part { corners, radius, lower: lower.max(bound - radius), near }
     };
     let mut best =
         Deepest { barycentric: DVec3::X, reading: Reading::BEYOND, lower: f64::INFINITY };
     let mut near = [None; 2];
-    for barycentric in DVec3::AXES {
-        let reading = field.read(link.surface.mesh(), point(barycentric));
+    let readings = field.reads(link.surface.mesh(), triangle);
+    for (barycentric, reading) in DVec3::AXES.into_iter().zip(readings) {
         near = nearer_by(&reading, near);
         best.offer(barycentric, reading);
     }
     waiting.clear();
-    waiting.push(part(DVec3::AXES, f64::NEG_INFINITY, near));
+    let bound = field.lower_bound(point(middle(&DVec3::AXES)));
+    waiting.push(part(DVec3::AXES, f64::NEG_INFINITY, bound, near));
     let mut n_reads = 0;
     // Best first: going down where it looks deepest now would spend all reads in one flat place.
     while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
@@ -101,7 +102,9 @@ pub(super) fn deepest(
                 lower = lower.max(link.depth_bound(&near, &corners.map(point)));
             }
             if is_wanted(lower, &best) {
-                waiting.extend(quarters(&corners).map(|c| part(c, lower, near)));
+                let quarters = quarters(&corners);
+                let bounds = field.lower_bounds(&quarters.map(|c| point(middle(&c))));
+                waiting.extend((0..4).map(|i| part(quarters[i], lower, bounds[i], near)));
                 continue;
             }
         }

@@ -23,6 +23,8 @@ pub(super) struct Sweep<'a> {
     pub(super) past: Past<'a>,
     pub(super) link: &'a Link,
     pub(super) way: &'a Way,
+    /// No point of either went farther against the other, metres.
+    pub(super) gone_m: f64,
 }
 
 /// A chord may be off its arc by this share of the way, and toi by as much ...
@@ -44,11 +46,16 @@ struct Chord<'a> {
 impl Sweep<'_> {
     /// Adds the first contact of every tissue triangle that the link meets on its way, but those that
     /// `is_known` says it touched at its start. False when there was more to test than a tick may.
+    ///
+    /// `contacts` holds those at the way's end. When `all_near`, what is not among them was never nearer than
+    /// the way is long, so that only they are tested.
     pub(super) fn find(
         &self,
         is_known: &dyn Fn(TriangleId) -> bool,
+        all_near: bool,
         contacts: &mut Vec<Contact>,
     ) -> bool {
+        let at_end = all_near.then_some(contacts.len());
         let mut room = PAIRS_MAX;
         // Between two revisions the tissue moves evenly.
         let stages = self.past.stages();
@@ -58,7 +65,15 @@ impl Sweep<'_> {
                 let from_scene = [step.from.inverse(), step.to.inverse()];
                 let thickness = error + self.way.slack();
                 let chord = Chord { step, from_scene, thickness, past: self.past };
-                self.along(&chord, is_known, contacts, &mut room);
+                let tested = |t: TriangleId, contacts: &mut Vec<Contact>| {
+                    if room > 0 && !is_known(t) {
+                        self.meet(&chord, t, contacts, &mut room);
+                    }
+                };
+                match at_end {
+                    Some(n) => self.each_of(n, contacts, tested),
+                    None => self.each_on_way(&chord, contacts, tested),
+                }
             }
         }
         room > 0
@@ -80,41 +95,59 @@ impl Sweep<'_> {
         (n as usize, whole / (n * n))
     }
 
-    fn along(
+    /// The tissue triangles of the first `n` contacts that the link can have reached.
+    fn each_of(
+        &self,
+        n: usize,
+        contacts: &mut Vec<Contact>,
+        mut tested: impl FnMut(TriangleId, &mut Vec<Contact>),
+    ) {
+        // A contact's point is the nearest to the field's tolerance.
+        let reach = self.gone_m + self.link.field.tolerance();
+        for i in 0..n {
+            let Contact { tissue, signed_distance_m, on_tissue, .. } = contacts[i];
+            if tissue == self.tissue && signed_distance_m <= reach {
+                tested(on_tissue.triangle, contacts);
+            }
+        }
+    }
+
+    /// The tissue triangles that the link may meet.
+    fn each_on_way(
         &self,
         chord: &Chord,
-        is_known: &dyn Fn(TriangleId) -> bool,
         contacts: &mut Vec<Contact>,
-        room: &mut usize,
+        mut tested: impl FnMut(TriangleId, &mut Vec<Contact>),
     ) {
-        let (mesh, link) = (self.revision.surface.mesh(), self.link);
+        let link = self.link;
         let slack = chord.thickness + self.past.farthest();
         let bounds = link.surface.bounds();
         let swept = chord.step.from.aabb(bounds).union(&chord.step.to.aabb(bounds)).grown(slack);
         let near = |b: &Aabb| chord.may_meet(link, b.centre(), b.diagonal() * 0.5 + slack);
-        self.revision.surface.overlap(&(swept, near), |t| {
-            if *room == 0 || is_known(t) {
-                return;
-            }
-            let moving = chord.moving(mesh.vertices(t), mesh.triangle(t));
-            let corners = moving.t0.into_iter().chain(moving.t1);
-            let around = Aabb::around(corners).grown(chord.thickness);
-            let mut earliest: Option<(TriangleContact, TriangleId)> = None;
-            link.surface.overlap(&around, |own| {
-                *room = room.saturating_sub(1);
-                let corners = link.surface.mesh().triangle(own);
-                let still = MovingTriangle { t0: corners, t1: corners, owned: Owned::ALL };
-                let found = triangle_pair(&moving, &still, Shared::NONE, chord.thickness);
-                if let Some(found) = found
-                    && earliest.is_none_or(|(e, other)| (found.toi, own) < (e.toi, other))
-                {
-                    earliest = Some((found, own));
-                }
-            });
-            if let Some((found, own)) = earliest {
-                keep_earliest(self.contact(chord, t, own, &moving, &found), contacts);
+        self.revision.surface.overlap(&(swept, near), |t| tested(t, contacts));
+    }
+
+    /// Adds the first contact of one tissue triangle, if the link meets it.
+    fn meet(&self, chord: &Chord, t: TriangleId, contacts: &mut Vec<Contact>, room: &mut usize) {
+        let (mesh, link) = (self.revision.surface.mesh(), self.link);
+        let moving = chord.moving(mesh.vertices(t), mesh.triangle(t));
+        let corners = moving.t0.into_iter().chain(moving.t1);
+        let around = Aabb::around(corners).grown(chord.thickness);
+        let mut earliest: Option<(TriangleContact, TriangleId)> = None;
+        link.surface.overlap(&around, |own| {
+            *room = room.saturating_sub(1);
+            let corners = link.surface.mesh().triangle(own);
+            let still = MovingTriangle { t0: corners, t1: corners, owned: Owned::ALL };
+            let found = triangle_pair(&moving, &still, Shared::NONE, chord.thickness);
+            if let Some(found) = found
+                && earliest.is_none_or(|(e, other)| (found.toi, own) < (e.toi, other))
+            {
+                earliest = Some((found, own));
             }
         });
+        if let Some((found, own)) = earliest {
+            keep_earliest(self.contact(chord, t, own, &moving, &found), contacts);
+        }
     }
 
     fn contact(

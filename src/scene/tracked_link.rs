@@ -152,10 +152,12 @@ impl TrackedLink {
             if gone_m == 0.0 || self.start_is_known && gone_m < self.clear_m {
                 continue;
             }
-            let sweep = Sweep { tissue: *tissue, revision, past, link, way: &self.way };
+            let sweep = Sweep { tissue: *tissue, revision, past, link, way: &self.way, gone_m };
             let is_known =
                 |t: TriangleId| self.start_is_known && self.lifecycle.knows((*tissue, t));
-            complete &= sweep.find(&is_known, contacts);
+            // Of what is within the margin at the end no triangle was left out.
+            let all_near = gone_m < tick.options.contact_margin_m;
+            complete &= sweep.find(&is_known, all_near, contacts);
         }
         complete
     }

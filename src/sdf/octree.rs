@@ -15,7 +15,7 @@ use super::{
 use crate::geometry::{TriangleId, TriangleMesh, triangle_box::triangle_meets_box};
 
 /// Deeper trees are not built: a leaf's place is a whole number of this many bits on each axis.
-pub(super) const DEPTH_MAX: u32 = 24;
+pub(super) const DEPTH_MAX: u32 = 21;
 
 /// A node of the tree; children of a node stand together, by octant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

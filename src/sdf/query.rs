@@ -5,10 +5,8 @@ use glam::{DVec3, UVec3};
 use super::{
     cell::Cell,
     field::Field,
-    free_leaf::FreeLeaf,
     grid::{Grid, offset},
-    octree::{DEPTH_MAX, Node},
-    region::Region,
+    place::Leaf,
     short_list::ShortList,
 };
 use crate::geometry::{
@@ -45,26 +43,61 @@ impl Reading {
     };
 }
 
+/// Points that are read side by side.
+const LANES: usize = 8;
+
 impl Field {
     /// The field at `p`, with the mesh that it was built of.
     pub fn read(&self, mesh: &TriangleMesh, p: DVec3) -> Reading {
-        if !self.root.contains(p) {
-            return self.read_outside(mesh, p);
+        let [reading] = self.reads(mesh, &[p]);
+        reading
+    }
+
+    /// The field at many points, each as [`Field::read`] gives it, eight side by side.
+    pub fn read_many(&self, mesh: &TriangleMesh, points: &[DVec3], readings: &mut Vec<Reading>) {
+        readings.clear();
+        let (eights, rest) = points.as_chunks::<LANES>();
+        eights.iter().for_each(|points| readings.extend(self.reads(mesh, points)));
+        readings.extend(rest.iter().map(|p| self.read(mesh, *p)));
+    }
+
+    /// [`Field::read`] of several points side by side: their waits for memory overlap.
+    pub fn reads<const N: usize>(&self, mesh: &TriangleMesh, points: &[DVec3; N]) -> [Reading; N] {
+        let inside = points.map(|p| self.root.nearest(p));
+        let places = self.locate(&inside);
+        let mut readings = [Reading::BEYOND; N];
+        for lane in 0..N {
+            let p = inside[lane];
+            let near = match self.leaf(places[lane], p) {
+                Leaf::Grid(grid) => self.read_grid(mesh, grid, p),
+                Leaf::Free(region, leaf) => leaf.read(&region, p),
+            };
+            let is_inside = p == points[lane];
+            readings[lane] = if is_inside { near } else { self.outside(points[lane], p, &near) };
         }
-        match self.locate(p) {
-            Place::Grid(grid) => self.read_grid(mesh, grid, p),
-            Place::Free(region, leaf) => leaf.read(&region, p),
-        }
+        readings
     }
 
     /// A lower bound of the signed distance at `p`, without exact work.
     pub fn lower_bound(&self, p: DVec3) -> f64 {
-        let inside = p.clamp(self.root.min, self.root.max);
-        let lower = match self.locate(inside) {
-            Place::Grid(grid) => grid.lower_bound(inside),
-            Place::Free(region, leaf) => leaf.lower_bound(&region, inside),
-        };
-        self.beyond(p, inside, lower)
+        let [lower] = self.lower_bounds(&[p]);
+        lower
+    }
+
+    /// [`Field::lower_bound`] of several points, looked for side by side.
+    pub fn lower_bounds<const N: usize>(&self, points: &[DVec3; N]) -> [f64; N] {
+        let inside = points.map(|p| self.root.nearest(p));
+        let places = self.locate(&inside);
+        let mut lowers = [f64::NEG_INFINITY; N];
+        for lane in 0..N {
+            let p = inside[lane];
+            let lower = match self.leaf(places[lane], p) {
+                Leaf::Grid(grid) => grid.lower_bound(p),
+                Leaf::Free(region, leaf) => leaf.lower_bound(&region, p),
+            };
+            lowers[lane] = self.beyond(points[lane], p, lower);
+        }
+        lowers
     }
 
     /// From a bound at the nearest point of the root to a bound outside it.
@@ -77,9 +110,8 @@ impl Field {
         (lower - gone).max(to_surface)
     }
 
-    fn read_outside(&self, mesh: &TriangleMesh, p: DVec3) -> Reading {
-        let inside = p.clamp(self.root.min, self.root.max);
-        let near = self.read(mesh, inside);
+    /// From a reading at the nearest point of the root to one outside it.
+    fn outside(&self, p: DVec3, inside: DVec3, near: &Reading) -> Reading {
         let gone = p.distance(inside);
         let upper = near.upper + gone;
         // Where both are sharp their rounding can cross them.
@@ -93,33 +125,6 @@ impl Field {
             exact: None,
             certainty: near.certainty,
         }
-    }
-
-    /// The leaf that a point of the root is in.
-    fn locate(&self, p: DVec3) -> Place<'_> {
-        const CELLS: f64 = (1u32 << DEPTH_MAX) as f64;
-        let scaled = (p - self.root.min) * (CELLS / self.root.size());
-        // Of the smallest cells there could be; a bit for each level.
-        let cell = scaled.clamp(DVec3::ZERO, DVec3::splat(CELLS - 1.0)).as_uvec3();
-        let mut node = 0;
-        for level in (0..=DEPTH_MAX).rev() {
-            match &self.nodes[node] {
-                Node::Inner(first) => {
-                    let bit = cell >> (level - 1) & UVec3::ONE;
-                    node = (first + (bit.x | bit.y << 1 | bit.z << 2)) as usize;
-                }
-                Node::Kept(grid) => return Place::Grid(&self.grids[*grid as usize]),
-                Node::Deleted(leaf) => {
-                    let size = self.root.size() / f64::from(1u32 << (DEPTH_MAX - level));
-                    let min = self.root.min + (cell >> level).as_dvec3() * size;
-                    return Place::Free(
-                        Region { min, max: min + size },
-                        &self.free[*leaf as usize],
-                    );
-                }
-            }
-        }
-        unreachable!("the tree is deeper than it may be")
     }
 
     fn read_grid(&self, mesh: &TriangleMesh, grid: &Grid, p: DVec3) -> Reading {
@@ -177,11 +182,6 @@ impl Field {
             certainty,
         }
     }
-}
-
-enum Place<'a> {
-    Grid(&'a Grid),
-    Free(Region, &'a FreeLeaf),
 }
 
 impl Grid {

@@ -32,6 +32,11 @@ impl Region {
         self.min.cmple(p).all() && p.cmple(self.max).all()
     }
 
+    /// The point of the box that is nearest to `p`.
+    pub(super) fn nearest(&self, p: DVec3) -> DVec3 {
+        p.clamp(self.min, self.max)
+    }
+
     pub(super) fn union(&self, other: &Region) -> Region {
         Region { min: self.min.min(other.min), max: self.max.max(other.max) }
     }

@@ -7,6 +7,7 @@ use super::{build::Exact, cell::Corner, sides::Sides};
 use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
     point_triangle::{ClosestPoint, closest_point},
+    point_triangles::{LANES, TriangleLanes},
     winding::solid_angles,
 };
 
@@ -107,23 +108,36 @@ impl ShortList {
         p: DVec3,
         from_centre: f64,
     ) -> (TriangleId, ClosestPoint) {
-        let closest = |e: &Entry| (e.triangle(), closest_point(p, &mesh.triangle(e.triangle())));
-        let (first, rest) = self.entries.split_first().expect("a list names one triangle at least");
-        let mut best = closest(first);
-        // Shells from here on are farther than the best from p.
-        let mut end = self.end(best.1.distance_squared, from_centre);
-        for entry in rest {
-            if entry.shell() > end {
+        let mut best: Option<(TriangleId, ClosestPoint)> = None;
+        // Farther than this, and shells from here on, nothing is wanted.
+        let (mut wanted, mut end) = (f64::INFINITY, u32::MAX);
+        for entries in self.entries.chunks(LANES) {
+            if entries[0].shell() > end {
                 break;
             }
-            let (t, found) = closest(entry);
-            let (d, least) = (found.distance_squared, best.1.distance_squared);
-            if d < least || d == least && t < best.0 {
-                best = (t, found);
-                end = self.end(d, from_centre);
+            let corners =
+                |e: &Entry| mesh.vertices(e.triangle()).map(|v| mesh.positions()[v as usize]);
+            let mut below = TriangleLanes::new(entries.iter().map(corners)).distances_below(p);
+            loop {
+                let lane = least(&below);
+                if f64::from(below[lane]) > wanted || below[lane] == f32::INFINITY {
+                    break;
+                }
+                below[lane] = f32::INFINITY;
+                let t = entries[lane].triangle();
+                let found = closest_point(p, &mesh.triangle(t));
+                let d = found.distance_squared;
+                let is_nearer = |(other, least): &(TriangleId, ClosestPoint)| {
+                    d < least.distance_squared || d == least.distance_squared && t < *other
+                };
+                if best.as_ref().is_none_or(is_nearer) {
+                    best = Some((t, found));
+                    wanted = d.sqrt() * (1.0 + ROUNDING);
+                    end = self.end(d, from_centre);
+                }
             }
         }
-        best
+        best.expect("a list names one triangle at least")
     }
 
     /// The last shell that can hold something as near.
@@ -159,6 +173,11 @@ impl ShortList {
             && (by_winding || self.far_winding.is_none())
             && self.far_winding.iter().all(|w| w.iter().all(|w| w.is_finite()))
     }
+}
+
+/// The lane of the least.
+fn least(lanes: &[f32; LANES]) -> usize {
+    (1..LANES).fold(0, |least, lane| if lanes[lane] < lanes[least] { lane } else { least })
 }
 
 /// Covers the rounding of two distances and their sum.

@@ -6,10 +6,14 @@ use palpate::{
     index::{FrameOptions, Surface},
     oracle::shapes,
     scene::field::field_of,
-    sdf::{Field, FieldOptions},
+    sdf::{Field, FieldOptions, Reading},
 };
 
-use super::truth::{probe, small};
+use super::{
+    places,
+    truth::{probe, small},
+};
+use crate::seed::Seed;
 
 fn surface(data: MeshData) -> Surface {
     let loaded = load(data, &LoadOptions::default()).expect("a mesh");
@@ -44,6 +48,25 @@ fn empty_space_outside_costs_nothing_and_the_surface_is_kept() {
     }
     let torus = small().iter().find(|c| c.name == "torus").expect("it is there");
     assert!(torus.field.report().deleted_leaves > 0);
+}
+
+/// Points side by side, in and outside the root, some of them the same.
+#[test]
+fn wide_reads_answer_as_single_ones() {
+    let mut random = Seed::or(17).random(0);
+    for case in small().iter().chain(probe()) {
+        let points: Vec<DVec3> = (0..2_011).map(|_| places::any(case, &mut random)).collect();
+        let mut readings = vec![Reading::BEYOND];
+        case.field.read_many(case.mesh(), &points, &mut readings);
+        assert_eq!(readings.len(), points.len());
+        for (p, reading) in points.iter().zip(&readings) {
+            assert_eq!(*reading, case.field.read(case.mesh(), *p), "{} at {p:?}", case.name);
+        }
+        for four in points.as_chunks::<4>().0 {
+            let single = four.map(|p| case.field.lower_bound(p));
+            assert_eq!(case.field.lower_bounds(four), single, "{} at {four:?}", case.name);
+        }
+    }
 }
 
 /// A plate of twelve triangles, a fraction of a cell thick: both sides and the inside are told apart.

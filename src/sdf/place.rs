@@ -1,0 +1,90 @@
+//! Where in the tree points are.
+
+use glam::{DVec3, UVec3};
+
+use super::{
+    field::Field,
+    free_leaf::FreeLeaf,
+    grid::Grid,
+    octree::{DEPTH_MAX, Node},
+    region::Region,
+};
+
+/// A leaf of the tree: its node, and where it is.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// Morton code of the point, of the smallest cells there could be: three bits a level.
+    code: u64,
+    node: u32,
+    /// Of the leaf; 0 is that of the smallest cells.
+    level: u32,
+}
+
+/// What answers there.
+pub(super) enum Leaf<'a> {
+    Grid(&'a Grid),
+    Free(Region, &'a FreeLeaf),
+}
+
+impl Field {
+    /// The leaves that points of the root are in.
+    #[inline(always)]
+    pub(super) fn locate<const N: usize>(&self, points: &[DVec3; N]) -> [Place; N] {
+        const CELLS: f64 = (1u32 << DEPTH_MAX) as f64;
+        let per_metre = CELLS / self.root.size();
+        let mut places = [Place { code: 0, node: 0, level: DEPTH_MAX }; N];
+        for (place, p) in places.iter_mut().zip(points) {
+            let scaled = (*p - self.root.min) * per_metre;
+            let cell = scaled.clamp(DVec3::ZERO, DVec3::splat(CELLS - 1.0)).as_uvec3();
+            place.code = spread(cell.x) | spread(cell.y) << 1 | spread(cell.z) << 2;
+        }
+        let mut n_inner = N;
+        while n_inner > 0 {
+            n_inner = 0;
+            for place in &mut places {
+                if let Node::Inner(first) = self.nodes[place.node as usize] {
+                    place.level -= 1;
+                    place.node = first + (place.code >> (3 * place.level) & 7) as u32;
+                    n_inner += 1;
+                }
+            }
+        }
+        places
+    }
+
+    /// What answers at a point that was located.
+    #[inline(always)]
+    pub(super) fn leaf(&self, place: Place, p: DVec3) -> Leaf<'_> {
+        match self.nodes[place.node as usize] {
+            Node::Kept(grid) => Leaf::Grid(&self.grids[grid as usize]),
+            Node::Deleted(leaf) => {
+                let size = self.root.size() / f64::from(1u32 << (DEPTH_MAX - place.level));
+                let code = place.code >> (3 * place.level);
+                let cell = UVec3::new(gather(code), gather(code >> 1), gather(code >> 2));
+                let min = self.root.min + cell.as_dvec3() * size;
+                Leaf::Free(Region { min, max: min + size }, &self.free[leaf as usize])
+            }
+            Node::Inner(_) => unreachable!("{p} was located in a leaf"),
+        }
+    }
+}
+
+/// Two zeros after each of the lower 21 bits.
+fn spread(x: u32) -> u64 {
+    let x = u64::from(x);
+    let x = (x | x << 32) & 0x001f_0000_0000_ffff;
+    let x = (x | x << 16) & 0x001f_0000_ff00_00ff;
+    let x = (x | x << 8) & 0x100f_00f0_0f00_f00f;
+    let x = (x | x << 4) & 0x10c3_0c30_c30c_30c3;
+    (x | x << 2) & 0x1249_2492_4924_9249
+}
+
+/// Every third bit: what [`spread`] spread.
+fn gather(x: u64) -> u32 {
+    let x = x & 0x1249_2492_4924_9249;
+    let x = (x | x >> 2) & 0x10c3_0c30_c30c_30c3;
+    let x = (x | x >> 4) & 0x100f_00f0_0f00_f00f;
+    let x = (x | x >> 8) & 0x001f_0000_ff00_00ff;
+    let x = (x | x >> 16) & 0x001f_0000_0000_ffff;
+    (x | x >> 32) as u32 & 0x001f_ffff
+}
