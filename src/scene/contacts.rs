@@ -37,17 +37,27 @@ pub(super) struct MeetingHint {
 impl Meeting<'_> {
     /// Adds a contact for every tissue triangle that is inside the link or within the margin of it: at its
     /// point deepest in the link, the field deciding where and the link's exact surface how deep.
-    /// `waiting`: room to work in.
-    pub(super) fn find(&self, contacts: &mut Vec<Contact>, waiting: &mut BinaryHeap<Part>) {
+    /// `waiting`: room to work in. False when it became `late` before all were found.
+    pub(super) fn find(
+        &self,
+        contacts: &mut Vec<Contact>,
+        waiting: &mut BinaryHeap<Part>,
+        late: &dyn Fn() -> bool,
+    ) -> bool {
         let link_from_scene = self.scene_from_link.inverse();
         let tissue = &self.revision.surface;
         let near = |b: &Aabb| self.link.may_be_near(&link_from_scene, b, self.margin);
         let bounds = self.scene_from_link.aabb(self.link.surface.bounds()).grown(self.margin);
-        let mut hint = None;
+        let (mut hint, mut is_late) = (None, false);
         tissue.overlap(&(bounds, near), |t| {
+            is_late = is_late || late();
+            if is_late {
+                return;
+            }
             let triangle = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
             contacts.extend(self.contact_of(t, &triangle, &mut hint, waiting));
         });
+        !is_late
     }
 
     /// The contact of one tissue triangle, given in link frame.

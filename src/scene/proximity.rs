@@ -123,8 +123,7 @@ impl Link {
         let [a, b, c] = *corners;
         let edges = [a.distance_squared(b), b.distance_squared(c), c.distance_squared(a)];
         let longest = edges.into_iter().fold(0.0, f64::max);
-        let least =
-            corners.map(|c| self.field.lower_bound(c)).into_iter().fold(f64::INFINITY, f64::min);
+        let least = self.field.lower_bounds(corners).into_iter().fold(f64::INFINITY, f64::min);
         least - longest / (6.0 * clearance) * COVER
     }
 }

@@ -45,7 +45,8 @@ struct Chord<'a> {
 
 impl Sweep<'_> {
     /// Adds the first contact of every tissue triangle that the link meets on its way, but those that
-    /// `is_known` says it touched at its start. False when there was more to test than a tick may.
+    /// `is_known` says it touched at its start. False when there was more to test than a tick may, or than was done when it
+    /// became `late`.
     ///
     /// `contacts` holds those at the way's end. When `all_near`, what is not among them was never nearer than
     /// the way is long, so that only they are tested.
@@ -54,6 +55,7 @@ impl Sweep<'_> {
         is_known: &dyn Fn(TriangleId) -> bool,
         all_near: bool,
         contacts: &mut Vec<Contact>,
+        late: &dyn Fn() -> bool,
     ) -> bool {
         let at_end = all_near.then_some(contacts.len());
         let mut room = PAIRS_MAX;
@@ -66,6 +68,9 @@ impl Sweep<'_> {
                 let thickness = error + self.way.slack();
                 let chord = Chord { step, from_scene, thickness, past: self.past };
                 let tested = |t: TriangleId, contacts: &mut Vec<Contact>| {
+                    if room > 0 && late() {
+                        room = 0;
+                    }
                     if room > 0 && !is_known(t) {
                         self.meet(&chord, t, contacts, &mut room);
                     }

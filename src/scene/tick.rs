@@ -200,8 +200,8 @@ impl Session {
     /// Answers one tick. Allocates nothing once the buffers have grown.
     ///
     /// `poses`: one for each tool of the session, in any order. `now_ns`: the caller's monotonic clock.
-    /// `late` says that the deadline has passed; contacts are left out then, distances never, but the depth
-    /// of a penetration is no longer looked for.
+    /// `late` says that the deadline has passed, and is asked before every triangle; the contacts of a link that
+    /// was not finished are left out then, distances never, but the depth of a penetration is no longer looked for.
     ///
     /// # Errors
     /// The session is as it was before the tick.
@@ -327,6 +327,7 @@ impl Session {
         let TrackedTool { tool, links, .. } = &mut self.tools[tool];
         let mut tick = Tick {
             options: &self.options,
+            late,
             tissues: &self.seen,
             flags: &mut self.answer.flags,
             last_contact_id: &mut self.last_contact_id,
@@ -337,7 +338,7 @@ impl Session {
             let scene_from_link = scene_from_link(tool, i, pose);
             tracked.go(link, scene_from_link, pose.teleport);
             let answer = &mut self.answer.links[first + i];
-            tracked.answer(&mut tick, link, scene_from_link, late(), answer);
+            tracked.answer(&mut tick, link, scene_from_link, answer);
         }
         links.len()
     }

@@ -31,6 +31,8 @@ pub(super) struct TrackedLink {
 /// What the links of a tick share.
 pub(super) struct Tick<'a> {
     pub(super) options: &'a TickOptions,
+    /// The deadline has passed.
+    pub(super) late: &'a dyn Fn() -> bool,
     pub(super) tissues: &'a [(TissueId, Held)],
     pub(super) flags: &'a mut Flags,
     pub(super) last_contact_id: &'a mut u64,
@@ -62,21 +64,20 @@ impl TrackedLink {
         }
     }
 
-    /// The link at the end of its way against the tissues. When `late`, only distances are looked for, and the
-    /// way goes on.
+    /// The link at the end of its way against the tissues. Once the tick is late, only distances are looked for,
+    /// and the way goes on.
     pub(super) fn answer(
         &mut self,
         tick: &mut Tick,
         link: &Link,
         scene_from_link: Pose,
-        late: bool,
         answer: &mut LinkAnswer,
     ) {
-        tick.flags.degraded |= late;
         answer.contacts.clear();
         answer.lives.clear();
         answer.ended.clear();
-        let nearest = self.touch(tick, link, scene_from_link, late, answer);
+        let mut late = (tick.late)();
+        let nearest = self.touch(tick, link, scene_from_link, &mut late, answer);
         if let Some(pairs) = &mut answer.pairs {
             pairs.clear();
             if !late {
@@ -91,23 +92,29 @@ impl TrackedLink {
         }
         let beyond = Distance::Beyond(tick.options.max_distance_m);
         answer.distance = nearest.map_or(beyond, Distance::Within);
-        tick.flags.swept &= !late && self.sweep(tick, link, &mut answer.contacts);
+        let TickOptions { sweep, contacts, .. } = *tick.options;
+        let sweeps = !late && sweep && contacts && self.way.has_moved();
+        let is_swept = sweeps && self.sweep(tick, link, &mut answer.contacts);
+        tick.flags.swept &= is_swept;
+        // A sweep that was broken off is made up for by the next.
+        let is_open = late || sweeps && !is_swept && (tick.late)();
+        tick.flags.degraded |= is_open;
         let uncertain = nearest.is_some_and(|n| is_uncertain(n.sign_certainty))
             || answer.contacts.iter().any(|c| is_uncertain(c.sign_certainty));
         tick.flags.sign_uncertain |= uncertain;
         self.follow(tick, late, answer);
-        if !late {
+        if !is_open {
             self.arrive(tick, scene_from_link, answer);
         }
     }
 
-    /// The contacts where the link is, and the nearest or deepest of all.
+    /// The contacts where the link is, and the nearest or deepest of all. Once `late`, the contacts are left out.
     fn touch(
         &mut self,
         tick: &mut Tick,
         link: &Link,
         scene_from_link: Pose,
-        late: bool,
+        late: &mut bool,
         answer: &mut LinkAnswer,
     ) -> Option<Contact> {
         let TickOptions { contact_margin_m: margin, max_distance_m, .. } = *tick.options;
@@ -117,29 +124,29 @@ impl TrackedLink {
             let meeting = Meeting { tissue: *tissue, revision, link, scene_from_link, margin };
             let first = found.len();
             let reach = nearest.map_or(max_distance_m, |n| n.signed_distance_m.max(0.0));
-            let closest = if late {
+            *late = *late || !meeting.find(found, tick.waiting, tick.late);
+            let closest = if *late {
                 meeting.apart_or_inside(reach, &mut self.hint)
             } else {
-                meeting.find(found, tick.waiting);
                 meeting.closest(&found[first..], reach, &mut self.hint)
             };
             let Some(closest) = closest else { continue };
             // A link that is wholly inside touches no triangle: its deepest point is the contact then.
-            if !late && found.len() == first && closest.signed_distance_m <= margin {
+            if !*late && found.len() == first && closest.signed_distance_m <= margin {
                 found.push(closest);
             }
             if nearest.is_none_or(|n| closest.signed_distance_m < n.signed_distance_m) {
                 nearest = Some(closest);
             }
         }
+        if *late {
+            found.clear();
+        }
         nearest
     }
 
     /// Adds what the link met on its way. True when no contact on the way can have been missed.
     fn sweep(&self, tick: &Tick, link: &Link, contacts: &mut Vec<Contact>) -> bool {
-        if !tick.options.sweep || !tick.options.contacts || !self.way.has_moved() {
-            return false;
-        }
         let mut complete = true;
         for (tissue, revision) in tick.tissues {
             let before = self.seen.iter().find(|(seen, _)| seen == tissue);
@@ -157,7 +164,7 @@ impl TrackedLink {
                 |t: TriangleId| self.start_is_known && self.lifecycle.knows((*tissue, t));
             // Of what is within the margin at the end no triangle was left out.
             let all_near = gone_m < tick.options.contact_margin_m;
-            complete &= sweep.find(&is_known, all_near, contacts);
+            complete &= sweep.find(&is_known, all_near, contacts, tick.late);
         }
         complete
     }
