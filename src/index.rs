@@ -17,6 +17,7 @@
 mod block;
 mod build;
 mod frame;
+mod memory;
 mod nearest;
 mod overlap;
 mod quality;

@@ -1,10 +1,19 @@
 //! The meshes that are measured.
 
+use std::path::PathBuf;
+
+use glam::Vec3;
 use palpate::{
-    geometry::{LoadOptions, MeshData, TriangleMesh, mesh_load::load},
+    geometry::{Aabb, LoadOptions, LoadedMesh, MeshData, TriangleMesh, mesh_load::load},
     mesh_io::{self, MeshFormat},
     oracle::{shapes, shared_data},
 };
+use parry3d::shape::{TriMesh, TriMeshFlags};
+
+use crate::turns::Effort;
+
+/// parry3d, as lines name it.
+pub const PARRY: &str = "parry3d-0.31";
 
 /// A tool of the shared data, and one of about the same size and shape in its place when that is not
 /// there.
@@ -33,36 +42,60 @@ pub const TOOLS: &[Tool] = &[
 
 impl Tool {
     /// The case's name and the mesh, metres.
-    pub fn load(&self) -> (String, TriangleMesh) {
-        let Some(folder) = shared_data() else {
-            eprintln!("{}: a generated mesh stands in for {}", self.name, self.file);
-            let mesh = load((self.instead)(), &LoadOptions::default()).expect("a mesh").mesh;
-            return (format!("{}-generated", self.name), mesh);
-        };
-        let path = folder.join("meshes").join(self.file);
-        let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        let format = MeshFormat::from_path(&path).expect("a known format");
-        let data = mesh_io::read(&bytes, format).expect("readable");
-        let options = LoadOptions { scale_to_m: self.scale_to_m, ..LoadOptions::default() };
-        (self.name.to_owned(), load(data, &options).expect("accepted").mesh)
+    pub fn load(&self, effort: Effort) -> (String, LoadedMesh) {
+        match file(effort, self.file) {
+            Some(data) => (self.name.to_owned(), loaded(data, self.scale_to_m)),
+            None => (format!("{}-generated", self.name), loaded((self.instead)(), 1.0)),
+        }
     }
 }
 
 /// The liver of the shared data in triangles of a sixteenth, 0.2 m on its longest side; an organ of as many
 /// in its place when that is not there.
-pub fn liver70k() -> (String, TriangleMesh) {
-    let options = LoadOptions::default();
-    let Some(folder) = shared_data() else {
-        eprintln!("a generated organ stands in for the liver");
-        let organ = load(shapes::organ(70_144, 7), &options).expect("a mesh").mesh;
-        return ("organ70k-generated".to_owned(), organ);
+pub fn liver(effort: Effort) -> (String, LoadedMesh) {
+    let Some(mut data) = file(effort, "liver-smooth.obj") else {
+        return organ(effort.of(70_144, 20_000));
     };
-    let path = folder.join("meshes/liver-smooth.obj");
-    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut data = mesh_io::read(&bytes, MeshFormat::Obj).expect("readable");
     data = shapes::subdivide(&shapes::subdivide(&data));
-    let bounds = palpate::geometry::Aabb::of_points(data.positions.iter().copied());
-    let scale_to_m = 0.2 / bounds.size().max_element();
-    let options = LoadOptions { scale_to_m, ..options };
-    ("liver70k".to_owned(), load(data, &options).expect("accepted").mesh)
+    let bounds = Aabb::of_points(data.positions.iter().copied());
+    ("liver70k".to_owned(), loaded(data, 0.2 / bounds.size().max_element()))
+}
+
+/// A generated organ of about so many triangles, 0.2 m on its longest side.
+pub fn organ(n_triangles: u32) -> (String, LoadedMesh) {
+    (format!("organ{}k", n_triangles / 1000), loaded(shapes::organ(n_triangles, 7), 1.0))
+}
+
+/// The same triangles for the peer; with [`TriMeshFlags::ORIENTED`] its pseudonormals too.
+pub fn parry(mesh: &TriangleMesh, flags: TriMeshFlags) -> TriMesh {
+    let vertices = mesh.positions().iter().map(vector).collect();
+    let triangles = mesh.triangle_ids().map(|t| mesh.vertices(t)).collect();
+    TriMesh::with_flags(vertices, triangles, flags).expect("a mesh")
+}
+
+/// The same point for the peer.
+pub fn vector(p: &Vec3) -> parry3d::math::Vector {
+    p.to_array().into()
+}
+
+fn file(effort: Effort, name: &str) -> Option<MeshData> {
+    let found = match effort {
+        Effort::Full => shared_data(),
+        Effort::Smoke => None,
+    };
+    let path: PathBuf = match found {
+        Some(folder) => folder.join("meshes").join(name),
+        None => {
+            eprintln!("a generated mesh stands in for {name}");
+            return None;
+        }
+    };
+    let bytes = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let format = MeshFormat::from_path(&path).expect("a known format");
+    Some(mesh_io::read(&bytes, format).expect("readable"))
+}
+
+fn loaded(data: MeshData, scale_to_m: f64) -> LoadedMesh {
+    let options = LoadOptions { scale_to_m, ..LoadOptions::default() };
+    load(data, &options).expect("a mesh")
 }

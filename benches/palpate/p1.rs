@@ -22,11 +22,11 @@ use parry3d::{
 };
 
 use crate::{
-    inputs::{TOOLS, Tool, liver70k},
-    turns::{Effort, by_turns},
+    inputs::{PARRY, TOOLS, Tool, liver, parry},
+    p8::tip,
+    run::{Case, Run},
 };
 
-const PEER: &str = "parry3d-0.31";
 const PAIRS_MIN: usize = 10;
 const PAIRS_MAX: usize = 70;
 /// Metres; the greatest is 1.15^39 = 233 times that.
@@ -35,10 +35,10 @@ const DEPTH_LEAST: f64 = 5e-5;
 const PEER_SLACK: f32 = 1e-6;
 
 /// Prints a line for each tool.
-pub fn run(effort: Effort) {
-    let (name, liver) = liver70k();
-    let liver = Surface::new(liver, FrameOptions::default());
-    TOOLS.iter().for_each(|tool| run_tool(tool, &name, &liver, effort));
+pub fn run(run: &mut Run) {
+    let (name, liver) = liver(run.effort);
+    let liver = Surface::new(liver.mesh, FrameOptions::default());
+    TOOLS.iter().for_each(|tool| run_tool(run, tool, &name, &liver));
 }
 
 struct Stage<'a> {
@@ -50,20 +50,23 @@ struct Stage<'a> {
     peer_tool: TriMesh,
 }
 
-fn run_tool(tool: &Tool, liver_name: &str, liver: &Surface, effort: Effort) {
-    let (name, mesh) = tool.load();
+fn run_tool(run: &mut Run, tool: &Tool, liver_name: &str, liver: &Surface) {
+    let (name, loaded) = tool.load(run.effort);
+    let mesh = loaded.mesh;
     let case = format!("{name}/{liver_name}");
     let tree = Tree::build(&mesh);
     let rectangles = mesh.triangle_ids().map(|t| Rectangle::of(&mesh.triangle(t))).collect();
-    let (peer_liver, peer_tool) = (peer(liver.mesh()), peer(&mesh));
+    let flags = TriMeshFlags::empty();
+    let (peer_liver, peer_tool) = (parry(liver.mesh(), flags), parry(&mesh, flags));
     let stage = Stage { liver, mesh, tree, rectangles, peer_liver, peer_tool };
-    let poses = stage.sweep(effort.of(1_000, 20), 40);
-    let mut n_pairs = 0;
+    let poses = stage.sweep(run.effort.of(1_000, 20), 40);
+    let (mut n_pairs, mut checksum) = (0, 0.0);
     for pose in &poses {
         let (ours, theirs) =
             (set(|out| stage.pairs(pose, out)), set(|out| stage.peer_pairs(pose, out)));
         assert_eq!(ours, theirs, "{case}: {pose:?}");
         n_pairs += ours.len();
+        checksum += ours.iter().map(|p| f64::from(p.own.0) + f64::from(p.other.0)).sum::<f64>();
     }
     let all = |pairs: &dyn Fn(&Pose, &mut Vec<Pair>)| {
         let mut found = Vec::with_capacity(PAIRS_MAX);
@@ -73,24 +76,13 @@ fn run_tool(tool: &Tool, liver_name: &str, liver: &Surface, effort: Effort) {
             black_box(&found);
         }
     };
-    let (ours, theirs) = by_turns(
-        effort,
-        poses.len(),
+    let pairs = n_pairs as f64 / poses.len() as f64;
+    run.compare(
+        &Case { measure: "P1", case: &case, peer: PARRY, items: poses.len() },
+        checksum,
+        format_args!("poses={} pairs={pairs:.1}", poses.len()),
         || all(&|pose, out| stage.pairs(pose, out)),
         || all(&|pose, out| stage.peer_pairs(pose, out)),
-    );
-    println!(
-        "P1 case={case} ours_us={:.2} ours_range={:.2}..{:.2} peer={PEER} peer_us={:.2} \
-         peer_range={:.2}..{:.2} ratio={:.2} poses={} pairs={:.1} checked=yes",
-        ours.p50,
-        ours.min,
-        ours.max,
-        theirs.p50,
-        theirs.min,
-        theirs.max,
-        theirs.p50 / ours.p50,
-        poses.len(),
-        n_pairs as f64 / poses.len() as f64,
     );
 }
 
@@ -150,10 +142,10 @@ impl Stage<'_> {
 
     /// `n` poses around the organ; `wanted` pairs where the depth allows.
     fn sweep(&self, n: usize, wanted: usize) -> Vec<Pose> {
-        let (tip, axis) = self.tip();
+        let (tip, axis) = tip(&self.mesh);
         let centre = self.liver.bounds().centre();
         let mut poses = Vec::new();
-        for i in 0..3 * n {
+        for i in 0..8 * n {
             let angle = TAU * i as f64 / n as f64;
             let away = DVec3::new(angle.cos(), angle.sin(), 0.3 * (2.0 * angle).sin());
             let from = centre + away * 0.2;
@@ -181,26 +173,10 @@ impl Stage<'_> {
         assert!(poses.len() == n, "{} of {n} poses have the pairs", poses.len());
         poses
     }
-
-    /// The tool's end on its longest side, and the way it points.
-    fn tip(&self) -> (DVec3, DVec3) {
-        let bounds = self.mesh.used_box();
-        let k =
-            (0..3).max_by(|i, j| bounds.size()[*i].total_cmp(&bounds.size()[*j])).expect("three");
-        let vertices = self.mesh.triangle_ids().flat_map(|t| self.mesh.triangle(t));
-        let tip = vertices.min_by(|p, q| p[k].total_cmp(&q[k])).expect("a vertex");
-        (tip, -DVec3::AXES[k])
-    }
 }
 
 /// A rotation that takes one unit vector to another, with a turn about it.
 fn turned(from: DVec3, to: DVec3, about: f64) -> DMat3 {
     let turn = glam::DQuat::from_axis_angle(to, about) * glam::DQuat::from_rotation_arc(from, to);
     DMat3::from_quat(turn.normalize())
-}
-
-fn peer(mesh: &TriangleMesh) -> TriMesh {
-    let vertices = mesh.positions().iter().map(|p| p.to_array().into()).collect();
-    let triangles = mesh.triangle_ids().map(|t| mesh.vertices(t)).collect();
-    TriMesh::with_flags(vertices, triangles, TriMeshFlags::empty()).expect("a mesh")
 }

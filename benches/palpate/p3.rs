@@ -18,11 +18,11 @@ use parry3d::{
 };
 
 use crate::{
-    inputs::{TOOLS, Tool},
-    turns::{Effort, by_turns},
+    inputs::{PARRY, TOOLS, Tool, parry},
+    run::{Case, Run},
+    turns::Effort,
 };
 
-const PEER: &str = "parry3d-0.31";
 /// The points lie this near the surface at most, as a share of the tool's diagonal: where a haptic loop asks.
 const NEAR_SHARE: f64 = 0.05;
 /// Largest difference of a distance in `f32` coordinates, as a share of the diagonal.
@@ -31,8 +31,8 @@ const SINGLE_ROUNDING: f64 = 4e-6;
 const SMOKE_TOLERANCE: f64 = 5e-3;
 
 /// Prints the lines of every tool.
-pub fn run(effort: Effort) {
-    TOOLS.iter().for_each(|tool| run_tool(tool, effort));
+pub fn run(run: &mut Run) {
+    TOOLS.iter().for_each(|tool| run_tool(run, tool));
 }
 
 /// A tool in the scene, ours and the peer's.
@@ -46,11 +46,11 @@ struct Placed {
     diagonal: f64,
 }
 
-fn run_tool(tool: &Tool, effort: Effort) {
-    let (name, mesh) = tool.load();
-    let placed = Placed::new(mesh, effort);
+fn run_tool(run: &mut Run, tool: &Tool) {
+    let (name, loaded) = tool.load(run.effort);
+    let placed = Placed::new(loaded.mesh, run.effort);
     let mut random = Random::new(3);
-    let n = effort.of(20_000, 200);
+    let n = run.effort.of(20_000, 200);
     let (mut interpolated, mut exact) = (Vec::new(), Vec::new());
     for _ in 0..1_000 * n {
         let p = placed.near_surface(&mut random);
@@ -63,15 +63,15 @@ fn run_tool(tool: &Tool, effort: Effort) {
             _ => {}
         }
     }
-    placed.measure(&format!("{name}/interpolated"), &interpolated, effort);
-    placed.measure(&format!("{name}/exact"), &exact, effort);
-    placed.print_memory(&name);
+    placed.measure(run, &format!("{name}/interpolated"), &interpolated);
+    placed.measure(run, &format!("{name}/exact"), &exact);
+    placed.print_memory(run, &name);
 }
 
 impl Placed {
     fn new(mesh: TriangleMesh, effort: Effort) -> Placed {
         let diagonal = mesh.used_box().diagonal();
-        let peer = peer(&mesh);
+        let peer = parry(&mesh, TriMeshFlags::ORIENTED);
         let surface = Surface::new(mesh, FrameOptions::default());
         let tolerance_m = (effort == Effort::Smoke).then_some(SMOKE_TOLERANCE * diagonal);
         let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
@@ -112,36 +112,29 @@ impl Placed {
         self.scene_from_link.point(on + away)
     }
 
-    fn measure(&self, case: &str, points: &[DVec3], effort: Effort) {
+    fn measure(&self, run: &mut Run, case: &str, points: &[DVec3]) {
         if points.is_empty() {
             eprintln!("P3 case={case}: no point near the surface is answered so");
             return;
         }
         let singles: Vec<[f32; 3]> = points.iter().map(|p| p.as_vec3().to_array()).collect();
         let other_side = self.check(case, points, &singles);
-        let ours = || {
-            for p in points {
-                black_box(self.read(black_box(*p)));
-            }
-        };
-        let peers = || {
-            for p in &singles {
-                let projection = self.project(black_box(*p));
-                black_box((projection, away(&projection, *p)));
-            }
-        };
-        let (ours, peer) = by_turns(effort, points.len(), ours, peers);
-        println!(
-            "P3 case={case} ours_us={:.4} ours_range={:.4}..{:.4} peer={PEER} peer_us={:.4} \
-             peer_range={:.4}..{:.4} ratio={:.1} points={} other_side={other_side} checked=yes",
-            ours.p50,
-            ours.min,
-            ours.max,
-            peer.p50,
-            peer.min,
-            peer.max,
-            peer.p50 / ours.p50,
-            points.len(),
+        let checksum = points.iter().map(|p| self.read(*p)).map(|r| r.lower + r.upper).sum();
+        run.compare(
+            &Case { measure: "P3", case, peer: PARRY, items: points.len() },
+            checksum,
+            format_args!("points={} other_side={other_side}", points.len()),
+            || {
+                for p in points {
+                    black_box(self.read(black_box(*p)));
+                }
+            },
+            || {
+                for p in &singles {
+                    let projection = self.project(black_box(*p));
+                    black_box((projection, away(&projection, *p)));
+                }
+            },
         );
     }
 
@@ -165,28 +158,23 @@ impl Placed {
         other_side
     }
 
-    fn print_memory(&self, name: &str) {
+    fn print_memory(&self, run: &mut Run, name: &str) {
         let report = self.field.report();
         let edge = self.field.bounds().size().max_element();
         let dense = dense_bytes(edge, report.bound_m);
-        println!(
-            "P3 case={name}/memory ours_bytes={} dense_bytes={dense:.0} ratio={:.2} bound_m={:.3e} \
-             tolerance_m={:.3e} checked=yes",
+        let text = format!(
+            "ours_bytes={} peer=dense-grid peer_bytes={dense:.0} ratio={:.2} bound_m={:.3e} \
+             tolerance_m={:.3e}",
             report.bytes,
             dense / report.bytes as f64,
             report.bound_m,
             report.tolerance_m,
         );
+        run.line("P3", &format!("{name}/memory"), report.tolerance_m, text);
     }
 }
 
 fn away(projection: &PointProjection, p: [f32; 3]) -> f64 {
     let [x, y, z] = projection.point.to_array();
     DVec3::new(x.into(), y.into(), z.into()).distance(DVec3::from_array(p.map(f64::from)))
-}
-
-fn peer(mesh: &TriangleMesh) -> TriMesh {
-    let vertices = mesh.positions().iter().map(|p| p.to_array().into()).collect();
-    let triangles = mesh.triangle_ids().map(|t| mesh.vertices(t)).collect();
-    TriMesh::with_flags(vertices, triangles, TriMeshFlags::ORIENTED).expect("a mesh")
 }

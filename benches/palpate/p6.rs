@@ -11,25 +11,24 @@ use palpate::{
 
 use crate::{
     cubic,
-    turns::{Effort, by_turns},
+    run::{Case, Run},
+    turns::Effort,
 };
 
-const PEER: &str = "plain-cubic";
-
 /// Prints a line for each kind of query and one for all.
-pub fn run(effort: Effort) {
-    let Some(folder) = query_folder() else { return };
+pub fn run(run: &mut Run) {
+    let Some(folder) = query_folder() else { return run.leave_out("P6") };
     let files = read_queries(&folder).expect("query files");
     let mut all: Vec<Query> = files.into_iter().flat_map(|f| f.queries).collect();
-    if effort == Effort::Smoke {
+    if run.effort == Effort::Smoke {
         all = all.into_iter().step_by(10).collect();
     }
     let of = |kind: QueryKind| -> Vec<Query> {
         all.iter().filter(|q| q.kind == kind).cloned().collect()
     };
-    measure("vertex-face", &of(QueryKind::VertexFace), effort);
-    measure("edge-edge", &of(QueryKind::EdgeEdge), effort);
-    measure("all", &all, effort);
+    measure(run, "vertex-face", &of(QueryKind::VertexFace));
+    measure(run, "edge-edge", &of(QueryKind::EdgeEdge));
+    measure(run, "all", &all);
 }
 
 fn ours(q: &Query) -> Verdict {
@@ -46,31 +45,24 @@ fn peers(q: &Query) -> Option<f64> {
     }
 }
 
-fn measure(case: &str, queries: &[Query], effort: Effort) {
+fn measure(run: &mut Run, case: &str, queries: &[Query]) {
     if queries.is_empty() {
         eprintln!("P6 case={case}: no such query");
         return;
     }
     let tally = Tally::of(queries);
     assert_eq!(tally.false_negatives, 0, "{case}: contacts are missed");
-    let run = |test: fn(&Query)| move || queries.iter().for_each(|q| test(black_box(q)));
-    let ours = run(|q| {
-        black_box(ours(q));
-    });
-    let peers = run(|q| {
-        black_box(peers(q));
-    });
-    let (ours, peer) = by_turns(effort, queries.len(), ours, peers);
-    println!(
-        "P6 case={case} ours_us={:.4} ours_range={:.4}..{:.4} peer={PEER} peer_us={:.4} \
-         peer_range={:.4}..{:.4} ratio={:.2} {tally} checked=yes",
-        ours.p50,
-        ours.min,
-        ours.max,
-        peer.p50,
-        peer.min,
-        peer.max,
-        peer.p50 / ours.p50,
+    let each = |test: fn(&Query)| move || queries.iter().for_each(|q| test(black_box(q)));
+    run.compare(
+        &Case { measure: "P6", case, peer: "plain-cubic", items: queries.len() },
+        tally.toi_sum,
+        &tally,
+        each(|q| {
+            black_box(ours(q));
+        }),
+        each(|q| {
+            black_box(peers(q));
+        }),
     );
 }
 
@@ -121,14 +113,13 @@ impl std::fmt::Display for Tally {
             "queries={} false_negatives={} false_positives={} peer_false_negatives={} \
              peer_false_positives={} culled_axis={axis:.1}% culled_coplanarity={coplanarity:.1}% \
              culled_noncollinear={non_collinear:.1}% culled_subdivision={subdivision:.1}% \
-             dop16_would_cull={:.1}% toi_sum={:.9}",
+             dop16_would_cull={:.1}%",
             self.queries,
             self.false_negatives,
             self.false_positives,
             self.peer_false_negatives,
             self.peer_false_positives,
             share(self.dop_apart),
-            self.toi_sum,
         )
     }
 }

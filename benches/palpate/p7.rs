@@ -20,7 +20,7 @@ use palpate::{
 
 use crate::{
     guigue_devillers, moller,
-    turns::{Effort, by_turns},
+    run::{Case, Run},
 };
 
 /// B's frame in A's; one for all pairs, as for two rigid bodies.
@@ -123,23 +123,23 @@ impl Stage {
 }
 
 /// Prints a line for each way to the answer and each yardstick.
-pub fn run(effort: Effort) {
+pub fn run(run: &mut Run) {
     let stage = Stage::random(&mut Random::new(7));
     // Functions by name, not by pointer, so that each is compiled into its loop.
-    against_all(effort, &stage, "reused", Stage::reused);
-    against_all(effort, &stage, "framed", Stage::framed);
-    against_all(effort, &stage, "corners", Stage::corners);
-    against_all(effort, &stage, "rebuilt", Stage::rebuilt);
-    against_all(effort, &stage, "exact", Stage::exact);
+    against_all(run, &stage, "reused", Stage::reused);
+    against_all(run, &stage, "framed", Stage::framed);
+    against_all(run, &stage, "corners", Stage::corners);
+    against_all(run, &stage, "rebuilt", Stage::rebuilt);
+    against_all(run, &stage, "exact", Stage::exact);
 }
 
-fn against_all(effort: Effort, stage: &Stage, name: &str, test: impl Fn(&Stage, &Pair) -> bool) {
-    compare(effort, stage, name, &test, "guigue-devillers", Stage::guigue_devillers);
-    compare(effort, stage, name, &test, "moller", Stage::moller);
+fn against_all(run: &mut Run, stage: &Stage, name: &str, test: impl Fn(&Stage, &Pair) -> bool) {
+    compare(run, stage, name, &test, "guigue-devillers", Stage::guigue_devillers);
+    compare(run, stage, name, &test, "moller", Stage::moller);
 }
 
 fn compare(
-    effort: Effort,
+    run: &mut Run,
     stage: &Stage,
     name: &str,
     test: impl Fn(&Stage, &Pair) -> bool,
@@ -150,28 +150,18 @@ fn compare(
         let same = test(stage, pair) == peer_test(stage, pair);
         assert!(same, "{name} and {peer}: {:?} {:?}", pair.a, stage.placed(pair));
     }
-    let orders = effort.of(50, 1);
+    let orders = run.effort.of(50, 1);
     let (mut salt, mut peer_salt) = (0, 0);
-    let (ours, theirs) = by_turns(
-        effort,
-        orders * PAIRS,
+    let hits = stage.hits(1, &mut 0, &test);
+    run.compare(
+        &Case { measure: "P7", case: &format!("{name}/{peer}"), peer, items: orders * PAIRS },
+        hits as f64,
+        format_args!("pairs={PAIRS} hits={hits}"),
         || {
             black_box(stage.hits(orders, &mut salt, &test));
         },
         || {
             black_box(stage.hits(orders, &mut peer_salt, &peer_test));
         },
-    );
-    println!(
-        "P7 case={name} ours_us={:.4} ours_range={:.4}..{:.4} peer={peer} peer_us={:.4} \
-         peer_range={:.4}..{:.4} ratio={:.2} pairs={PAIRS} hits={} checked=yes",
-        ours.p50,
-        ours.min,
-        ours.max,
-        theirs.p50,
-        theirs.min,
-        theirs.max,
-        theirs.p50 / ours.p50,
-        stage.hits(1, &mut 0, &test),
     );
 }

@@ -1,19 +1,19 @@
 //! Two contestants by turns on the same work.
 
-use std::{fmt, time::Instant};
+use std::time::Instant;
 
 /// How long to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
     /// Numbers to rely on.
     Full,
-    /// Only to see that it runs.
+    /// Only to see that it runs, on generated meshes, with the answers that it has always given.
     Smoke,
 }
 
 impl Effort {
     /// The first, or much less.
-    pub fn of(self, full: usize, smoke: usize) -> usize {
+    pub fn of<T>(self, full: T, smoke: T) -> T {
         match self {
             Effort::Full => full,
             Effort::Smoke => smoke,
@@ -35,30 +35,26 @@ impl Times {
     }
 }
 
-impl fmt::Display for Times {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.4} [{:.4}..{:.4}]", self.p50, self.min, self.max)
-    }
-}
-
-/// Times A and B alternately after one round of each that does not count; each goes through `items` items.
-pub fn by_turns(
+/// Times all contestants by turns after one round of each that does not count; each goes through `items`
+/// items.
+pub fn by_turns<const N: usize>(
     effort: Effort,
     items: usize,
-    mut a: impl FnMut(),
-    mut b: impl FnMut(),
-) -> (Times, Times) {
-    let (mut a_us, mut b_us) = (Vec::new(), Vec::new());
-    a();
-    b();
-    for _ in 0..effort.of(15, 3) {
-        a_us.push(us_for_each(items, &mut a));
-        b_us.push(us_for_each(items, &mut b));
+    mut contestants: [&mut dyn FnMut(); N],
+) -> [Times; N] {
+    let mut us = [(); N].map(|()| Vec::new());
+    for contestant in &mut contestants {
+        contestant();
     }
-    (Times::of(a_us), Times::of(b_us))
+    for _ in 0..effort.of(15, 3) {
+        for (contestant, us) in contestants.iter_mut().zip(&mut us) {
+            us.push(us_for_each(items, contestant));
+        }
+    }
+    us.map(Times::of)
 }
 
-fn us_for_each(items: usize, work: &mut impl FnMut()) -> f64 {
+fn us_for_each(items: usize, work: &mut dyn FnMut()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64() * 1e6 / items as f64

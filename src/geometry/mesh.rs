@@ -60,6 +60,14 @@ impl TriangleMesh {
         &self.positions
     }
 
+    /// What it has allocated, room to grow included.
+    pub fn heap_bytes(&self) -> usize {
+        let TriangleMesh { positions, triangles, first_corner, next_corner, n_live: _ } = self;
+        size_of::<Vec3>() * positions.capacity()
+            + size_of::<[u32; 3]>() * triangles.capacity()
+            + size_of::<u32>() * (first_corner.capacity() + next_corner.capacity())
+    }
+
     /// Triangles that are there.
     pub fn n_triangles(&self) -> usize {
         self.n_live

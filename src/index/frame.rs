@@ -50,6 +50,10 @@ struct BandFrame {
 }
 
 impl Frame {
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of::<BandFrame>() * self.bands.capacity()
+    }
+
     pub(super) fn new(mesh: &TriangleMesh, options: &FrameOptions) -> Frame {
         let centroids = || mesh.triangle_ids().map(|t| centroid(mesh, t));
         let local_from_mesh = axes(mesh, options).transpose().as_mat3();

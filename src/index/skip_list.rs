@@ -104,7 +104,7 @@ impl Handle {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Touched {
     pub(super) nodes: Vec<u32>,
-    is_in: Vec<bool>,
+    pub(super) is_in: Vec<bool>,
 }
 
 impl Touched {

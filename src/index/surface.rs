@@ -62,6 +62,12 @@ impl Surface {
         &self.mesh
     }
 
+    /// What mesh and list have allocated, room to grow included.
+    pub fn heap_bytes(&self) -> usize {
+        let stamps = size_of::<u32>() * self.stamps.capacity();
+        self.mesh.heap_bytes() + self.list.heap_bytes() + stamps
+    }
+
     /// How inside is told from outside.
     pub fn sign_rule(&self) -> SignRule {
         self.topology.sign_rule()

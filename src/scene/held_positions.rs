@@ -46,6 +46,11 @@ impl HeldRevisions {
         self.0.push(newest);
     }
 
+    pub(super) fn heap_bytes(&self) -> usize {
+        let positions = self.0.iter().map(|h| size_of_val(&*h.positions)).sum::<usize>();
+        size_of::<HeldPositions>() * self.0.capacity() + positions
+    }
+
     pub(super) fn all(&self) -> &[HeldPositions] {
         &self.0
     }

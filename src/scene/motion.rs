@@ -74,6 +74,19 @@ impl Motion {
     }
 }
 
+impl Motion {
+    /// What it has allocated, the moves that it shares with `other` left out.
+    pub(super) fn heap_bytes_beside(&self, other: &Motion) -> usize {
+        let is_own = |m: &&Arc<Move>| !other.moves.iter().any(|o| Arc::ptr_eq(m, o));
+        let of = |m: &Arc<Move>| {
+            let ids = m.vertices.as_ref().map_or(0, Vec::capacity);
+            size_of::<Move>() + size_of::<u32>() * ids + size_of::<Vec3>() * m.from.capacity()
+        };
+        size_of::<Arc<Move>>() * self.moves.capacity()
+            + self.moves.iter().filter(is_own).map(of).sum::<usize>()
+    }
+}
+
 impl Past<'_> {
     /// No vertex moved farther, metres.
     pub(super) fn farthest(&self) -> f64 {

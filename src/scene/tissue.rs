@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::{ArcSwap, Guard};
+use glam::Vec3;
 use parking_lot::Mutex;
 
 use super::{
@@ -70,6 +71,24 @@ enum Change {
     Cut(TopologyEdit),
 }
 
+impl Change {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Change::Moved(Deformation::Sparse { vertices, positions }) => {
+                size_of::<u32>() * vertices.capacity() + size_of::<Vec3>() * positions.capacity()
+            }
+            Change::Moved(Deformation::Dense(positions)) => {
+                size_of::<Vec3>() * positions.capacity()
+            }
+            Change::Cut(edit) => {
+                size_of::<TriangleId>() * (edit.removed.capacity() + edit.parents.capacity())
+                    + size_of::<Vec3>() * edit.added_positions.capacity()
+                    + size_of::<[u32; 3]>() * edit.added.capacity()
+            }
+        }
+    }
+}
+
 impl Revision {
     pub(super) fn first(mesh: TriangleMesh, options: FrameOptions, now_ns: u64) -> Revision {
         let surface = Surface::new(mesh, options);
@@ -81,6 +100,13 @@ impl Revision {
             motion: Motion::default(),
             published_ns: now_ns,
         }
+    }
+
+    /// What is remembered in `motion` too is left out: revisions share it.
+    fn heap_bytes_beside(&self, motion: &Motion) -> usize {
+        let parents = size_of::<(TriangleId, TriangleId)>() * self.parents.capacity();
+        let own_motion = self.motion.heap_bytes_beside(motion);
+        size_of::<Revision>() + self.surface.heap_bytes() + parents + own_motion
     }
 
     /// The triangle, the one that it was cut from, the one that that was cut from, and so on.
@@ -131,6 +157,19 @@ impl Tissue {
     /// As loaded.
     pub fn report(&self) -> &MeshReport {
         &self.report
+    }
+
+    /// Memory of all that is kept of it: the published revision and the writer's spare, the way of the last
+    /// deformations and the held positions. Waits for a writer. Within a percent of what is allocated.
+    pub fn heap_bytes(&self) -> usize {
+        let writer = self.writer.lock();
+        let current = self.published.load();
+        let others = writer.spare.iter().chain(&writer.retired);
+        let held = self.held.lock().heap_bytes();
+        current.heap_bytes_beside(&Motion::default())
+            + others.map(|r| r.heap_bytes_beside(&current.motion)).sum::<usize>()
+            + writer.missed.as_ref().map_or(0, Change::heap_bytes)
+            + held
     }
 
     /// The newest revision; wait-free.

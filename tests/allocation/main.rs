@@ -2,15 +2,14 @@
 //!
 //! A binary of its own, because it replaces the allocator of the process.
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+mod counting;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use counting::{Counting, bytes_kept_by, calls_during};
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
     geometry::{Basis, LoadOptions, LoadedMesh, MeshData, Pose, mesh_load::load},
@@ -25,52 +24,8 @@ use palpate::{
     },
 };
 
-/// The system's allocator, counting the calls of threads that are being watched.
-struct Counting;
-
-thread_local! {
-    static WATCHED: Cell<bool> = const { Cell::new(false) };
-    static CALLS: Cell<u64> = const { Cell::new(0) };
-}
-
-fn count() {
-    if WATCHED.get() {
-        CALLS.set(CALLS.get() + 1);
-    }
-}
-
-// SAFETY: every call is passed on unchanged; counting touches only thread-locals that need no allocation.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count();
-        // SAFETY: the caller's promises are the system allocator's.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        count();
-        // SAFETY: as above.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        count();
-        // SAFETY: as above.
-        unsafe { System.realloc(ptr, layout, new_size) }
-    }
-}
-
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Allocator calls of this thread while `f` runs.
-fn calls_during(f: impl FnOnce()) -> u64 {
-    CALLS.set(0);
-    WATCHED.set(true);
-    f();
-    WATCHED.set(false);
-    CALLS.get()
-}
 
 /// One tissue, one tool with a probe at its first vertex, and a way for it.
 struct Bench {
@@ -190,6 +145,9 @@ fn benches() -> Vec<Bench> {
 fn the_counter_counts() {
     assert_eq!(calls_during(|| ()), 0);
     assert_eq!(calls_during(|| drop(std::hint::black_box(vec![1]))), 2);
+    let (made, kept) = bytes_kept_by(|| std::hint::black_box(Vec::<u64>::with_capacity(125)));
+    assert_eq!((made.capacity(), kept), (125, 1000));
+    assert_eq!(bytes_kept_by(|| drop(made)).1, -1000);
 }
 
 #[test]

@@ -1,0 +1,150 @@
+//! P2: the exact signed distance of a point to a tissue of 70 k triangles, against parry3d's projection
+//! with pseudonormals: cold at random points, coherent along the way of an instrument's tip.
+
+use std::{f64::consts::TAU, hint::black_box};
+
+use glam::{DVec3, Vec3};
+use palpate::{
+    geometry::{TriangleId, TriangleMesh},
+    index::{FrameOptions, Surface},
+    oracle::{Random, brute_force::nearest},
+};
+use parry3d::{
+    query::PointQueryWithLocation,
+    shape::{TriMesh, TriMeshFlags},
+};
+
+use crate::{
+    inputs::{PARRY, liver, parry, vector},
+    run::{Case, Run},
+};
+
+/// Of a tip at 1 kHz, metres: 80 mm/s.
+const STEP_M: f64 = 8e-5;
+/// How far the tip goes in and out, metres, and how many steps that takes.
+const HEIGHT_M: f64 = 4e-3;
+const HEIGHT_STEPS: f64 = 1_250.0;
+/// Largest difference of a distance in `f32` coordinates, metres: 0.2 m times a few roundings.
+const SINGLE_ROUNDING_M: f64 = 4e-7;
+/// Cold points are this near at most, metres: where a haptic loop asks.
+const NEAR_M: f64 = 0.01;
+/// Near the surface and anywhere about it in no order, and along a tip's way.
+pub const WAYS: [&str; 3] = ["cold", "cold-anywhere", "coherent"];
+/// Points that brute force looks at too.
+const BRUTE: usize = 20;
+
+/// Prints a line for each kind of way through space.
+pub fn run(run: &mut Run) {
+    let (name, loaded) = liver(run.effort);
+    Stage::new(loaded.mesh).compare_all(run, "P2", &name);
+}
+
+/// A tissue, ours and the peer's.
+pub struct Stage {
+    surface: Surface,
+    peer: TriMesh,
+}
+
+impl Stage {
+    pub fn new(mesh: TriangleMesh) -> Stage {
+        let peer = parry(&mesh, TriMeshFlags::ORIENTED);
+        Stage { surface: Surface::new(mesh, FrameOptions::default()), peer }
+    }
+
+    /// Our microseconds for each of [`WAYS`].
+    pub fn compare_all(&self, run: &mut Run, measure: &'static str, name: &str) -> [f64; 3] {
+        let n = run.effort.of(20_000, 300);
+        let points = [self.near(n), self.anywhere(n), self.along_the_surface(n)];
+        std::array::from_fn(|i| {
+            let case = format!("{name}/{}", WAYS[i]);
+            let case = Case { measure, case: &case, peer: PARRY, items: n };
+            self.compare(run, &case, &points[i], WAYS[i] == "coherent")
+        })
+    }
+
+    fn compare(&self, run: &mut Run, case: &Case, points: &[Vec3], is_coherent: bool) -> f64 {
+        let name = case.case;
+        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        self.measure(points, is_coherent, |d| ours.push(d));
+        self.measure_peer(points, is_coherent, |d| theirs.push(d));
+        for ((p, ours), theirs) in points.iter().zip(&ours).zip(&theirs) {
+            assert!((ours - theirs).abs() <= SINGLE_ROUNDING_M, "{name}: {ours}, {theirs} at {p}");
+        }
+        for (p, ours) in points.iter().zip(&ours).step_by(points.len() / BRUTE) {
+            let exact = nearest(self.surface.mesh(), p.as_dvec3()).expect("a surface").distance;
+            assert!((ours.abs() - exact).abs() <= 1e-12, "{name}: {ours}, {exact} at {p}");
+        }
+        run.compare(
+            case,
+            ours.iter().sum(),
+            format_args!("points={}", points.len()),
+            || self.measure(points, is_coherent, hide),
+            || self.measure_peer(points, is_coherent, hide),
+        )
+    }
+
+    fn measure(&self, points: &[Vec3], is_coherent: bool, mut give: impl FnMut(f64)) {
+        let mut hint = None;
+        for p in points {
+            let found = self.surface.signed_distance(p.as_dvec3(), f64::INFINITY, hint);
+            let found = found.expect("a surface");
+            hint = is_coherent.then_some(found.triangle);
+            give(found.signed_distance);
+        }
+    }
+
+    /// What the last answer allows: the nearest point cannot be farther than it was and the step together.
+    fn measure_peer(&self, points: &[Vec3], is_coherent: bool, mut give: impl FnMut(f64)) {
+        let mut last: Option<(Vec3, f32)> = None;
+        for p in points {
+            let within = |(q, distance): (Vec3, f32)| distance * 1.00001 + p.distance(q) + 1e-6;
+            let farthest = last.map_or(f32::MAX, within);
+            let at = vector(p);
+            let found =
+                self.peer.project_local_point_and_get_location_with_max_dist(at, false, farthest);
+            let (projection, _) = found.expect("a surface that near");
+            let distance = projection.point.distance(at);
+            last = is_coherent.then_some((*p, distance));
+            give(f64::from(if projection.is_inside { -distance } else { distance }));
+        }
+    }
+
+    /// Within [`NEAR_M`] of the surface, in no order.
+    fn near(&self, n: usize) -> Vec<Vec3> {
+        let (mut random, mesh) = (Random::new(5), self.surface.mesh());
+        let mut at = || {
+            let t = TriangleId(random.below(mesh.triangle_id_end() as usize) as u32);
+            let [a, b, c] = mesh.triangle(t);
+            let away = random.unit_vector() * random.range(0.0, NEAR_M);
+            ((a + b + c) / 3.0 + away).as_vec3()
+        };
+        (0..n).map(|_| at()).collect()
+    }
+
+    fn anywhere(&self, n: usize) -> Vec<Vec3> {
+        let (mut random, bounds) = (Random::new(2), self.surface.bounds());
+        let margin = DVec3::splat(0.1 * bounds.diagonal());
+        let (low, high) = (bounds.min.as_dvec3() - margin, bounds.max.as_dvec3() + margin);
+        (0..n).map(|_| random.point(low, high).as_vec3()).collect()
+    }
+
+    /// Around the organ's waist as a tip goes, in and out of its surface.
+    fn along_the_surface(&self, n: usize) -> Vec<Vec3> {
+        let bounds = self.surface.bounds();
+        let radius = 0.35 * bounds.size().max_element();
+        let mut hint = None;
+        let at = |i: usize| {
+            let (sin, cos) = (i as f64 * STEP_M / radius).sin_cos();
+            let from = bounds.centre() + DVec3::new(cos, sin, 0.3 * sin * cos) * radius;
+            let near = self.surface.signed_distance(from, f64::INFINITY, hint).expect("a surface");
+            hint = Some(near.triangle);
+            let height = HEIGHT_M * (TAU * i as f64 / HEIGHT_STEPS).sin();
+            (near.closest.point + near.normal * height).as_vec3()
+        };
+        (0..n).map(at).collect()
+    }
+}
+
+fn hide(distance: f64) {
+    black_box(distance);
+}

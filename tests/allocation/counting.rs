@@ -1,0 +1,54 @@
+//! The system's allocator, counting the calls and the bytes of the thread that asks.
+
+use std::{
+    alloc::{GlobalAlloc, Layout, System},
+    cell::Cell,
+};
+
+/// To be made the global allocator of a binary.
+pub struct Counting;
+
+thread_local! {
+    static CALLS: Cell<u64> = const { Cell::new(0) };
+    static LIVE_BYTES: Cell<i64> = const { Cell::new(0) };
+}
+
+fn count(bytes: i64) {
+    CALLS.set(CALLS.get() + 1);
+    LIVE_BYTES.set(LIVE_BYTES.get() + bytes);
+}
+
+// SAFETY: every call is passed on unchanged; counting touches only thread-locals that need no allocation.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size() as i64);
+        // SAFETY: the caller's promises are the system allocator's.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        count(-(layout.size() as i64));
+        // SAFETY: as above.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        count(new_size as i64 - layout.size() as i64);
+        // SAFETY: as above.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+}
+
+/// Allocator calls of this thread while `f` runs.
+pub fn calls_during(f: impl FnOnce()) -> u64 {
+    let before = CALLS.get();
+    f();
+    CALLS.get() - before
+}
+
+/// Bytes that this thread has allocated and not freed more after `f` than before.
+pub fn bytes_kept_by<T>(f: impl FnOnce() -> T) -> (T, i64) {
+    let before = LIVE_BYTES.get();
+    let made = f();
+    (made, LIVE_BYTES.get() - before)
+}
