@@ -1,11 +1,13 @@
 //! Palpate: deformable tissue against rigid instruments, a thousand times a second.
 //!
 //! Layer 0 is [`geometry`], [`mesh_io`] and [`oracle`]; layer 1 the [`index`], the [`sdf`], the [`bvh`] and
-//! [`ccd`]; layer 2 the [`scene`]; layer 3 the [`service`], the [`store`] and the tools around it. Each knows
+//! [`ccd`]; layer 2 the [`scene`]; layer 3 the [`service`], its [`config`],
+//! the [`store`] and the tools around it. Each knows
 //! only what lies below it; clocks, sockets and threads begin in layer 3.
 
 pub mod bvh;
 pub mod ccd;
+pub mod config;
 pub mod geometry;
 pub mod index;
 pub mod inspect;

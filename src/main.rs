@@ -1,14 +1,15 @@
 //! The command line.
 
-use std::{error::Error, io, process::ExitCode, time::Duration};
+use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
 use palpate::{
+    config::{Config, ConfigArgs, Log, SettingArgs},
     inspect::{self, InspectArgs},
     load::{self, DemoArgs, LoadArgs},
-    service::{self, ServeArgs},
+    service,
 };
-use tracing_subscriber::EnvFilter;
+use tokio::runtime;
 
 /// Haptic collision for virtual surgery: where instruments touch soft tissue, a thousand times a second.
 #[derive(Parser)]
@@ -21,7 +22,9 @@ struct CommandLine {
 #[derive(Subcommand)]
 enum Command {
     /// Run the server.
-    Serve(ServeArgs),
+    Serve(SettingArgs),
+    /// Check settings and print them.
+    Config(ConfigArgs),
     /// See it work: an instrument against an organ that deforms, at 1 kHz over gRPC, and the figures.
     Demo(DemoArgs),
     /// Drive a server with paced haptic clients and report what they saw.
@@ -34,8 +37,6 @@ enum Command {
 const BLOCKING_WORK_MAX: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
     match run(CommandLine::parse().command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -46,17 +47,29 @@ fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
+    if !matches!(command, Command::Serve(_)) {
+        service::log::start(&Log::default());
+    }
     match command {
-        Command::Serve(args) => serve(&args),
+        Command::Serve(settings) => serve(&settings.load()?),
+        Command::Config(args) => {
+            print!("{}", args.run()?);
+            Ok(())
+        }
         Command::Demo(args) => Ok(load::demo(&args)?),
         Command::Load(args) => Ok(load::load(&args)?),
         Command::Inspect(args) => Ok(inspect::run(&args)?),
     }
 }
 
-fn serve(args: &ServeArgs) -> Result<(), Box<dyn Error>> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = runtime.block_on(service::run(args));
+fn serve(config: &Config) -> Result<(), Box<dyn Error>> {
+    service::log::start(&config.log);
+    let mut runtime = runtime::Builder::new_multi_thread();
+    if config.runtime.threads > 0 {
+        runtime.worker_threads(config.runtime.threads);
+    }
+    let runtime = runtime.enable_all().build()?;
+    let served = runtime.block_on(service::run(config));
     runtime.shutdown_timeout(BLOCKING_WORK_MAX);
     Ok(served?)
 }

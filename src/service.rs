@@ -13,6 +13,7 @@ mod deform;
 mod export;
 mod fields;
 mod haptics;
+pub mod log;
 pub mod proto;
 mod scenes;
 mod self_collisions;
@@ -23,4 +24,4 @@ mod track;
 mod upload;
 mod writer;
 
-pub use serve::{ServeArgs, ServeError, run, serve};
+pub use serve::{ServeError, run, serve};

@@ -1,7 +1,10 @@
 //! How much a server takes on. Every count that a client can choose has its limit here.
 
+use serde::{Deserialize, Serialize};
+
 /// Limits on what clients may ask for; checked before memory is taken.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Scenes of a server.
     pub scenes: usize,

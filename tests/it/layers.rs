@@ -10,10 +10,15 @@ const LAYERS: [&[&str]; 4] = [
     &["geometry", "mesh_io", "oracle"],
     &["index", "sdf", "bvh", "ccd"],
     &["scene"],
-    &["service", "store", "load", "inspect"],
+    &["service", "config", "store", "load", "inspect"],
 ];
-const SIBLINGS: [(&str, &str); 4] =
-    [("mesh_io", "geometry"), ("oracle", "geometry"), ("service", "store"), ("load", "service")];
+const SIBLINGS: [(&str, &str); 5] = [
+    ("mesh_io", "geometry"),
+    ("oracle", "geometry"),
+    ("service", "store"),
+    ("service", "config"),
+    ("load", "service"),
+];
 const LINES_MAX: usize = 600;
 /// Words that belong to layer 3.
 const OUTER: [&str; 8] =

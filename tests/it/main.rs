@@ -3,6 +3,7 @@
 //! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
 //! `PALPATE_DATA` names the folder of the shared meshes, `PALPATE_CCD` one of continuous collision queries.
 
+mod config;
 mod continuous;
 mod demo;
 mod differential;

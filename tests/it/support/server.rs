@@ -3,6 +3,7 @@
 use std::{future::pending, net::SocketAddr};
 
 use palpate::{
+    config::Config,
     scene::Limits,
     service::{
         proto::{
@@ -56,9 +57,14 @@ pub fn link() -> Mesh {
 impl TestServer {
     /// No scenes.
     pub async fn empty(limits: Limits) -> TestServer {
+        TestServer::configured(Config { limits, ..Config::default() }).await
+    }
+
+    /// No scenes, and other settings than the defaults.
+    pub async fn configured(config: Config) -> TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
-        tokio::spawn(serve(listener, limits, None, pending()));
+        tokio::spawn(async move { serve(listener, &config, pending()).await });
         TestServer::connect(address).await
     }
 

@@ -1,0 +1,234 @@
+//! What a server is told: typed once, from a file, the environment and flags, each over the one before.
+//!
+//! `deploy/palpate.toml` says what each key is for, with its unit and default; a test keeps the two equal.
+//! A key that does not exist, a duration without a unit and a value out of range refuse to start.
+
+mod error;
+mod ranges;
+mod sources;
+mod unset;
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
+    time::Duration,
+};
+
+pub use error::ConfigError;
+pub use sources::{ConfigArgs, SettingArgs};
+
+use serde::{Deserialize, Serialize};
+
+use crate::scene::Limits;
+
+/// All of a server's settings. Empty strings in a file stand for `None`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where gRPC is served; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// A Unix domain socket that serves the same beside it.
+    #[serde(with = "unset")]
+    pub unix_socket: Option<PathBuf>,
+    /// Where built fields are kept; `None`: the user's data folder.
+    #[serde(with = "unset")]
+    pub data_dir: Option<PathBuf>,
+    /// Serve a public address without TLS or without keys.
+    pub insecure: bool,
+    /// Threads.
+    pub runtime: Runtime,
+    /// The log, on stderr.
+    pub log: Log,
+    /// Connections and messages.
+    pub transport: Transport,
+    /// Haptic loops.
+    pub sessions: Sessions,
+    /// Figures for Prometheus, and the health page.
+    pub metrics: Metrics,
+    /// Who may connect, and with what.
+    pub access: Access,
+    /// What scenes may hold.
+    pub limits: Limits,
+}
+
+/// Threads of a server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Runtime {
+    /// Threads that take bytes in and compute ticks; 0: one for each core.
+    pub threads: usize,
+}
+
+/// The log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Log {
+    /// How a line looks.
+    pub format: LogFormat,
+    /// What is logged, as `info` or `palpate=debug,info`; `RUST_LOG` goes before it.
+    pub filter: String,
+}
+
+/// How a log line looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// Text on a terminal, JSON otherwise.
+    Auto,
+    /// For people.
+    Text,
+    /// One object a line.
+    Json,
+}
+
+/// Connections and messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Transport {
+    /// Connections at a time; further ones are closed at once.
+    pub connections_max: usize,
+    /// Streams of one connection; further ones wait in the client.
+    pub streams_per_connection_max: u32,
+    /// HTTP/2 receive window of a stream: what a client can have sent before it was read.
+    pub stream_window_bytes: u32,
+    /// And of a connection. Below 16 MiB a server that was stopped for seconds ends honest streams of small
+    /// messages, because it meets too many data frames at once.
+    pub connection_window_bytes: u32,
+    /// How long a new connection may take until its TLS handshake and HTTP/2 preface are there.
+    #[serde(with = "humantime_serde")]
+    pub preface_max: Duration,
+    /// How often a peer is asked whether it is there.
+    #[serde(with = "humantime_serde")]
+    pub ping_every: Duration,
+    /// A peer that does not answer a ping in this time is gone.
+    #[serde(with = "humantime_serde")]
+    pub ping_answer_max: Duration,
+    /// Metadata of one request.
+    pub headers_bytes_max: u32,
+    /// One message of a Track stream.
+    pub track_message_bytes_max: usize,
+    /// One message of any other HapticService call: a distance query is by far the largest.
+    pub query_message_bytes_max: usize,
+    /// One message of SceneService: a chunk of an upload.
+    pub control_message_bytes_max: usize,
+    /// An upload that pauses for longer is given up.
+    #[serde(with = "humantime_serde")]
+    pub upload_pause_max: Duration,
+    /// How long open streams may take to end after the server was told to.
+    #[serde(with = "humantime_serde")]
+    pub drain_max: Duration,
+}
+
+/// Haptic loops.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sessions {
+    /// Sessions at a time, those that wait for their client to come back included.
+    pub count_max: usize,
+    /// A session without a pose for this long is stale: 20 ticks at 1 kHz.
+    #[serde(with = "humantime_serde")]
+    pub stale_after: Duration,
+    /// How long a session whose stream broke off waits for its client.
+    #[serde(with = "humantime_serde")]
+    pub grace: Duration,
+    /// A tick that took the server longer, from its bytes to its answer, counts as missed.
+    #[serde(with = "humantime_serde")]
+    pub objective: Duration,
+}
+
+/// Figures and the health page, over plain HTTP.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Metrics {
+    /// Where they are served; `None`: nowhere.
+    #[serde(with = "unset")]
+    pub listen: Option<SocketAddr>,
+}
+
+/// Who may connect, and with what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Access {
+    /// API keys, their roles and quotas; `None`: everybody may do everything.
+    #[serde(with = "unset")]
+    pub keys_file: Option<PathBuf>,
+    /// The server's certificate chain, PEM; `None`: no TLS.
+    #[serde(with = "unset")]
+    pub certificate_file: Option<PathBuf>,
+    /// Its private key, PEM.
+    #[serde(with = "unset")]
+    pub private_key_file: Option<PathBuf>,
+    /// Clients must show a certificate that one of these signed, PEM.
+    #[serde(with = "unset")]
+    pub client_ca_file: Option<PathBuf>,
+    /// How often these files are looked at for changes. SIGHUP reads them at once.
+    #[serde(with = "humantime_serde")]
+    pub look_every: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7447)),
+            unix_socket: None,
+            data_dir: None,
+            insecure: false,
+            runtime: Runtime::default(),
+            log: Log::default(),
+            transport: Transport::default(),
+            sessions: Sessions::default(),
+            metrics: Metrics::default(),
+            access: Access::default(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Log {
+        Log { format: LogFormat::Auto, filter: "info".to_owned() }
+    }
+}
+
+impl Default for Transport {
+    fn default() -> Transport {
+        Transport {
+            connections_max: 256,
+            streams_per_connection_max: 64,
+            stream_window_bytes: 256 << 10,
+            connection_window_bytes: 16 << 20,
+            preface_max: Duration::from_secs(5),
+            ping_every: Duration::from_secs(10),
+            ping_answer_max: Duration::from_secs(5),
+            headers_bytes_max: 8 << 10,
+            track_message_bytes_max: 64 << 10,
+            query_message_bytes_max: 2 << 20,
+            control_message_bytes_max: (1 << 20) + (4 << 10),
+            upload_pause_max: Duration::from_secs(30),
+            drain_max: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions {
+            count_max: 1024,
+            stale_after: Duration::from_millis(20),
+            grace: Duration::from_secs(10),
+            objective: Duration::from_millis(1),
+        }
+    }
+}
+
+impl Default for Access {
+    fn default() -> Access {
+        Access {
+            keys_file: None,
+            certificate_file: None,
+            private_key_file: None,
+            client_ca_file: None,
+            look_every: Duration::from_secs(2),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What values settings may have, and which need each other.
+
+use std::time::Duration;
+
+use tracing_subscriber::EnvFilter;
+
+use super::{Config, ConfigError};
+
+/// HTTP/2's own bounds of a window.
+const WINDOW_BYTES: [u64; 2] = [65_535, (1 << 31) - 1];
+/// A message limit below the first makes honest clients fail; above the second one message is a burden.
+const MESSAGE_BYTES: [u64; 2] = [1 << 10, 64 << 20];
+const DAY: Duration = Duration::from_secs(86_400);
+const MOMENT: Duration = Duration::from_micros(100);
+
+impl Config {
+    /// Whether a server can be started with it.
+    ///
+    /// # Errors
+    /// The first setting that is out of range, or that lacks another.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        for (key, got, [min, max]) in self.counts() {
+            if !(min..=max).contains(&got) {
+                let expected = format!("a number from {min} to {max}");
+                return Err(ConfigError::Range { key, got: got.to_string(), expected });
+            }
+        }
+        for (key, got, min) in self.durations() {
+            if !(min..=DAY).contains(&got) {
+                let expected = format!("a duration from {min:?} to {DAY:?}");
+                return Err(ConfigError::Range { key, got: format!("{got:?}"), expected });
+            }
+        }
+        if EnvFilter::try_new(&self.log.filter).is_err() {
+            let (key, got) = ("log.filter", format!("{:?}", self.log.filter));
+            let expected = "a filter as \"info\" or \"palpate=debug,info\"".to_owned();
+            return Err(ConfigError::Range { key, got, expected });
+        }
+        self.check_access()
+    }
+
+    fn counts(&self) -> impl Iterator<Item = (&'static str, u64, [u64; 2])> {
+        let (t, l) = (&self.transport, &self.limits);
+        [
+            ("runtime.threads", self.runtime.threads as u64, [0, 1024]),
+            ("transport.connections_max", t.connections_max as u64, [1, 1 << 20]),
+            (
+                "transport.streams_per_connection_max",
+                t.streams_per_connection_max.into(),
+                [1, 1 << 16],
+            ),
+            ("transport.stream_window_bytes", t.stream_window_bytes.into(), WINDOW_BYTES),
+            ("transport.connection_window_bytes", t.connection_window_bytes.into(), WINDOW_BYTES),
+            ("transport.headers_bytes_max", t.headers_bytes_max.into(), [1 << 10, 1 << 20]),
+            ("transport.track_message_bytes_max", t.track_message_bytes_max as u64, MESSAGE_BYTES),
+            ("transport.query_message_bytes_max", t.query_message_bytes_max as u64, MESSAGE_BYTES),
+            (
+                "transport.control_message_bytes_max",
+                t.control_message_bytes_max as u64,
+                MESSAGE_BYTES,
+            ),
+            ("sessions.count_max", self.sessions.count_max as u64, [1, 1 << 20]),
+            ("limits.scenes", l.scenes as u64, [1, 1 << 16]),
+            ("limits.tissues_per_scene", l.tissues_per_scene as u64, [1, 1 << 16]),
+            ("limits.tools_per_scene", l.tools_per_scene as u64, [1, 1 << 16]),
+            ("limits.links_per_tool", l.links_per_tool as u64, [1, 64]),
+            ("limits.probes_per_tool", l.probes_per_tool as u64, [0, 1 << 10]),
+            ("limits.vertices_per_mesh", l.vertices_per_mesh.into(), [3, u32::MAX as u64 / 4]),
+            ("limits.triangles_per_mesh", l.triangles_per_mesh.into(), [1, u32::MAX as u64 / 4]),
+            ("limits.bytes_per_file", l.bytes_per_file, [1, 16 << 30]),
+            ("limits.tools_per_stream", l.tools_per_stream as u64, [1, 64]),
+        ]
+        .into_iter()
+    }
+
+    fn durations(&self) -> impl Iterator<Item = (&'static str, Duration, Duration)> {
+        let (t, s) = (&self.transport, &self.sessions);
+        let second = Duration::from_secs(1);
+        [
+            ("transport.preface_max", t.preface_max, 100 * MOMENT),
+            ("transport.ping_every", t.ping_every, second),
+            ("transport.ping_answer_max", t.ping_answer_max, second),
+            ("transport.upload_pause_max", t.upload_pause_max, 100 * MOMENT),
+            ("transport.drain_max", t.drain_max, Duration::ZERO),
+            ("sessions.stale_after", s.stale_after, 10 * MOMENT),
+            ("sessions.grace", s.grace, Duration::ZERO),
+            ("sessions.objective", s.objective, MOMENT),
+            ("access.look_every", self.access.look_every, 100 * MOMENT),
+        ]
+        .into_iter()
+    }
+
+    fn check_access(&self) -> Result<(), ConfigError> {
+        let access = &self.access;
+        let (certificate, key) = (&access.certificate_file, &access.private_key_file);
+        let needs = |key, needs| Err(ConfigError::Needs { key, needs });
+        match (certificate, key, &access.client_ca_file) {
+            (Some(_), None, _) => needs("access.certificate_file", "access.private_key_file")?,
+            (None, Some(_), _) => needs("access.private_key_file", "access.certificate_file")?,
+            (None, None, Some(_)) => needs("access.client_ca_file", "access.certificate_file")?,
+            _ => {}
+        }
+        let known = access.keys_file.is_some() || access.client_ca_file.is_some();
+        let missing = match (certificate, known) {
+            (Some(_), true) => return Ok(()),
+            (Some(_), false) => "access.keys_file or access.client_ca_file",
+            (None, true) => "TLS (access.certificate_file)",
+            (None, false) => "TLS and keys (access.certificate_file, access.keys_file)",
+        };
+        let public = !self.listen.ip().is_loopback();
+        let refused = ConfigError::Public { listen: self.listen, missing };
+        if public && !self.insecure { Err(refused) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,303 @@
+//! Where settings come from: the defaults, a file over them, the environment over it, flags over all.
+
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use toml::{Table, Value};
+
+use super::{Config, ConfigError};
+
+/// Before the name of a key in the environment, with `_` for dots: `PALPATE_TRANSPORT_CONNECTIONS_MAX`.
+const PREFIX: &str = "PALPATE_";
+
+/// Flags of `palpate serve`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct SettingArgs {
+    /// A file of settings; deploy/palpate.toml says what there is.
+    #[arg(long, env = "PALPATE_CONFIG", value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:7447] [env: PALPATE_LISTEN].
+    #[arg(long, value_name = "ADDR")]
+    pub listen: Option<SocketAddr>,
+    /// A Unix domain socket that serves the same beside it [env: PALPATE_UNIX_SOCKET].
+    #[arg(long, value_name = "PATH")]
+    pub unix_socket: Option<PathBuf>,
+    /// Where built distance fields are kept [default: $XDG_DATA_HOME/palpate or ~/.local/share/palpate]
+    /// [env: PALPATE_DATA_DIR].
+    #[arg(long, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// Where figures and the health page are served over HTTP [default: nowhere]
+    /// [env: PALPATE_METRICS_LISTEN].
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
+    /// Serve a public address without TLS or without keys.
+    #[arg(long)]
+    pub insecure: bool,
+    /// Any other setting, as transport.connections_max=64; can be given many times.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// The arguments of `palpate config`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ConfigArgs {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Clone, Debug, clap::Subcommand)]
+enum ConfigCommand {
+    /// Check a file and the environment, and print all settings as a server would have them. Secrets are in
+    /// files of their own and are not printed.
+    Check {
+        /// The file [default: none, so that the defaults are printed].
+        file: Option<PathBuf>,
+    },
+}
+
+/// A value that a variable or flag gives to a key.
+struct Setting {
+    /// The variable or flag.
+    origin: String,
+    key: String,
+    text: String,
+}
+
+impl ConfigArgs {
+    /// Runs `palpate config`; what it gives is to be printed.
+    ///
+    /// # Errors
+    /// When the configuration is refused.
+    pub fn run(&self) -> Result<String, ConfigError> {
+        let ConfigCommand::Check { file } = &self.command;
+        let config = Config::load(file.as_deref(), env::vars_os(), &[])?;
+        Ok(toml::to_string(&config).expect("settings are representable"))
+    }
+}
+
+impl SettingArgs {
+    /// All settings of a server that is started with these flags.
+    ///
+    /// # Errors
+    /// When the configuration is refused.
+    pub fn load(&self) -> Result<Config, ConfigError> {
+        Config::load(self.config.as_deref(), env::vars_os(), &self.settings()?)
+    }
+
+    fn settings(&self) -> Result<Vec<Setting>, ConfigError> {
+        let path = |path: &Option<PathBuf>| path.as_ref().map(|p| p.display().to_string());
+        let named = [
+            ("--listen", "listen", self.listen.map(|a| a.to_string())),
+            ("--unix-socket", "unix_socket", path(&self.unix_socket)),
+            ("--data-dir", "data_dir", path(&self.data_dir)),
+            ("--metrics", "metrics.listen", self.metrics.map(|a| a.to_string())),
+            ("--insecure", "insecure", self.insecure.then(|| "true".to_owned())),
+        ];
+        let named = named.into_iter().filter_map(|(origin, key, text)| {
+            Some(Ok(Setting { origin: origin.to_owned(), key: key.to_owned(), text: text? }))
+        });
+        let set = self.set.iter().map(|given| {
+            let (key, text) =
+                given.split_once('=').ok_or_else(|| ConfigError::NoValue { got: given.clone() })?;
+            Ok(Setting { origin: "--set".to_owned(), key: key.to_owned(), text: text.to_owned() })
+        });
+        named.chain(set).collect()
+    }
+}
+
+impl Config {
+    fn load(
+        file: Option<&Path>,
+        variables: impl Iterator<Item = (OsString, OsString)>,
+        flags: &[Setting],
+    ) -> Result<Config, ConfigError> {
+        let mut config = match file {
+            Some(file) => read(file)?,
+            None => Config::default(),
+        };
+        for setting in from_environment(variables)?.iter().chain(flags) {
+            config = config.with(setting)?;
+        }
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The same but for one setting.
+    fn with(self, setting: &Setting) -> Result<Config, ConfigError> {
+        let Setting { origin, key, text } = setting;
+        let mut table = table(&self);
+        let unknown = || ConfigError::UnknownKey {
+            origin: origin.clone(),
+            key: key.clone(),
+            expected: keys().join(", "),
+        };
+        let wrong = |problem: String| ConfigError::Value {
+            origin: origin.clone(),
+            key: key.clone(),
+            got: text.clone(),
+            problem,
+        };
+        let place = match key.split_once('.') {
+            None => table.get_mut(key),
+            Some((section, key)) => table.get_mut(section).and_then(|s| s.get_mut(key)),
+        };
+        let place = place.filter(|p| !p.is_table()).ok_or_else(unknown)?;
+        *place = match place {
+            Value::Integer(_) => {
+                Value::Integer(text.parse().map_err(|_| wrong("expected a whole number".into()))?)
+            }
+            Value::Boolean(_) => {
+                Value::Boolean(text.parse().map_err(|_| wrong("expected true or false".into()))?)
+            }
+            _ => Value::String(text.clone()),
+        };
+        table.try_into().map_err(|e: toml::de::Error| wrong(e.message().to_owned()))
+    }
+}
+
+fn read(file: &Path) -> Result<Config, ConfigError> {
+    let of = || file.to_owned();
+    let text =
+        fs::read_to_string(file).map_err(|source| ConfigError::Read { file: of(), source })?;
+    toml::from_str(&text).map_err(|source| ConfigError::File { file: of(), source })
+}
+
+fn table(config: &Config) -> Table {
+    Table::try_from(config).expect("settings are representable")
+}
+
+/// Every key, as `transport.connections_max`.
+fn keys() -> Vec<String> {
+    let of = |(name, value): (String, Value)| match value {
+        Value::Table(section) => section.keys().map(|key| format!("{name}.{key}")).collect(),
+        _ => vec![name],
+    };
+    table(&Config::default()).into_iter().flat_map(of).collect()
+}
+
+/// The settings in the environment. Other variables may begin with `PALPATE_`, but not with a section's name.
+fn from_environment(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<Vec<Setting>, ConfigError> {
+    let variable = |key: &str| format!("{PREFIX}{}", key.replace('.', "_").to_uppercase());
+    let keys = keys();
+    let mut settings = Vec::new();
+    for (name, text) in variables {
+        let Ok(name) = name.into_string() else { continue };
+        let Some(rest) = name.strip_prefix(PREFIX) else { continue };
+        let text = text.to_string_lossy().into_owned();
+        match keys.iter().find(|key| variable(key) == name) {
+            Some(key) => settings.push(Setting { key: key.clone(), origin: name, text }),
+            None => {
+                let rest = rest.to_lowercase();
+                let of_section = |key: &String| {
+                    key.split_once('.').is_some_and(|(s, _)| rest.starts_with(&format!("{s}_")))
+                };
+                if keys.iter().any(of_section) {
+                    let expected = keys.iter().filter(|k| of_section(k));
+                    let expected = expected.map(|key| variable(key)).collect::<Vec<_>>();
+                    let expected = expected.join(", ");
+                    return Err(ConfigError::UnknownKey { origin: name, key: rest, expected });
+                }
+            }
+        }
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const COMMENTED: &str =
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/palpate.toml"));
+
+    fn setting(key: &str, text: &str) -> Setting {
+        Setting { origin: "--set".to_owned(), key: key.to_owned(), text: text.to_owned() }
+    }
+
+    fn variables(pairs: &[(&str, &str)]) -> impl Iterator<Item = (OsString, OsString)> {
+        pairs.iter().map(|(n, t)| (n.into(), t.into())).collect::<Vec<_>>().into_iter()
+    }
+
+    #[test]
+    fn the_commented_file_has_every_key_with_its_default_and_a_comment() {
+        let written: Table = COMMENTED.parse().expect("TOML");
+        assert_eq!(written, table(&Config::default()));
+        let lines: Vec<&str> = COMMENTED.lines().collect();
+        for two in lines.windows(2).filter(|two| two[1].contains(" = ")) {
+            assert!(two[0].starts_with("# "), "{:?} has no comment above it", two[1]);
+        }
+    }
+
+    #[test]
+    fn flags_go_before_variables_and_variables_before_the_file() {
+        let env = [("PALPATE_LISTEN", "127.0.0.1:1"), ("PALPATE_SESSIONS_GRACE", "3s")];
+        let flags = [setting("listen", "127.0.0.1:2")];
+        let config = Config::load(None, variables(&env), &flags).expect("good");
+        assert_eq!(config.listen.port(), 2);
+        assert_eq!(config.sessions.grace, Duration::from_secs(3));
+        assert_eq!(config.limits, Config::default().limits);
+    }
+
+    #[test]
+    fn other_variables_are_left_alone_but_not_those_of_a_section() {
+        let env = [("PALPATE_SEED", "7"), ("PALPATE_TEST_SCALE", "1"), ("HOME", "/")];
+        Config::load(None, variables(&env), &[]).expect("good");
+        let typo = [("PALPATE_TRANSPORT_CONECTIONS_MAX", "7")];
+        let error = Config::load(None, variables(&typo), &[]).expect_err("a typo").to_string();
+        assert!(error.contains("PALPATE_TRANSPORT_CONECTIONS_MAX"), "{error}");
+        assert!(error.contains("PALPATE_TRANSPORT_CONNECTIONS_MAX"), "{error}");
+    }
+
+    #[test]
+    fn a_bad_setting_is_refused_with_its_origin_key_and_value() {
+        let cases = [
+            ("sessions.grace", "3", &["sessions.grace", "\"3\"", "duration"][..]),
+            ("sessions.grace", "48h", &["sessions.grace", "172800s", "86400s"]),
+            ("sessions", "3", &["no key \"sessions\"", "sessions.grace"]),
+            ("transport.none", "3", &["no key \"transport.none\""]),
+            ("transport.connections_max", "0", &["transport.connections_max is 0", "from 1"]),
+            ("transport.connections_max", "many", &["\"many\"", "whole number"]),
+            ("transport.stream_window_bytes", "5000000000", &["5000000000"]),
+            ("insecure", "yes", &["\"yes\"", "true or false"]),
+            ("log.format", "xml", &["xml", "json"]),
+            ("metrics.listen", "9464", &["metrics.listen", "9464"]),
+            ("listen", "0.0.0.0:1", &["0.0.0.0:1", "loopback", "--insecure"]),
+            ("access.client_ca_file", "ca.pem", &["client_ca_file", "certificate_file"]),
+            ("access.certificate_file", "a.pem", &["private_key_file"]),
+        ];
+        for (key, text, parts) in cases {
+            let refused = Config::load(None, variables(&[]), &[setting(key, text)]);
+            let error = refused.expect_err(key).to_string();
+            for part in parts {
+                assert!(error.contains(part), "{key} = {text}: {error:?} lacks {part:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_public_address_needs_tls_and_a_key_or_to_be_told_twice() {
+        let public = setting("listen", "0.0.0.0:7447");
+        let set = |keys: &[(&str, &str)]| {
+            let mut settings = vec![setting("listen", &public.text)];
+            settings.extend(keys.iter().map(|(k, t)| setting(k, t)));
+            Config::load(None, variables(&[]), &settings)
+        };
+        let tls = [("access.keys_file", "k"), ("access.certificate_file", "c")];
+        // Each alone is not enough.
+        set(&tls[..1]).expect_err("plain text");
+        set(&[("insecure", "true")]).expect("told twice");
+        let both: Vec<_> = tls.iter().copied().chain([("access.private_key_file", "p")]).collect();
+        let ordered: Vec<_> = both.iter().rev().copied().collect();
+        set(&ordered).expect("TLS and keys");
+        set(&ordered[..2]).expect_err("no keys");
+    }
+}
