@@ -6,7 +6,10 @@
 //! pool.
 
 mod add;
+mod bell;
+mod calls;
 pub mod clock;
+mod connection;
 mod contain;
 mod convert;
 mod deform;
@@ -21,6 +24,8 @@ mod serve;
 mod status;
 mod table;
 mod track;
+mod unix_socket;
+mod until_ended;
 mod upload;
 mod writer;
 

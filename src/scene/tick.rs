@@ -154,10 +154,20 @@ impl Session {
         tools: &[ToolId],
         options: TickOptions,
     ) -> Result<Session, SceneError> {
-        let tools: Vec<TrackedTool> = tools
-            .iter()
-            .map(|id| scene.tool(*id).map(|tool| TrackedTool::new(tool, options.max_contacts)))
-            .collect::<Result<_, _>>()?;
+        let tools: Vec<_> = tools.iter().map(|id| scene.tool(*id)).collect::<Result<_, _>>()?;
+        Ok(Session::of(scene, tools, options))
+    }
+
+    /// The same loop from its beginning, for a tick that left it half changed; contact ids are not used again.
+    pub fn restarted(&self) -> Session {
+        let tools = self.tools.iter().map(|t| Arc::clone(&t.tool)).collect();
+        let fresh = Session::of(Arc::clone(&self.scene), tools, self.options.clone());
+        Session { last_contact_id: self.last_contact_id, ..fresh }
+    }
+
+    fn of(scene: Arc<Scene>, tools: Vec<Arc<Tool>>, options: TickOptions) -> Session {
+        let tracked = |tool| TrackedTool::new(tool, options.max_contacts);
+        let tools: Vec<TrackedTool> = tools.into_iter().map(tracked).collect();
         let empty_link = |tool: &Arc<Tool>, link| LinkAnswer {
             tool: tool.id,
             link,
@@ -184,7 +194,7 @@ impl Session {
                 two.map(|(link, other)| LinkPairs { link, other, pairs: pairs() }).collect();
         }
         let has_pairs = options.triangle_pairs || options.link_pairs;
-        Ok(Session {
+        Session {
             scene,
             tools,
             options,
@@ -194,7 +204,7 @@ impl Session {
             seen: Vec::new(),
             waiting: BinaryHeap::with_capacity(PARTS_MAX),
             found: Vec::with_capacity(if has_pairs { FOUND_ROOM } else { 0 }),
-        })
+        }
     }
 
     /// Answers one tick. Allocates nothing once the buffers have grown.

@@ -255,6 +255,16 @@ impl Tissue {
         writer.retired.retain(|r| Arc::strong_count(r) > 1);
     }
 
+    /// For a writer that failed in its work: makes the index of the published revision anew and forgets what
+    /// was under way.
+    pub fn recover(&self) {
+        let mut writer = self.writer.lock();
+        let mut next = Revision::clone(&self.published.load());
+        next.surface.rebuild();
+        (writer.spare, writer.missed) = (None, None);
+        writer.retired.push(self.published.swap(Arc::new(next)));
+    }
+
     fn publish(&self, writer: &mut Writer, mut next: Revision, change: Change, now_ns: u64) {
         next.published_ns = now_ns;
         writer.spare = Some(self.published.swap(Arc::new(next)));

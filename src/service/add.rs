@@ -1,6 +1,6 @@
 //! AddTissue and AddTool: a header, then chunks, then all or nothing.
 
-use tonic::{Status, Streaming};
+use tonic::Status;
 use tracing::info;
 
 use super::{
@@ -18,7 +18,7 @@ use super::{
     },
     status::Refused,
     table::SceneTable,
-    upload::{MeshUpload, collect},
+    upload::{MeshUpload, Requests, collect},
 };
 use crate::{
     geometry::{Pose, mesh_load::LoadedMesh},
@@ -29,10 +29,10 @@ use crate::{
 /// Takes in a tissue. Parsing and indexing run on the blocking pool.
 pub async fn tissue(
     table: &SceneTable,
-    mut requests: Streaming<AddTissueRequest>,
+    mut requests: Requests<AddTissueRequest>,
 ) -> Result<AddTissueResponse, Status> {
-    let header = tissue_header(requests.message().await?)?;
-    let host = table.get(&header.scene_id).map_err(|e| e.within("header"))?;
+    let header = tissue_header(requests.next().await?)?;
+    let host = table.served(&header.scene_id).map_err(|e| e.within("header"))?;
     let declared = upload::tissue(&header, table.limits()).map_err(|e| e.within("header"))?;
     let mut mesh = [MeshUpload::new("header.mesh".to_owned(), declared.mesh)];
     collect(&mut requests, &mut mesh, tissue_chunk).await?;
@@ -52,10 +52,10 @@ pub async fn tissue(
 pub async fn tool(
     table: &SceneTable,
     fields: &Fields,
-    mut requests: Streaming<AddToolRequest>,
+    mut requests: Requests<AddToolRequest>,
 ) -> Result<AddToolResponse, Status> {
-    let header = tool_header(requests.message().await?)?;
-    let host = table.get(&header.scene_id).map_err(|e| e.within("header"))?;
+    let header = tool_header(requests.next().await?)?;
+    let host = table.served(&header.scene_id).map_err(|e| e.within("header"))?;
     let declared = upload::tool(&header, table.limits()).map_err(|e| e.within("header"))?;
     let (mut meshes, mut links) = (Vec::new(), Vec::new());
     for (at, link) in declared.links.into_iter().enumerate() {

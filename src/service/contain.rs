@@ -1,6 +1,16 @@
-//! Keeps a panic of the engine to the request that met it.
+//! Keeps a panic to the request that met it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    future::{Future, poll_fn},
+    panic::{AssertUnwindSafe, catch_unwind},
+    pin::{Pin, pin},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http_body::{Frame, SizeHint};
+use tonic::{Status, body::Body};
 
 /// The engine panicked; the panic hook has reported where.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +19,11 @@ pub struct Panicked;
 
 /// Runs `work`, and survives it. The caller drops what `work` may have left half changed.
 pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+    let work = || {
+        #[cfg(test)]
+        injected::panic_when_asked();
+        work()
+    };
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked)
 }
 
@@ -17,4 +32,119 @@ pub async fn contain_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Panicked> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Panicked)
+}
+
+/// Runs a handler, and survives it.
+pub async fn contain_future<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
+    let mut work = pin!(work);
+    poll_fn(|cx| match contain(|| work.as_mut().poll(cx)) {
+        Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
+        Ok(Poll::Pending) => Poll::Pending,
+        Err(panicked) => Poll::Ready(Err(panicked)),
+    })
+    .await
+}
+
+/// An answer's messages; a panic among them ends it with INTERNAL instead of breaking it off.
+pub struct ContainedBody {
+    /// `None` once it has ended.
+    inner: Option<Body>,
+}
+
+impl ContainedBody {
+    /// The same messages.
+    pub fn of(inner: Body) -> Body {
+        Body::new(ContainedBody { inner: Some(inner) })
+    }
+}
+
+impl http_body::Body for ContainedBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
+        match contain(|| Pin::new(inner).poll_frame(cx)) {
+            Ok(polled) => polled,
+            Err(panicked) => {
+                self.inner = None;
+                let mut trailers = HeaderMap::new();
+                Status::from(panicked).add_header(&mut trailers)?;
+                Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(|body| body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map_or(SizeHint::with_exact(0), |body| body.size_hint())
+    }
+}
+
+/// Panics that tests ask for, on their own thread.
+#[cfg(test)]
+pub mod injected {
+    use std::cell::Cell;
+
+    thread_local! {
+        static NEXT: Cell<u32> = const { Cell::new(0) };
+    }
+
+    /// The next `n` contained works of this thread panic.
+    pub fn panics(n: u32) {
+        NEXT.set(n);
+    }
+
+    pub fn panic_when_asked() {
+        let left = NEXT.get();
+        if left > 0 {
+            NEXT.set(left - 1);
+            panic!("injected");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{BodyExt, StreamBody};
+    use tonic::Code;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handler_that_panics_is_survived() {
+        let failed: Result<(), Panicked> = contain_future(async { panic!("on purpose") }).await;
+        assert_eq!(Status::from(failed.expect_err("a panic")).code(), Code::Internal);
+        assert_eq!(contain_future(async { 7 }).await.expect("no panic"), 7);
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_panics_ends_with_internal() {
+        let messages = tokio_stream::iter(0..3).map_frames();
+        let body = ContainedBody::of(Body::new(StreamBody::new(messages)));
+        let all = body.collect().await.expect("it ends well");
+        let status = Status::from_header_map(all.trailers().expect("trailers")).expect("a status");
+        assert_eq!(status.code(), Code::Internal);
+        assert_eq!(all.to_bytes().len(), 1);
+    }
+
+    trait MapFrames {
+        fn map_frames(self) -> impl tokio_stream::Stream<Item = Result<Frame<Bytes>, Status>>;
+    }
+
+    impl<S: tokio_stream::Stream<Item = u8>> MapFrames for S {
+        /// One good frame, then a panic.
+        fn map_frames(self) -> impl tokio_stream::Stream<Item = Result<Frame<Bytes>, Status>> {
+            tokio_stream::StreamExt::map(self, |n| {
+                assert!(n == 0, "on purpose");
+                Ok(Frame::data(Bytes::from_static(b"a")))
+            })
+        }
+    }
 }

@@ -10,16 +10,17 @@ use super::{
     proto::{DeformRequest, DeformResponse},
     status::{Positions, Refused},
     table::SceneTable,
+    until_ended::UntilEnded,
 };
 use crate::scene::{Tissue, TissueId, deform::Deformation};
 
 /// Answers each request. A refused one ends the stream: the transport stops at the first error.
 pub fn deform(
     table: Arc<SceneTable>,
-    requests: impl Stream<Item = Result<DeformRequest, Status>>,
+    requests: impl Stream<Item = Result<DeformRequest, Status>> + Unpin,
 ) -> impl Stream<Item = Result<DeformResponse, Status>> {
     let mut last = None;
-    requests.then(move |request| {
+    UntilEnded::new(&table, requests).then(move |request| {
         let checked = request.and_then(|request| {
             rise(&mut last, request.sequence)?;
             Ok(request)
@@ -37,8 +38,7 @@ fn rise(last: &mut Option<u64>, got: u64) -> Result<(), Refused> {
 }
 
 async fn apply(table: &SceneTable, request: &DeformRequest) -> Result<DeformResponse, Refused> {
-    let host = table.get(&request.scene_id)?;
-    host.check_served()?;
+    let host = table.served(&request.scene_id)?;
     let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
     let deformation = convert::deform::deformation(request)?;
     let positions = match deformation {

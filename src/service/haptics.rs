@@ -54,7 +54,7 @@ impl HapticService for Haptics {
         request: Request<proto::QueryDistancesRequest>,
     ) -> Result<Response<proto::QueryDistancesResponse>, Status> {
         let request = request.into_inner();
-        let scene = Arc::clone(&self.table.get(&request.scene_id)?.scene);
+        let scene = Arc::clone(&self.table.served(&request.scene_id)?.scene);
         let few = request.points_xyz_m.len() <= 3 * INLINE_POINTS_MAX;
         let measure = move || measure(&scene, &request);
         let answer = if few { contain(measure) } else { contain_blocking(measure).await };
@@ -66,7 +66,7 @@ impl HapticService for Haptics {
         request: Request<proto::QueryContactsRequest>,
     ) -> Result<Response<proto::QueryContactsResponse>, Status> {
         let request = request.into_inner();
-        let scene = Arc::clone(&self.table.get(&request.scene_id)?.scene);
+        let scene = Arc::clone(&self.table.served(&request.scene_id)?.scene);
         Ok(Response::new(contain(|| touch(scene, &request))??))
     }
 
@@ -75,7 +75,7 @@ impl HapticService for Haptics {
         request: Request<proto::DetectSelfCollisionsRequest>,
     ) -> Result<Response<Self::DetectSelfCollisionsStream>, Status> {
         let request = request.get_ref();
-        let host = self.table.get(&request.scene_id)?;
+        let host = self.table.served(&request.scene_id)?;
         let (intervals, options) = convert::self_collision::asked(request, host.scene.limits())?;
         let found = self.collisions.run(&host, intervals, options).await?;
         Ok(Response::new(tokio_stream::iter(convert::self_collision::Messages::of(found))))

@@ -1,6 +1,6 @@
 //! SceneService: scenes, uploads, deformation, cuts and exports.
 
-use std::{pin::Pin, sync::Arc};
+use std::{pin::Pin, sync::Arc, time::Duration};
 
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
@@ -14,6 +14,7 @@ use super::{
     proto::{self, scene_service_server::SceneService},
     status::Refused,
     table::{SceneHost, SceneTable},
+    upload::Requests,
 };
 use crate::scene::{TissueId, ToolId};
 
@@ -21,14 +22,19 @@ use crate::scene::{TissueId, ToolId};
 pub struct Scenes {
     table: Arc<SceneTable>,
     fields: Fields,
+    upload_pause_max: Duration,
 }
 
 type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Scenes {
     /// Serves the scenes of `table`; links get their fields from `fields`.
-    pub fn new(table: Arc<SceneTable>, fields: Fields) -> Scenes {
-        Scenes { table, fields }
+    pub fn new(table: Arc<SceneTable>, fields: Fields, upload_pause_max: Duration) -> Scenes {
+        Scenes { table, fields, upload_pause_max }
+    }
+
+    fn upload<R>(&self, request: Request<Streaming<R>>) -> Requests<R> {
+        Requests { stream: request.into_inner(), pause_max: self.upload_pause_max }
     }
 
     async fn edit(
@@ -55,7 +61,9 @@ impl SceneService for Scenes {
         request: Request<proto::CreateSceneRequest>,
     ) -> Result<Response<proto::CreateSceneResponse>, Status> {
         let host = self.table.create(&request.get_ref().scene_id)?;
-        Ok(Response::new(proto::CreateSceneResponse { scene: Some(scene(&host.scene)) }))
+        Ok(Response::new(proto::CreateSceneResponse {
+            scene: Some(scene(&host.scene, host.is_quarantined())),
+        }))
     }
 
     async fn get_scene(
@@ -63,14 +71,17 @@ impl SceneService for Scenes {
         request: Request<proto::GetSceneRequest>,
     ) -> Result<Response<proto::GetSceneResponse>, Status> {
         let host = self.table.get(&request.get_ref().scene_id)?;
-        Ok(Response::new(proto::GetSceneResponse { scene: Some(scene(&host.scene)) }))
+        Ok(Response::new(proto::GetSceneResponse {
+            scene: Some(scene(&host.scene, host.is_quarantined())),
+        }))
     }
 
     async fn list_scenes(
         &self,
         _: Request<proto::ListScenesRequest>,
     ) -> Result<Response<proto::ListScenesResponse>, Status> {
-        let scenes = self.table.all().iter().map(|host| scene(&host.scene)).collect();
+        let scenes =
+            self.table.all().iter().map(|host| scene(&host.scene, host.is_quarantined())).collect();
         Ok(Response::new(proto::ListScenesResponse { scenes }))
     }
 
@@ -86,14 +97,14 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::AddTissueRequest>>,
     ) -> Result<Response<proto::AddTissueResponse>, Status> {
-        Ok(Response::new(add::tissue(&self.table, request.into_inner()).await?))
+        Ok(Response::new(add::tissue(&self.table, self.upload(request)).await?))
     }
 
     async fn add_tool(
         &self,
         request: Request<Streaming<proto::AddToolRequest>>,
     ) -> Result<Response<proto::AddToolResponse>, Status> {
-        Ok(Response::new(add::tool(&self.table, &self.fields, request.into_inner()).await?))
+        Ok(Response::new(add::tool(&self.table, &self.fields, self.upload(request)).await?))
     }
 
     async fn remove_tissue(
@@ -101,7 +112,7 @@ impl SceneService for Scenes {
         request: Request<proto::RemoveTissueRequest>,
     ) -> Result<Response<proto::RemoveTissueResponse>, Status> {
         let request = request.get_ref();
-        let host = self.table.get(&request.scene_id)?;
+        let host = self.table.served(&request.scene_id)?;
         host.scene.remove_tissue(TissueId(request.tissue_id))?;
         Ok(Response::new(proto::RemoveTissueResponse {}))
     }
@@ -111,7 +122,7 @@ impl SceneService for Scenes {
         request: Request<proto::RemoveToolRequest>,
     ) -> Result<Response<proto::RemoveToolResponse>, Status> {
         let request = request.get_ref();
-        let host = self.table.get(&request.scene_id)?;
+        let host = self.table.served(&request.scene_id)?;
         host.scene.remove_tool(ToolId(request.tool_id))?;
         Ok(Response::new(proto::RemoveToolResponse {}))
     }
@@ -129,7 +140,7 @@ impl SceneService for Scenes {
         request: Request<proto::EditTopologyRequest>,
     ) -> Result<Response<proto::EditTopologyResponse>, Status> {
         let request = request.get_ref();
-        let host = self.table.get(&request.scene_id)?;
+        let host = self.table.served(&request.scene_id)?;
         Ok(Response::new(Scenes::edit(&host, request).await?))
     }
 
@@ -138,7 +149,7 @@ impl SceneService for Scenes {
         request: Request<proto::ExportTissueRequest>,
     ) -> Result<Response<Self::ExportTissueStream>, Status> {
         let request = request.get_ref();
-        let host = self.table.get(&request.scene_id)?;
+        let host = self.table.served(&request.scene_id)?;
         let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
         Ok(Response::new(Box::pin(export(Arc::clone(&tissue.current())))))
     }

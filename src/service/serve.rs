@@ -4,6 +4,7 @@ use std::{
     future::Future,
     io::{self, Write},
     net::SocketAddr,
+    path::PathBuf,
     sync::Arc,
 };
 
@@ -12,26 +13,25 @@ use tokio::{
     signal::unix::{SignalKind, signal},
     sync::Notify,
 };
-use tonic::transport::{
-    Server,
-    server::{Router, TcpIncoming},
-};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::{Server, server::Router};
 use tonic_health::{
     ServingStatus,
     pb::health_server::HealthServer,
     server::{HealthReporter, HealthService},
 };
+use tower::layer::util::{Identity, Stack};
 use tracing::{info, warn};
 
 use super::{
+    calls::{CallLayer, HapticCalls},
+    connection::Door,
     fields::Fields,
     haptics::Haptics,
-    proto::{
-        DESCRIPTORS, haptic_service_server::HapticServiceServer,
-        scene_service_server::SceneServiceServer,
-    },
+    proto::{DESCRIPTORS, scene_service_server::SceneServiceServer},
     scenes::Scenes,
     table::SceneTable,
+    unix_socket::UnixSocket,
 };
 use crate::{
     config::{Config, Transport},
@@ -46,6 +46,14 @@ pub enum ServeError {
     Listen {
         /// As asked for.
         address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The Unix domain socket cannot be had.
+    #[error("cannot listen on {}: {source}", path.display())]
+    UnixSocket {
+        /// As asked for.
+        path: PathBuf,
         /// What the system says.
         source: io::Error,
     },
@@ -94,6 +102,14 @@ pub async fn serve(
     config: &Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
+    let (_socket, unix) = match &config.unix_socket {
+        Some(path) => {
+            let of = |source| ServeError::UnixSocket { path: path.clone(), source };
+            let (socket, listener) = UnixSocket::bind(path).map_err(of)?;
+            (Some(socket), Some(listener))
+        }
+        None => (None, None),
+    };
     let table = Arc::new(SceneTable::new(config.limits.clone()));
     let health = HealthReporter::new();
     let fields = Fields::new(config.data_dir.as_deref().map(FieldCache::new));
@@ -102,18 +118,17 @@ pub async fn serve(
     let drain = async {
         shutdown.await;
         info!("shutting down");
-        table.shut_down();
         report_health(&health, ServingStatus::NotServing).await;
+        table.shut_down();
         told.notify_one();
     };
     let out_of_time = async {
         told.notified().await;
         tokio::time::sleep(drain_max).await;
     };
-    // Small frames both ways: waiting to fill a segment would cost 40 ms.
-    let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
+    let connections = ReceiverStream::new(Door::new(&config.transport).open(listener, unix));
     tokio::select! {
-        served = router.serve_with_incoming_shutdown(incoming, drain) => Ok(served?),
+        served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = out_of_time => {
             warn!("streams were still open after {drain_max:?}; they are cut");
             Ok(())
@@ -126,11 +141,11 @@ async fn router(
     fields: Fields,
     health: &HealthReporter,
     transport: &Transport,
-) -> Router {
-    let scenes = SceneServiceServer::new(Scenes::new(Arc::clone(table), fields))
+) -> Router<Stack<CallLayer, Identity>> {
+    let scenes = Scenes::new(Arc::clone(table), fields, transport.upload_pause_max);
+    let scenes = SceneServiceServer::new(scenes)
         .max_decoding_message_size(transport.control_message_bytes_max);
-    let haptics = HapticServiceServer::new(Haptics::new(Arc::clone(table)))
-        .max_decoding_message_size(transport.query_message_bytes_max);
+    let haptics = HapticCalls::new(Haptics::new(Arc::clone(table)), transport);
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(DESCRIPTORS)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
@@ -144,6 +159,7 @@ async fn router(
         .http2_keepalive_interval(Some(transport.ping_every))
         .http2_keepalive_timeout(Some(transport.ping_answer_max))
         .http2_max_header_list_size(transport.headers_bytes_max)
+        .layer(CallLayer)
         .add_service(scenes)
         .add_service(haptics)
         .add_service(HealthServer::new(HealthService::from_health_reporter(health.clone())))
@@ -152,7 +168,7 @@ async fn router(
 
 async fn report_health(health: &HealthReporter, status: ServingStatus) {
     use tonic::server::NamedService;
-    let services = ["", SceneServiceServer::<Scenes>::NAME, HapticServiceServer::<Haptics>::NAME];
+    let services = ["", SceneServiceServer::<Scenes>::NAME, HapticCalls::NAME];
     for service in services {
         health.set_service_status(service, status).await;
     }

@@ -9,6 +9,7 @@ use super::{
     proto,
     self_collisions::TookTooLong,
     table::{Ended, TableError},
+    upload::UploadPaused,
     writer::WriterError,
 };
 use crate::scene::{
@@ -165,6 +166,7 @@ impl From<TableError> for Refused {
         let message = error.to_string();
         match error {
             TableError::Id(error) => error.into(),
+            TableError::Ended(error) => error.into(),
             TableError::Taken { id } => {
                 Refused::resource(Code::AlreadyExists, "scene", id, message)
             }
@@ -180,6 +182,9 @@ impl From<Ended> for Refused {
         let message = ended.to_string();
         match ended {
             Ended::Deleted { id } => Refused::resource(Code::NotFound, "scene", id, message),
+            Ended::Quarantined { .. } => {
+                Refused::condition("SCENE_QUARANTINED", "scene_id", message)
+            }
             Ended::ShuttingDown => Refused::server(Code::Unavailable, message),
         }
     }
@@ -270,6 +275,12 @@ impl From<Panicked> for Refused {
     }
 }
 
+impl From<UploadPaused> for Refused {
+    fn from(error: UploadPaused) -> Refused {
+        Refused::server(Code::DeadlineExceeded, error.to_string())
+    }
+}
+
 impl From<WriterError> for Refused {
     fn from(error: WriterError) -> Refused {
         match error {
@@ -290,4 +301,13 @@ macro_rules! statuses {
     };
 }
 
-statuses!(FieldError, TableError, Ended, SceneError, EditError, Panicked, WriterError);
+statuses!(
+    FieldError,
+    TableError,
+    Ended,
+    SceneError,
+    EditError,
+    Panicked,
+    UploadPaused,
+    WriterError
+);

@@ -5,7 +5,7 @@ use std::{
     io,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
 
@@ -13,8 +13,9 @@ use parking_lot::RwLock;
 use tracing::info;
 
 use super::{
+    bell::{Bell, Bells},
     convert::{FieldError, scene_id},
-    writer::Writer,
+    writer::{PANICS_MAX, Writer},
 };
 use crate::scene::{Limits, Scene};
 
@@ -22,7 +23,14 @@ use crate::scene::{Limits, Scene};
 pub struct SceneTable {
     limits: Limits,
     hosts: RwLock<BTreeMap<String, Arc<SceneHost>>>,
-    shutting_down: Arc<AtomicBool>,
+    server: Arc<ServerLife>,
+}
+
+/// What all streams of a server have in common.
+#[derive(Default)]
+struct ServerLife {
+    shutting_down: AtomicBool,
+    bells: Bells,
 }
 
 /// A scene and its writer.
@@ -38,8 +46,13 @@ pub struct SceneHost {
 #[derive(Clone)]
 pub struct SceneLife {
     deleted: Arc<AtomicBool>,
-    shutting_down: Arc<AtomicBool>,
+    quarantined: Arc<AtomicBool>,
+    server: Arc<ServerLife>,
 }
+
+/// Whether the server goes on; held by streams that have no scene.
+#[derive(Clone)]
+pub struct Life(Arc<ServerLife>);
 
 /// Why a scene is not served any more.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +60,15 @@ pub enum Ended {
     /// Somebody deleted it.
     #[error("scene {id:?} was deleted")]
     Deleted {
+        /// The scene.
+        id: String,
+    },
+    /// Its writer failed too often in a row. It is served again once its index has been rebuilt.
+    #[error(
+        "scene {id:?} is quarantined: its writer failed {PANICS_MAX} times in a row; it comes back \
+         when its index has been rebuilt, else delete it"
+    )]
+    Quarantined {
         /// The scene.
         id: String,
     },
@@ -73,6 +95,9 @@ pub enum TableError {
         /// The scene.
         id: String,
     },
+    /// It is there, but not served now.
+    #[error(transparent)]
+    Ended(#[from] Ended),
     /// No room for another.
     #[error("there are {limit} scenes already, the limit")]
     Full {
@@ -97,7 +122,7 @@ impl TableError {
 impl SceneTable {
     /// No scenes yet.
     pub fn new(limits: Limits) -> SceneTable {
-        SceneTable { limits, hosts: RwLock::default(), shutting_down: Arc::default() }
+        SceneTable { limits, hosts: RwLock::default(), server: Arc::default() }
     }
 
     /// What clients may ask for.
@@ -115,20 +140,27 @@ impl SceneTable {
         if hosts.len() >= self.limits.scenes {
             return Err(TableError::Full { limit: self.limits.scenes });
         }
-        let host = Arc::new(SceneHost {
-            scene: Arc::new(Scene::new(id.to_owned(), self.limits.clone())),
-            writer: Writer::spawn(id).map_err(TableError::NoThread)?,
-            life: SceneLife {
-                deleted: Arc::default(),
-                shutting_down: Arc::clone(&self.shutting_down),
-            },
-        });
+        let scene = Arc::new(Scene::new(id.to_owned(), self.limits.clone()));
+        let life = SceneLife {
+            deleted: Arc::default(),
+            quarantined: Arc::default(),
+            server: Arc::clone(&self.server),
+        };
+        let writer = Writer::spawn(&scene, &life).map_err(TableError::NoThread)?;
+        let host = Arc::new(SceneHost { scene, writer, life });
         hosts.insert(id.to_owned(), Arc::clone(&host));
         info!(scene = id, "scene created");
         Ok(host)
     }
 
-    /// Finds a scene.
+    /// Finds a scene to work with.
+    pub fn served(&self, id: &str) -> Result<Arc<SceneHost>, TableError> {
+        let host = self.get(id)?;
+        host.check_served()?;
+        Ok(host)
+    }
+
+    /// Finds a scene, even when it is not served now.
     pub fn get(&self, id: &str) -> Result<Arc<SceneHost>, TableError> {
         scene_id(id)?;
         let unknown = || TableError::Unknown { id: id.to_owned() };
@@ -145,14 +177,33 @@ impl SceneTable {
         scene_id(id)?;
         let host = self.hosts.write().remove(id);
         let host = host.ok_or_else(|| TableError::Unknown { id: id.to_owned() })?;
-        host.life.deleted.store(true, Ordering::Relaxed);
+        host.life.deleted.store(true, Relaxed);
+        self.server.bells.ring();
         info!(scene = id, "scene deleted");
         Ok(())
     }
 
-    /// Ends every stream at its next message.
+    /// Ends every stream, those that wait for their client too.
     pub fn shut_down(&self) {
-        self.shutting_down.store(true, Ordering::Relaxed);
+        self.server.shutting_down.store(true, Relaxed);
+        self.server.bells.ring();
+    }
+
+    /// For streams that have no scene.
+    pub fn life(&self) -> Life {
+        Life(Arc::clone(&self.server))
+    }
+}
+
+impl Life {
+    /// Rings when the server ends.
+    pub fn bell(&self) -> Arc<Bell> {
+        self.0.bells.hang()
+    }
+
+    /// Whether the server goes on.
+    pub fn check_served(&self) -> Result<(), Ended> {
+        if self.0.shutting_down.load(Relaxed) { Err(Ended::ShuttingDown) } else { Ok(()) }
     }
 }
 
@@ -162,6 +213,11 @@ impl SceneHost {
         self.life.clone()
     }
 
+    /// Whether its writer failed too often.
+    pub fn is_quarantined(&self) -> bool {
+        self.life.is_quarantined()
+    }
+
     /// Whether the scene is still served.
     pub fn check_served(&self) -> Result<(), Ended> {
         self.life.check_served(&self.scene)
@@ -169,15 +225,39 @@ impl SceneHost {
 }
 
 impl SceneLife {
-    /// Whether `scene` is still served.
+    /// Whether `scene` is served now.
     pub fn check_served(&self, scene: &Scene) -> Result<(), Ended> {
-        if self.deleted.load(Ordering::Relaxed) {
+        self.check_lasting(scene)?;
+        if self.is_quarantined() {
+            return Err(Ended::Quarantined { id: scene.id().to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Whether there is a point in waiting for `scene` to be served.
+    pub fn check_lasting(&self, scene: &Scene) -> Result<(), Ended> {
+        if self.deleted.load(Relaxed) {
             return Err(Ended::Deleted { id: scene.id().to_owned() });
         }
-        if self.shutting_down.load(Ordering::Relaxed) {
+        if self.server.shutting_down.load(Relaxed) {
             return Err(Ended::ShuttingDown);
         }
         Ok(())
+    }
+
+    /// Whether its writer failed too often.
+    pub fn is_quarantined(&self) -> bool {
+        self.quarantined.load(Relaxed)
+    }
+
+    /// Refuses or serves the scene from now on.
+    pub fn set_quarantined(&self, quarantined: bool) {
+        self.quarantined.store(quarantined, Relaxed);
+    }
+
+    /// Rings when there may be something to tell.
+    pub fn bell(&self) -> Arc<Bell> {
+        self.server.bells.hang()
     }
 }
 

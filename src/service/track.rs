@@ -14,6 +14,7 @@ use tokio_stream::Stream;
 use tonic::Status;
 
 use super::{
+    bell::Bell,
     clock::now_ns,
     contain::contain,
     convert::{
@@ -46,6 +47,7 @@ pub struct Track<S> {
 struct Loop {
     scene: Arc<Scene>,
     life: SceneLife,
+    bell: Arc<Bell>,
     session: Session,
     mode: Mode,
     /// Of the newest tick that was answered or swallowed.
@@ -93,6 +95,8 @@ where
                 Poll::Ready(Some(request)) => running.take(request?)?,
                 Poll::Pending if running.waiting.is_none() => {
                     *gathered = false;
+                    running.bell.wakes(cx.waker());
+                    running.life.check_lasting(&running.scene)?;
                     return Poll::Pending;
                 }
                 Poll::Ready(None) | Poll::Pending => break,
@@ -107,7 +111,7 @@ where
             return Poll::Pending;
         }
         *gathered = true;
-        Poll::Ready(Some(running.answer(waiting)))
+        Poll::Ready(Some(Ok(running.answer(waiting))))
     }
 }
 
@@ -116,12 +120,13 @@ impl Loop {
         let Some(Message::Start(sent)) = first.message else {
             return Err(Problem::Missing.of("start").into());
         };
-        let host = table.get(&sent.scene_id).map_err(|e| e.within("start"))?;
+        let host = table.served(&sent.scene_id).map_err(|e| e.within("start"))?;
         let start = convert::tick::start(&sent, table.limits()).map_err(|e| e.within("start"))?;
         let Start { tools, mode, options } = start;
         Ok(Loop {
             scene: Arc::clone(&host.scene),
             life: host.life(),
+            bell: host.life().bell(),
             session: Session::new(Arc::clone(&host.scene), &tools, options)?,
             mode,
             last_sequence: None,
@@ -133,7 +138,7 @@ impl Loop {
 
     /// Takes one message in; a tick becomes the waiting one.
     fn take(&mut self, request: TrackRequest) -> Result<(), Status> {
-        self.life.check_served(&self.scene)?;
+        self.life.check_lasting(&self.scene)?;
         let tick = match request.message {
             Some(Message::Tick(tick)) => tick,
             Some(Message::Start(_)) => return Err(Problem::Repeated.of("start").into()),
@@ -146,7 +151,9 @@ impl Loop {
                 taken.coalesced = older.coalesced + 1;
                 self.last_sequence = Some(older.tick.sequence);
                 let swallowed = self.waiting.replace(taken).expect("it was waiting");
-                contain(|| self.pass(&swallowed.tick))?;
+                if contain(|| self.pass(&swallowed.tick)).is_err() {
+                    self.session = self.session.restarted();
+                }
             }
             None => self.waiting = Some(taken),
         }
@@ -181,8 +188,8 @@ impl Loop {
         }
     }
 
-    /// An error ends the stream; a refusal is an answer.
-    fn answer(&mut self, waiting: Waiting) -> Result<TrackResponse, Status> {
+    /// What is refused, or panics, costs this answer only.
+    fn answer(&mut self, waiting: Waiting) -> TrackResponse {
         let Waiting { tick, received_ns, coalesced } = waiting;
         let mut answer = TrackResponse {
             sequence: tick.sequence,
@@ -191,11 +198,15 @@ impl Loop {
             received_ns,
             ..Default::default()
         };
-        match contain(|| self.compute(&tick, received_ns, &mut answer))? {
-            Ok(()) => self.last_sequence = Some(tick.sequence),
-            Err(refused) => answer.refusal = Some(refused.into()),
+        match contain(|| self.compute(&tick, received_ns, &mut answer)) {
+            Ok(Ok(())) => self.last_sequence = Some(tick.sequence),
+            Ok(Err(refused)) => answer.refusal = Some(refused.into()),
+            Err(panicked) => {
+                self.session = self.session.restarted();
+                answer.refusal = Some(Refused::from(panicked).into());
+            }
         }
-        Ok(answer)
+        answer
     }
 
     fn compute(
@@ -204,6 +215,7 @@ impl Loop {
         received_ns: u64,
         into: &mut TrackResponse,
     ) -> Result<(), Refused> {
+        self.life.check_served(&self.scene)?;
         self.check_rising(tick)?;
         convert::tick::poses(tick, self.scene.limits(), &mut self.poses)?;
         let deadline_ns = match tick.deadline_us {
@@ -237,6 +249,7 @@ mod tests {
         index::Surface,
         scene::{Limits, Link, TissueOptions, ToolParts, field::field_of},
         sdf::FieldOptions,
+        service::contain::injected,
     };
 
     #[tokio::test]
@@ -270,34 +283,71 @@ mod tests {
     async fn the_sweep_goes_through_a_swallowed_pose() {
         let ways = [(&[-0.05, 0.05, -0.05][..], true), (&[-0.05, -0.06, -0.05], false)];
         for (way, crossed) in ways {
-            let table = Arc::new(SceneTable::new(Limits::default()));
-            let scene = Arc::clone(&table.create("s").expect("room").scene);
-            scene.add_tool(needle()).expect("room");
-            scene.add_tissue("sheet", sheet(), TissueOptions::default(), 0).expect("room");
-            let start = proto::TrackStart {
-                scene_id: "s".to_owned(),
-                tool_ids: vec![1],
-                ..Default::default()
-            };
-            let first = TrackRequest { message: Some(Message::Start(start)) };
-            let mut running = Loop::start(&table, first).expect("a good start");
+            let (_table, mut running) = needle_and_sheet();
             let message = |x: &f64, sequence| TrackRequest {
                 message: Some(Message::Tick(tick(sequence, *x))),
             };
             running.take(message(&way[0], 1)).expect("good");
             let waiting = running.waiting.take().expect("a tick");
-            running.answer(waiting).expect("answered");
+            running.answer(waiting);
             for (x, sequence) in way[1..].iter().zip(2..) {
                 running.take(message(x, sequence)).expect("good");
             }
             let waiting = running.waiting.take().expect("a tick");
-            let answer = running.answer(waiting).expect("answered");
+            let answer = running.answer(waiting);
             assert_eq!((answer.sequence, answer.coalesced), (3, 1));
             assert_ne!(answer.flags & 1 << proto::Flag::Swept as u32, 0);
             let contacts = answer.links[0].contacts.as_ref();
             let met = contacts.is_some_and(|c| c.toi.iter().any(|toi| *toi > 0.0));
             assert_eq!(met, crossed, "{answer:?}");
         }
+    }
+
+    fn needle_and_sheet() -> (Arc<SceneTable>, Loop) {
+        let table = Arc::new(SceneTable::new(Limits::default()));
+        let scene = Arc::clone(&table.create("s").expect("room").scene);
+        scene.add_tool(needle()).expect("room");
+        scene.add_tissue("sheet", sheet(), TissueOptions::default(), 0).expect("room");
+        let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);
+        let start = proto::TrackStart { scene_id, tool_ids, ..Default::default() };
+        let first = TrackRequest { message: Some(Message::Start(start)) };
+        let running = Loop::start(&table, first).expect("a good start");
+        (table, running)
+    }
+
+    fn ask(running: &mut Loop, sequence: u64) -> TrackResponse {
+        let message = Some(Message::Tick(tick(sequence, 0.0)));
+        running.take(TrackRequest { message }).expect("good");
+        let waiting = running.waiting.take().expect("a tick");
+        running.answer(waiting)
+    }
+
+    #[tokio::test]
+    async fn a_panic_costs_its_answer_and_no_contact_id_comes_twice() {
+        let (_table, mut running) = needle_and_sheet();
+        let ids = |answer: &TrackResponse| {
+            answer.links[0].contacts.as_ref().expect("they touch").contact_ids.clone()
+        };
+        let before = ids(&ask(&mut running, 1));
+        assert_eq!(ids(&ask(&mut running, 2)), before);
+        injected::panics(1);
+        let refusal = ask(&mut running, 3).refusal.expect("it panicked");
+        assert_eq!(refusal.code, tonic::Code::Internal as u32);
+        let after = ids(&ask(&mut running, 3));
+        assert!(after.iter().all(|id| !before.contains(id)), "{before:?}, {after:?}");
+    }
+
+    #[tokio::test]
+    async fn a_quarantined_scene_refuses_ticks_until_it_is_served_again() {
+        let (table, mut running) = needle_and_sheet();
+        let life = table.get("s").expect("there").life();
+        assert_eq!(ask(&mut running, 1).refusal, None);
+        life.set_quarantined(true);
+        let refusal = ask(&mut running, 2).refusal.expect("not served");
+        assert_eq!(refusal.code, tonic::Code::FailedPrecondition as u32);
+        assert!(refusal.message.contains("quarantined"), "{refusal:?}");
+        life.set_quarantined(false);
+        assert_eq!(ask(&mut running, 3).refusal, None);
     }
 
     /// Across x, 20 mm wide.

@@ -3,7 +3,10 @@
 //! Memory grows with what has arrived, never with what was declared, and a piece that goes beyond what
 //! was declared is refused at once.
 
+use std::time::Duration;
+
 use glam::Vec3;
+use tokio::time::timeout;
 use tonic::{Status, Streaming};
 
 use super::{
@@ -110,13 +113,34 @@ impl MeshUpload {
     }
 }
 
+/// The requests of an upload; it is given up when its client pauses for too long.
+pub struct Requests<R> {
+    /// As they come.
+    pub stream: Streaming<R>,
+    /// The longest pause.
+    pub pause_max: Duration,
+}
+
+/// The client has stopped sending.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing was sent for {0:?}, expected the next message of the upload")]
+pub struct UploadPaused(Duration);
+
+impl<R> Requests<R> {
+    /// The next one; `None` after the last.
+    pub async fn next(&mut self) -> Result<Option<R>, Status> {
+        let message = timeout(self.pause_max, self.stream.message()).await;
+        message.map_err(|_| UploadPaused(self.pause_max))?
+    }
+}
+
 /// Takes chunks until the client has sent its last; chunk by chunk to the mesh of its link.
 pub async fn collect<R>(
-    requests: &mut Streaming<R>,
+    requests: &mut Requests<R>,
     meshes: &mut [MeshUpload],
     chunk_of: fn(R) -> Result<proto::MeshChunk, FieldError>,
 ) -> Result<(), Status> {
-    while let Some(request) = requests.message().await? {
+    while let Some(request) = requests.next().await? {
         let chunk = chunk_of(request)?;
         let (got, end) = (chunk.link as usize, meshes.len());
         let mesh = meshes.get_mut(got);

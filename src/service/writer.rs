@@ -2,17 +2,26 @@
 //!
 //! Jobs run in the order they were handed in. While there are none, the tissues that were written are
 //! brought up to date for the next job. Ticks read what was published and never meet this thread.
+//!
+//! A job that panics publishes nothing. After several in a row the scene is quarantined, until the indices of
+//! all its tissues were rebuilt from what they last published; when that fails too, for good.
 
 use std::{io, sync::Arc, thread, time::Instant};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
+use tracing::{error, warn};
+
 use super::{
     clock::now_ns,
     contain::{Panicked, contain},
+    table::SceneLife,
 };
-use crate::scene::Tissue;
+use crate::scene::{Scene, Tissue};
+
+/// Panics in a row that quarantine a scene.
+pub const PANICS_MAX: u32 = 3;
 
 /// Jobs that wait or run; whoever brings more waits without holding a thread.
 const JOBS_MAX: usize = 64;
@@ -45,16 +54,25 @@ pub enum WriterError {
 
 struct Job {
     tissue: Arc<Tissue>,
-    run: Box<dyn FnOnce(&Tissue) + Send>,
+    run: Box<dyn FnOnce(&Tissue) -> Outcome + Send>,
     _room: OwnedSemaphorePermit,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Panicked,
 }
 
 impl Writer {
     /// Starts the thread.
-    pub fn spawn(scene_id: &str) -> io::Result<Writer> {
+    pub fn spawn(scene: &Arc<Scene>, life: &SceneLife) -> io::Result<Writer> {
         // The semaphore bounds the queue, so that a full one is awaited and never blocks a sender.
         let (jobs, queue) = crossbeam_channel::bounded(JOBS_MAX);
-        thread::Builder::new().name(format!("write {scene_id}")).spawn(move || work(&queue))?;
+        let thread = thread::Builder::new().name(format!("write {}", scene.id()));
+        let (scene, life) = (Arc::clone(scene), life.clone());
+        thread.spawn(move || work(&queue, &scene, &life))?;
         Ok(Writer { jobs, room: Arc::new(Semaphore::new(JOBS_MAX)) })
     }
 
@@ -71,8 +89,10 @@ impl Writer {
             let started = Instant::now();
             let result = contain(|| job(tissue, now_ns()));
             let update_us = started.elapsed().as_secs_f64() * 1e6;
+            let outcome = if result.is_ok() { Outcome::Done } else { Outcome::Panicked };
             // An error: nobody waits for it any more.
             let _ = reply.send(result.map(|result| Written { result, update_us }));
+            outcome
         });
         let job = Job { tissue, run, _room: room };
         self.jobs.send(job).map_err(|_| WriterError::Gone)?;
@@ -80,14 +100,40 @@ impl Writer {
     }
 }
 
-fn work(queue: &Receiver<Job>) {
+fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
     let mut behind: Vec<Arc<Tissue>> = Vec::new();
+    let mut panics = 0;
     while let Some(Job { tissue, run, _room }) = next(queue, &mut behind) {
-        run(&tissue);
+        panics = if run(&tissue) == Outcome::Panicked { panics + 1 } else { 0 };
+        if panics == PANICS_MAX {
+            panics = 0;
+            behind.clear();
+            if recover(scene, life).is_err() {
+                // Whoever waits for a job learns that it will not run.
+                return queue.iter().for_each(drop);
+            }
+            continue;
+        }
         if !behind.iter().any(|t| Arc::ptr_eq(t, &tissue)) {
             behind.push(tissue);
         }
     }
+}
+
+/// Quarantines the scene until every tissue has a new index of what it published last. When that panics as
+/// well, the scene stays refused.
+fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
+    life.set_quarantined(true);
+    warn!(scene = scene.id(), "quarantined: its writer panicked {PANICS_MAX} times in a row");
+    let rebuilt = contain(|| scene.tissues().iter().for_each(|tissue| tissue.recover()));
+    match rebuilt {
+        Ok(()) => {
+            life.set_quarantined(false);
+            warn!(scene = scene.id(), "rebuilt from its last good revisions and served again");
+        }
+        Err(_) => error!(scene = scene.id(), "cannot be rebuilt and stays refused: delete it"),
+    }
+    rebuilt
 }
 
 /// The next job; while there is none, brings up to date what is `behind`. `None` when the scene is gone.
@@ -112,6 +158,7 @@ mod tests {
     use glam::Vec3;
     use parking_lot::Mutex;
     use tokio::task::JoinSet;
+    use tonic::{Code, Status};
 
     use super::*;
     use crate::{
@@ -119,14 +166,18 @@ mod tests {
             MeshData,
             mesh_load::{self, Basis, LoadOptions},
         },
-        scene::{Limits, Scene, TissueOptions},
+        scene::{Limits, TissueOptions, deform::Deformation},
+        service::{
+            contain::injected,
+            table::{Ended, SceneHost, SceneTable},
+        },
     };
 
     thread_local! {
         static HELD: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
     }
 
-    fn tissue() -> Arc<Tissue> {
+    fn host() -> (Arc<SceneHost>, Arc<Tissue>) {
         let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
         let options = LoadOptions {
             scale_to_m: 1.0,
@@ -135,28 +186,73 @@ mod tests {
             max_triangles: 9,
         };
         let mesh = mesh_load::load(MeshData { positions, triangles: vec![[0, 1, 2]] }, &options);
-        let scene = Scene::new("s".to_owned(), Limits::default());
-        let options = TissueOptions::default();
-        scene.add_tissue("patch", mesh.expect("a triangle"), options, 0).expect("room")
+        let host = SceneTable::new(Limits::default()).create("s").expect("room");
+        let (mesh, options) = (mesh.expect("a triangle"), TissueOptions::default());
+        let tissue = host.scene.add_tissue("patch", mesh, options, 0).expect("room");
+        (host, tissue)
+    }
+
+    async fn panic_in_a_row(host: &SceneHost, tissue: &Arc<Tissue>, in_recovery: u32) {
+        for at in 1..=PANICS_MAX {
+            host.check_served().expect("fewer panics than that");
+            let job = move |_: &Tissue, _| {
+                injected::panics(if at == PANICS_MAX { in_recovery } else { 0 });
+                panic!("on purpose");
+            };
+            let failed = host.writer.run(Arc::clone(tissue), job).await;
+            assert!(matches!(failed.map(|w: Written<()>| w.result), Err(WriterError::Panicked(_))));
+        }
+    }
+
+    #[tokio::test]
+    async fn three_panics_in_a_row_rebuild_the_scene_and_it_goes_on() {
+        let (host, tissue) = host();
+        let lift = |by: f32| {
+            let positions = vec![Vec3::Z * by, Vec3::X, Vec3::Y];
+            move |tissue: &Tissue, now_ns| tissue.deform(Deformation::Dense(positions), now_ns)
+        };
+        host.writer
+            .run(Arc::clone(&tissue), lift(0.1))
+            .await
+            .expect("it runs")
+            .result
+            .expect("good");
+        panic_in_a_row(&host, &tissue, 0).await;
+        let done = host.writer.run(Arc::clone(&tissue), lift(0.2)).await.expect("it runs");
+        assert_eq!(done.result.expect("good").geometry_revision, 2);
+        host.check_served().expect("the job was behind the recovery");
+        tissue.current().surface.assert_well_formed();
+        assert_eq!(tissue.current().surface.mesh().positions()[0], Vec3::Z * 0.2);
+    }
+
+    #[tokio::test]
+    async fn a_scene_that_cannot_be_rebuilt_stays_refused() {
+        let (host, tissue) = host();
+        panic_in_a_row(&host, &tissue, 1).await;
+        let refused = host.writer.run(tissue, |_, _| ()).await;
+        assert!(matches!(refused, Err(WriterError::Gone)), "{refused:?}");
+        assert!(matches!(host.check_served(), Err(Ended::Quarantined { .. })));
+        let status = Status::from(host.check_served().expect_err("it is refused"));
+        assert_eq!(status.code(), Code::FailedPrecondition);
     }
 
     #[tokio::test]
     async fn a_panic_is_the_job_s_own() {
-        let (writer, tissue) = (Writer::spawn("s").expect("a thread"), tissue());
-        let failed = writer.run(Arc::clone(&tissue), |_, _| panic!("on purpose")).await;
+        let (host, tissue) = host();
+        let failed = host.writer.run(Arc::clone(&tissue), |_, _| panic!("on purpose")).await;
         assert!(matches!(failed.map(|w: Written<()>| w.result), Err(WriterError::Panicked(_))));
-        let next = writer.run(tissue, |tissue, _| tissue.name().to_owned()).await;
+        let next = host.writer.run(tissue, |tissue, _| tissue.name().to_owned()).await;
         assert_eq!(next.expect("the thread goes on").result, "patch");
     }
 
     #[tokio::test]
     async fn more_jobs_than_fit_wait_without_a_thread_and_run_in_order() {
-        let (writer, tissue) = (Arc::new(Writer::spawn("s").expect("a thread")), tissue());
+        let (host, tissue) = host();
         let (open, gate) = crossbeam_channel::bounded::<()>(0);
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut jobs = JoinSet::new();
         for at in 0..3 * JOBS_MAX {
-            let (writer, tissue) = (Arc::clone(&writer), Arc::clone(&tissue));
+            let (host, tissue) = (Arc::clone(&host), Arc::clone(&tissue));
             let (gate, order) = (gate.clone(), Arc::clone(&order));
             jobs.spawn(async move {
                 let job = move |_: &Tissue, _| {
@@ -164,7 +260,7 @@ mod tests {
                     let _ = gate.recv();
                     order.lock().push(at);
                 };
-                writer.run(tissue, job).await.expect("it runs").result
+                host.writer.run(tissue, job).await.expect("it runs").result
             });
         }
         // This runtime has one thread: had a job blocked it, this line would not be reached.
@@ -177,13 +273,13 @@ mod tests {
 
     #[tokio::test]
     async fn the_thread_ends_with_its_writer() {
-        let (writer, tissue) = (Writer::spawn("s").expect("a thread"), tissue());
+        let (host, tissue) = host();
         let (alive, ended) = crossbeam_channel::bounded::<()>(0);
         // The thread's locals are dropped when it ends.
         let keep = move |_: &Tissue, _| HELD.set(Some(alive));
-        writer.run(tissue, keep).await.expect("it runs");
+        host.writer.run(tissue, keep).await.expect("it runs");
         assert!(ended.try_recv().is_err_and(|e| e.is_empty()), "the thread waits for jobs");
-        drop(writer);
+        drop(host);
         assert!(ended.recv().is_err());
     }
 }

@@ -15,8 +15,9 @@ use crate::{
 pub const EXPORT_CHUNK: usize = 16_384;
 
 /// To the wire.
-pub fn scene(scene: &Scene) -> proto::Scene {
+pub fn scene(scene: &Scene, quarantined: bool) -> proto::Scene {
     proto::Scene {
+        quarantined,
         scene_id: scene.id().to_owned(),
         tissues: scene.tissues().iter().map(|t| tissue(t)).collect(),
         tools: scene.tools().iter().map(|t| tool(t)).collect(),

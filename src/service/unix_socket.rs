@@ -1,0 +1,34 @@
+//! The Unix domain socket beside the TCP address.
+
+use std::{
+    fs, io,
+    os::unix::{fs::FileTypeExt, net::UnixStream},
+    path::{Path, PathBuf},
+};
+
+use tokio::net::UnixListener;
+
+/// The socket's file; removed when dropped.
+pub struct UnixSocket(PathBuf);
+
+impl UnixSocket {
+    /// Listens at `path`. A socket there that nobody listens on any more is replaced.
+    ///
+    /// # Errors
+    /// When something else is there, or the system refuses.
+    pub fn bind(path: &Path) -> io::Result<(UnixSocket, UnixListener)> {
+        let is_socket = fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket());
+        if is_socket && UnixStream::connect(path).is_err() {
+            fs::remove_file(path)?;
+        }
+        let listener = UnixListener::bind(path)?;
+        Ok((UnixSocket(path.to_owned()), listener))
+    }
+}
+
+impl Drop for UnixSocket {
+    fn drop(&mut self) {
+        // An error: somebody has removed it.
+        let _ = fs::remove_file(&self.0);
+    }
+}

@@ -1,0 +1,68 @@
+//! How a server ends, and what its clients hear of it.
+
+use std::time::{Duration, Instant};
+
+use palpate::{
+    config::Config,
+    service::{proto::TrackMode, serve},
+};
+use tokio::{net::TcpListener, sync::oneshot, time::timeout};
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
+use tonic::Code;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+use crate::support::{
+    messages::{SCENE, sparse, start, start_message, tick, tick_message},
+    server::TestServer,
+};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Health is asked for by a stream, so that the order of what is told can be seen.
+#[tokio::test]
+async fn idle_streams_are_told_at_once_and_health_first() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let (tell, told) = oneshot::channel();
+    let served = tokio::spawn(async move {
+        let told = async { told.await.expect("the test goes on") };
+        serve(listener, &Config::default(), told).await
+    });
+    let mut server = TestServer::connect(address).await;
+    server.create(SCENE).await.expect("a new scene");
+    server.furnish().await;
+    let mut idle = Vec::new();
+    for _ in 0..8 {
+        let mut stream = server.hand_fed(start_message(start(TrackMode::Latest))).await;
+        stream.ask(tick_message(tick(1, 0.2))).await.expect("an answer");
+        idle.push(stream);
+    }
+    let (deforms, sent) = tokio::sync::mpsc::channel(1);
+    deforms.send(sparse(1, &[0], &[0.1, 0.0, 0.0])).await.expect("room");
+    let deformed = server.scenes.deform(ReceiverStream::new(sent)).await.expect("a stream");
+    let mut deformed = deformed.into_inner();
+    deformed.message().await.expect("good").expect("an answer");
+    let watch = HealthCheckRequest { service: "palpate.v1.HapticService".to_owned() };
+    let mut health = HealthClient::new(server.channel.clone());
+    let mut health = health.watch(watch).await.expect("known").into_inner();
+    let first = health.next().await.expect("a status").expect("good");
+    assert_eq!(first.status(), ServingStatus::Serving);
+
+    let started = Instant::now();
+    tell.send(()).expect("it serves");
+    let second = timeout(SOON, health.next()).await.expect("soon").expect("a status");
+    assert_eq!(second.expect("good").status(), ServingStatus::NotServing);
+    for stream in &mut idle {
+        let ended = timeout(SOON, stream.answers.message()).await.expect("soon");
+        let status = ended.expect_err("the server ends");
+        assert_eq!(status.code(), Code::Unavailable);
+        assert!(status.message().contains("shutting down"), "{status:?}");
+    }
+    let ended = timeout(SOON, deformed.message()).await.expect("soon");
+    assert_eq!(ended.expect_err("the server ends").code(), Code::Unavailable);
+    println!("8 idle Track streams and a Deform stream told within {:?}", started.elapsed());
+    drop((idle, deformed, deforms, health, server));
+    timeout(SOON, served).await.expect("soon").expect("no panic").expect("a good end");
+}
