@@ -17,6 +17,7 @@ mod export;
 mod fields;
 mod haptics;
 pub mod log;
+mod metrics;
 pub mod proto;
 mod scenes;
 mod self_collisions;

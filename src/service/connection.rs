@@ -8,10 +8,7 @@ use std::{
     future::pending,
     io,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::{Arc, atomic::Ordering::Relaxed},
     task::{Context, Poll},
     time::Duration,
 };
@@ -26,6 +23,7 @@ use tokio::{
 use tonic::transport::server::Connected;
 use tracing::{debug, warn};
 
+use super::metrics::{DOOR_REASONS, Metrics};
 use crate::config::Transport;
 
 /// What every HTTP/2 client sends first.
@@ -52,15 +50,15 @@ pub struct Connection {
 pub struct Door {
     connections_max: usize,
     preface_max: Duration,
-    open: Arc<AtomicUsize>,
+    metrics: Arc<Metrics>,
 }
 
 /// A place among the open connections.
-struct Place(Arc<AtomicUsize>);
+struct Place(Arc<Metrics>);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+        self.0.connections.fetch_sub(1, Relaxed);
     }
 }
 
@@ -71,15 +69,29 @@ enum Refusal {
     NotHttp2,
     #[error("there are {0} connections already, the limit")]
     Full(usize),
+    #[error("it was silent for {0:?}, or too many are")]
+    Silent(Duration),
     #[error("{0}")]
     Io(#[from] io::Error),
 }
 
+impl Refusal {
+    /// As it is counted.
+    fn reason(&self) -> &'static str {
+        match self {
+            Refusal::NotHttp2 => "not_http2",
+            Refusal::Full(_) => "full",
+            Refusal::Silent(_) => "silent",
+            Refusal::Io(_) => "io",
+        }
+    }
+}
+
 impl Door {
     /// No connections yet.
-    pub fn new(transport: &Transport) -> Door {
+    pub fn new(transport: &Transport, metrics: &Arc<Metrics>) -> Door {
         let Transport { connections_max, preface_max, .. } = *transport;
-        Door { connections_max, preface_max, open: Arc::default() }
+        Door { connections_max, preface_max, metrics: Arc::clone(metrics) }
     }
 
     /// Lets connections in until the receiver is dropped.
@@ -121,14 +133,15 @@ impl Door {
                 && let Some(oldest) = waiting.pop_front()
             {
                 oldest.abort();
+                self.refuse(&Refusal::Silent(self.preface_max));
             }
             let (door, ready) = (Arc::clone(&self), ready.clone());
             let task = tokio::spawn(async move {
-                match timeout(door.preface_max, door.greet(accepted)).await {
+                let greeted = timeout(door.preface_max, door.greet(accepted)).await;
+                match greeted.unwrap_or(Err(Refusal::Silent(door.preface_max))) {
                     // An error: the server is ending.
-                    Ok(Ok(connection)) => drop(ready.send(Ok(connection)).await),
-                    Ok(Err(refusal)) => debug!("a connection was refused: {refusal}"),
-                    Err(_) => debug!("a connection was silent for {:?}", door.preface_max),
+                    Ok(connection) => drop(ready.send(Ok(connection)).await),
+                    Err(refusal) => door.refuse(&refusal),
                 }
             });
             waiting.push_back(task.abort_handle());
@@ -156,11 +169,18 @@ impl Door {
         Ok(Connection { wire, ahead: PREFACE, _place: self.place()? })
     }
 
+    fn refuse(&self, refusal: &Refusal) {
+        debug!("a connection was refused: {refusal}");
+        let reason = DOOR_REASONS.iter().position(|reason| *reason == refusal.reason());
+        let reason = reason.expect("each reason is counted");
+        self.metrics.connections_refused[reason].fetch_add(1, Relaxed);
+    }
+
     fn place(&self) -> Result<Place, Refusal> {
-        let room = |open: usize| (open < self.connections_max).then_some(open + 1);
-        let taken = self.open.fetch_update(Relaxed, Relaxed, room);
+        let room = |open: u64| (open < self.connections_max as u64).then_some(open + 1);
+        let taken = self.metrics.connections.fetch_update(Relaxed, Relaxed, room);
         taken.map_err(|_| Refusal::Full(self.connections_max))?;
-        Ok(Place(Arc::clone(&self.open)))
+        Ok(Place(Arc::clone(&self.metrics)))
     }
 }
 

@@ -104,11 +104,12 @@ mod tests {
 
     use super::*;
     use crate::{
+        config::Config,
         geometry::{
             MeshData,
             mesh_load::{LoadOptions, load},
         },
-        scene::{Limits, TissueOptions, self_collision::Scope},
+        scene::{TissueOptions, self_collision::Scope},
         service::table::SceneTable,
     };
 
@@ -159,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_takes_too_long_is_refused() {
-        let host = SceneTable::new(Limits::default()).create("s").expect("room");
+        let host = SceneTable::new(&Config::default()).create("s").expect("room");
         let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
         let data = MeshData { positions, triangles: vec![[0, 1, 2]] };
         let mesh = load(data, &LoadOptions::default()).expect("a mesh");

@@ -1,7 +1,7 @@
 //! Binds, serves and drains.
 
 use std::{
-    future::Future,
+    future::{Future, pending},
     io::{self, Write},
     net::SocketAddr,
     path::PathBuf,
@@ -28,6 +28,7 @@ use super::{
     connection::Door,
     fields::Fields,
     haptics::Haptics,
+    metrics,
     proto::{DESCRIPTORS, scene_service_server::SceneServiceServer},
     scenes::Scenes,
     table::SceneTable,
@@ -110,10 +111,25 @@ pub async fn serve(
         }
         None => (None, None),
     };
-    let table = Arc::new(SceneTable::new(config.limits.clone()));
+    let table = Arc::new(SceneTable::new(config));
     let health = HealthReporter::new();
     let fields = Fields::new(config.data_dir.as_deref().map(FieldCache::new));
     let router = router(&table, fields, &health, &config.transport).await;
+    let figures = match config.metrics.listen {
+        Some(address) => {
+            let listen = |source| ServeError::Listen { address, source };
+            let listener = TcpListener::bind(address).await.map_err(listen)?;
+            info!("figures and health are at http://{}", listener.local_addr()?);
+            Some(metrics::serve::serve(listener, Arc::clone(&table)))
+        }
+        None => None,
+    };
+    let figures = async {
+        match figures {
+            Some(figures) => figures.await,
+            None => pending().await,
+        }
+    };
     let (told, drain_max) = (Notify::new(), config.transport.drain_max);
     let drain = async {
         shutdown.await;
@@ -126,9 +142,11 @@ pub async fn serve(
         told.notified().await;
         tokio::time::sleep(drain_max).await;
     };
-    let connections = ReceiverStream::new(Door::new(&config.transport).open(listener, unix));
+    let door = Door::new(&config.transport, table.metrics());
+    let connections = ReceiverStream::new(door.open(listener, unix));
     tokio::select! {
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
+        () = figures => unreachable!("figures are served without end"),
         () = out_of_time => {
             warn!("streams were still open after {drain_max:?}; they are cut");
             Ok(())
@@ -159,7 +177,7 @@ async fn router(
         .http2_keepalive_interval(Some(transport.ping_every))
         .http2_keepalive_timeout(Some(transport.ping_answer_max))
         .http2_max_header_list_size(transport.headers_bytes_max)
-        .layer(CallLayer)
+        .layer(CallLayer { metrics: Arc::clone(table.metrics()) })
         .add_service(scenes)
         .add_service(haptics)
         .add_service(HealthServer::new(HealthService::from_health_reporter(health.clone())))

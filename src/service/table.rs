@@ -15,15 +15,20 @@ use tracing::info;
 use super::{
     bell::{Bell, Bells},
     convert::{FieldError, scene_id},
+    metrics::Metrics,
     writer::{PANICS_MAX, Writer},
 };
-use crate::scene::{Limits, Scene};
+use crate::{
+    config::Config,
+    scene::{Limits, Scene},
+};
 
 /// All scenes of a server.
 pub struct SceneTable {
     limits: Limits,
     hosts: RwLock<BTreeMap<String, Arc<SceneHost>>>,
     server: Arc<ServerLife>,
+    metrics: Arc<Metrics>,
 }
 
 /// What all streams of a server have in common.
@@ -121,8 +126,18 @@ impl TableError {
 
 impl SceneTable {
     /// No scenes yet.
-    pub fn new(limits: Limits) -> SceneTable {
-        SceneTable { limits, hosts: RwLock::default(), server: Arc::default() }
+    pub fn new(config: &Config) -> SceneTable {
+        SceneTable {
+            limits: config.limits.clone(),
+            hosts: RwLock::default(),
+            server: Arc::default(),
+            metrics: Arc::new(Metrics::new(config.sessions.objective)),
+        }
+    }
+
+    /// What the server counts.
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
     }
 
     /// What clients may ask for.
@@ -146,7 +161,7 @@ impl SceneTable {
             quarantined: Arc::default(),
             server: Arc::clone(&self.server),
         };
-        let writer = Writer::spawn(&scene, &life).map_err(TableError::NoThread)?;
+        let writer = Writer::spawn(&scene, &life, &self.metrics).map_err(TableError::NoThread)?;
         let host = Arc::new(SceneHost { scene, writer, life });
         hosts.insert(id.to_owned(), Arc::clone(&host));
         info!(scene = id, "scene created");
@@ -267,7 +282,10 @@ mod tests {
 
     #[test]
     fn deleted_scenes_are_gone_and_say_so() {
-        let table = SceneTable::new(Limits { scenes: 1, ..Limits::default() });
+        let table = SceneTable::new(&Config {
+            limits: Limits { scenes: 1, ..Limits::default() },
+            ..Config::default()
+        });
         let host = table.create("liver").expect("room");
         assert!(matches!(table.create("liver"), Err(TableError::Taken { .. })));
         assert!(matches!(table.create("spleen"), Err(TableError::Full { limit: 1 })));

@@ -21,6 +21,7 @@ use super::{
         self, Problem,
         tick::{Mode, Start},
     },
+    metrics::{Metrics, StreamFigures, TickTimes},
     proto::{self, TrackRequest, TrackResponse, track_request::Message},
     status::Refused,
     table::{SceneLife, SceneTable},
@@ -48,6 +49,8 @@ struct Loop {
     scene: Arc<Scene>,
     life: SceneLife,
     bell: Arc<Bell>,
+    metrics: Arc<Metrics>,
+    figures: Arc<StreamFigures>,
     session: Session,
     mode: Mode,
     /// Of the newest tick that was answered or swallowed.
@@ -115,6 +118,12 @@ where
     }
 }
 
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.metrics.stream_ends(&self.figures);
+    }
+}
+
 impl Loop {
     fn start(table: &SceneTable, first: TrackRequest) -> Result<Loop, Refused> {
         let Some(Message::Start(sent)) = first.message else {
@@ -128,6 +137,8 @@ impl Loop {
             life: host.life(),
             bell: host.life().bell(),
             session: Session::new(Arc::clone(&host.scene), &tools, options)?,
+            figures: table.metrics().stream_begins(&sent.scene_id),
+            metrics: Arc::clone(table.metrics()),
             mode,
             last_sequence: None,
             waiting: None,
@@ -191,6 +202,7 @@ impl Loop {
     /// What is refused, or panics, costs this answer only.
     fn answer(&mut self, waiting: Waiting) -> TrackResponse {
         let Waiting { tick, received_ns, coalesced } = waiting;
+        self.figures.ticks.coalesced.add(coalesced.into());
         let mut answer = TrackResponse {
             sequence: tick.sequence,
             coalesced,
@@ -200,8 +212,12 @@ impl Loop {
         };
         match contain(|| self.compute(&tick, received_ns, &mut answer)) {
             Ok(Ok(())) => self.last_sequence = Some(tick.sequence),
-            Ok(Err(refused)) => answer.refusal = Some(refused.into()),
+            Ok(Err(refused)) => {
+                self.figures.ticks.refused.add(1);
+                answer.refusal = Some(refused.into());
+            }
             Err(panicked) => {
+                self.figures.ticks.panicked.add(1);
                 self.session = self.session.restarted();
                 answer.refusal = Some(Refused::from(panicked).into());
             }
@@ -225,12 +241,18 @@ impl Loop {
         let late = || deadline_ns.is_some_and(|deadline_ns| now_ns() >= deadline_ns);
         let started_ns = now_ns();
         let answer = self.session.tick(tick.sequence, &self.poses, started_ns, &late)?;
-        into.compute_us = (now_ns() - started_ns) as f64 / 1e3;
+        let computed_ns = now_ns();
+        into.compute_us = (computed_ns - started_ns) as f64 / 1e3;
         into.flags = convert::answer::flags(&answer.flags);
         into.tissues = convert::answer::tissue_states(&answer.tissues);
         into.links = convert::answer::links(answer);
         into.link_pairs = convert::pairs::of_links(answer);
         into.probes = convert::answer::probes(answer);
+        let ticks = &self.figures.ticks;
+        ticks.degraded.add(u64::from(answer.flags.degraded));
+        let done_ns = now_ns();
+        let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
+        ticks.note(&times, self.metrics.objective);
         Ok(())
     }
 }
@@ -242,12 +264,13 @@ mod tests {
 
     use super::*;
     use crate::{
+        config::Config,
         geometry::{
             MeshData, Pose,
             mesh_load::{self, Basis, LoadOptions, LoadedMesh},
         },
         index::Surface,
-        scene::{Limits, Link, TissueOptions, ToolParts, field::field_of},
+        scene::{Link, TissueOptions, ToolParts, field::field_of},
         sdf::FieldOptions,
         service::contain::injected,
     };
@@ -304,7 +327,7 @@ mod tests {
     }
 
     fn needle_and_sheet() -> (Arc<SceneTable>, Loop) {
-        let table = Arc::new(SceneTable::new(Limits::default()));
+        let table = Arc::new(SceneTable::new(&Config::default()));
         let scene = Arc::clone(&table.create("s").expect("room").scene);
         scene.add_tool(needle()).expect("room");
         scene.add_tissue("sheet", sheet(), TissueOptions::default(), 0).expect("room");
@@ -370,7 +393,7 @@ mod tests {
         mode: proto::TrackMode,
         ready: &[proto::Tick],
     ) -> Vec<(u64, u32, Option<String>)> {
-        let table = Arc::new(SceneTable::new(Limits::default()));
+        let table = Arc::new(SceneTable::new(&Config::default()));
         let scene = Arc::clone(&table.create("s").expect("room").scene);
         scene.add_tool(needle()).expect("room");
         let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);

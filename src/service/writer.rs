@@ -6,7 +6,11 @@
 //! A job that panics publishes nothing. After several in a row the scene is quarantined, until the indices of
 //! all its tissues were rebuilt from what they last published; when that fails too, for good.
 
-use std::{io, sync::Arc, thread, time::Instant};
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    thread,
+};
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
@@ -16,6 +20,7 @@ use tracing::{error, warn};
 use super::{
     clock::now_ns,
     contain::{Panicked, contain},
+    metrics::Metrics,
     table::SceneLife,
 };
 use crate::scene::{Scene, Tissue};
@@ -30,6 +35,7 @@ const JOBS_MAX: usize = 64;
 pub struct Writer {
     jobs: Sender<Job>,
     room: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
 }
 
 /// What a job returned, and how long it ran.
@@ -67,13 +73,23 @@ enum Outcome {
 
 impl Writer {
     /// Starts the thread.
-    pub fn spawn(scene: &Arc<Scene>, life: &SceneLife) -> io::Result<Writer> {
+    pub fn spawn(
+        scene: &Arc<Scene>,
+        life: &SceneLife,
+        metrics: &Arc<Metrics>,
+    ) -> io::Result<Writer> {
         // The semaphore bounds the queue, so that a full one is awaited and never blocks a sender.
         let (jobs, queue) = crossbeam_channel::bounded(JOBS_MAX);
         let thread = thread::Builder::new().name(format!("write {}", scene.id()));
         let (scene, life) = (Arc::clone(scene), life.clone());
         thread.spawn(move || work(&queue, &scene, &life))?;
-        Ok(Writer { jobs, room: Arc::new(Semaphore::new(JOBS_MAX)) })
+        let (room, metrics) = (Arc::new(Semaphore::new(JOBS_MAX)), Arc::clone(metrics));
+        Ok(Writer { jobs, room, metrics })
+    }
+
+    /// Jobs that wait or run.
+    pub fn n_jobs(&self) -> usize {
+        JOBS_MAX - self.room.available_permits()
     }
 
     /// Runs a job (which gets the clock) after those before it. A job that was handed in runs even when
@@ -83,13 +99,19 @@ impl Writer {
         tissue: Arc<Tissue>,
         job: impl FnOnce(&Tissue, u64) -> T + Send + 'static,
     ) -> Result<Written<T>, WriterError> {
+        let asked_ns = now_ns();
+        let metrics = Arc::clone(&self.metrics);
         let room = Arc::clone(&self.room).acquire_owned().await.map_err(|_| WriterError::Gone)?;
         let (reply, result) = oneshot::channel();
         let run = Box::new(move |tissue: &Tissue| {
-            let started = Instant::now();
-            let result = contain(|| job(tissue, now_ns()));
-            let update_us = started.elapsed().as_secs_f64() * 1e6;
+            let started_ns = now_ns();
+            let result = contain(|| job(tissue, started_ns));
+            let update_ns = now_ns() - started_ns;
+            metrics.writer_wait.note(started_ns - asked_ns);
+            metrics.writer_update.note(update_ns);
             let outcome = if result.is_ok() { Outcome::Done } else { Outcome::Panicked };
+            metrics.writer_panics.fetch_add(u64::from(outcome == Outcome::Panicked), Relaxed);
+            let update_us = update_ns as f64 / 1e3;
             // An error: nobody waits for it any more.
             let _ = reply.send(result.map(|result| Written { result, update_us }));
             outcome
@@ -162,11 +184,12 @@ mod tests {
 
     use super::*;
     use crate::{
+        config::Config,
         geometry::{
             MeshData,
             mesh_load::{self, Basis, LoadOptions},
         },
-        scene::{Limits, TissueOptions, deform::Deformation},
+        scene::{TissueOptions, deform::Deformation},
         service::{
             contain::injected,
             table::{Ended, SceneHost, SceneTable},
@@ -186,7 +209,7 @@ mod tests {
             max_triangles: 9,
         };
         let mesh = mesh_load::load(MeshData { positions, triangles: vec![[0, 1, 2]] }, &options);
-        let host = SceneTable::new(Limits::default()).create("s").expect("room");
+        let host = SceneTable::new(&Config::default()).create("s").expect("room");
         let (mesh, options) = (mesh.expect("a triangle"), TissueOptions::default());
         let tissue = host.scene.add_tissue("patch", mesh, options, 0).expect("room");
         (host, tissue)

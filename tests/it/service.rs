@@ -2,6 +2,7 @@
 
 mod deforms;
 mod edits;
+mod metrics;
 mod queries;
 mod scenes;
 mod self_collisions;

@@ -55,6 +55,12 @@ pub fn link() -> Mesh {
     octahedron(0.01)
 }
 
+/// A loopback port that nobody listens on now.
+pub fn free_address() -> SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("bound")
+}
+
 impl TestServer {
     /// No scenes.
     pub async fn empty(limits: Limits) -> TestServer {

@@ -1,0 +1,228 @@
+//! What the server counts. A tick writes into its stream's own figures, which nobody else writes: no lock, no
+//! contended cache line. They are put together when somebody asks.
+
+pub mod exposition;
+pub mod histogram;
+pub mod page;
+pub mod process;
+pub mod serve;
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use tonic::Code;
+
+use histogram::Histogram;
+
+/// All figures of a server.
+pub struct Metrics {
+    /// A tick that took longer is missed.
+    pub objective: Duration,
+    /// Connections that speak HTTP/2 now.
+    pub connections: AtomicU64,
+    /// Connections that were not let in, by reason.
+    pub connections_refused: [AtomicU64; DOOR_REASONS.len()],
+    /// From handing a write in to its start.
+    pub writer_wait: Histogram,
+    /// From the start of a write to its end.
+    pub writer_update: Histogram,
+    /// Writes that panicked.
+    pub writer_panics: AtomicU64,
+    /// Streams now, by number, and what the ended ones counted.
+    streams: Mutex<Streams>,
+    calls: Mutex<BTreeMap<(String, &'static str), u64>>,
+}
+
+/// Why connections are not let in; the place is that in [`Metrics::connections_refused`].
+pub const DOOR_REASONS: [&str; 4] = ["not_http2", "full", "silent", "io"];
+
+#[derive(Default)]
+struct Streams {
+    last_number: u64,
+    now: BTreeMap<u64, Arc<StreamFigures>>,
+    ended: TickFigures,
+}
+
+/// What one haptic loop counts; written by the thread that computes its ticks only.
+#[derive(Debug)]
+pub struct StreamFigures {
+    /// Its scene.
+    pub scene: String,
+    /// In the order in which streams began, from 1.
+    pub number: u64,
+    /// Its ticks.
+    pub ticks: TickFigures,
+}
+
+/// Ticks, as counts and times.
+#[derive(Debug, Default)]
+pub struct TickFigures {
+    /// Answered.
+    pub answered: Count,
+    /// Swallowed by a newer one.
+    pub coalesced: Count,
+    /// Refused.
+    pub refused: Count,
+    /// Panicked.
+    pub panicked: Count,
+    /// Cut short by the client's deadline.
+    pub degraded: Count,
+    /// Slower than the objective.
+    pub missed: Count,
+    /// One for each of [`STAGES`].
+    pub stages: [Histogram; STAGES.len()],
+}
+
+/// From bytes to the engine, in the engine, to the wire's form, and all of it.
+pub const STAGES: [&str; 4] = ["wait", "engine", "convert", "total"];
+
+/// Counted by one thread, read by others.
+#[derive(Debug, Default)]
+pub struct Count(AtomicU64);
+
+impl Count {
+    /// One writer, so no read-modify-write.
+    pub fn add(&self, n: u64) {
+        self.0.store(self.get() + n, Relaxed);
+    }
+
+    /// So far.
+    pub fn get(&self) -> u64 {
+        self.0.load(Relaxed)
+    }
+}
+
+/// When the parts of a tick began and ended: nanoseconds of the process's clock.
+pub struct TickTimes {
+    /// Its bytes were read.
+    pub received_ns: u64,
+    /// The engine began.
+    pub started_ns: u64,
+    /// The engine was done.
+    pub computed_ns: u64,
+    /// The answer was there.
+    pub done_ns: u64,
+}
+
+impl TickFigures {
+    /// A tick that was answered.
+    pub fn note(&self, times: &TickTimes, objective: Duration) {
+        let TickTimes { received_ns, started_ns, computed_ns, done_ns } = *times;
+        let total_ns = done_ns - received_ns;
+        let stages =
+            [started_ns - received_ns, computed_ns - started_ns, done_ns - computed_ns, total_ns];
+        for (stage, ns) in self.stages.iter().zip(stages) {
+            stage.note_alone(ns);
+        }
+        self.answered.add(1);
+        self.missed.add(u64::from(u128::from(total_ns) > objective.as_nanos()));
+    }
+
+    /// Ticks that missed the objective, as a share of the answered ones.
+    pub fn missed_ratio(&self) -> f64 {
+        self.missed.get() as f64 / self.answered.get().max(1) as f64
+    }
+
+    fn add(&self, other: &TickFigures) {
+        for (into, from) in self.counts().into_iter().zip(other.counts()) {
+            into.add(from.get());
+        }
+        for (into, from) in self.stages.iter().zip(&other.stages) {
+            into.add(from);
+        }
+    }
+
+    fn counts(&self) -> [&Count; 6] {
+        let TickFigures { answered, coalesced, refused, panicked, degraded, missed, .. } = self;
+        [answered, coalesced, refused, panicked, degraded, missed]
+    }
+}
+
+impl Metrics {
+    /// Nothing has happened yet.
+    pub fn new(objective: Duration) -> Metrics {
+        Metrics {
+            objective,
+            connections: AtomicU64::new(0),
+            connections_refused: Default::default(),
+            writer_wait: Histogram::default(),
+            writer_update: Histogram::default(),
+            writer_panics: AtomicU64::new(0),
+            streams: Mutex::default(),
+            calls: Mutex::default(),
+        }
+    }
+
+    /// A haptic loop begins.
+    pub fn stream_begins(&self, scene: &str) -> Arc<StreamFigures> {
+        let mut streams = self.streams.lock();
+        streams.last_number += 1;
+        let number = streams.last_number;
+        let ticks = TickFigures::default();
+        let figures = Arc::new(StreamFigures { scene: scene.to_owned(), number, ticks });
+        streams.now.insert(number, Arc::clone(&figures));
+        figures
+    }
+
+    /// A haptic loop is over; what it counted stays in the totals.
+    pub fn stream_ends(&self, figures: &StreamFigures) {
+        let mut streams = self.streams.lock();
+        if streams.now.remove(&figures.number).is_some() {
+            streams.ended.add(&figures.ticks);
+        }
+    }
+
+    /// The streams there are.
+    pub fn streams(&self) -> Vec<Arc<StreamFigures>> {
+        self.streams.lock().now.values().cloned().collect()
+    }
+
+    /// Ticks of all streams that ever were.
+    pub fn ticks(&self) -> TickFigures {
+        let all = TickFigures::default();
+        let streams = self.streams.lock();
+        all.add(&streams.ended);
+        streams.now.values().for_each(|stream| all.add(&stream.ticks));
+        all
+    }
+
+    /// A call was answered, or its stream of answers has begun.
+    pub fn note_call(&self, method: &str, code: Code) {
+        *self.calls.lock().entry((method.to_owned(), code_name(code))).or_default() += 1;
+    }
+
+    /// Calls by method and code.
+    pub fn calls(&self) -> Vec<((String, &'static str), u64)> {
+        self.calls.lock().iter().map(|(key, n)| (key.clone(), *n)).collect()
+    }
+}
+
+/// The code's name in gRPC's own words.
+pub fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}

@@ -1,0 +1,202 @@
+//! The figures in Prometheus's text format.
+
+use std::{
+    fmt::{self, Write},
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+
+use super::{
+    DOOR_REASONS, Metrics, STAGES,
+    histogram::{BOUNDS_US, Histogram},
+    process,
+};
+use crate::service::table::{SceneHost, SceneTable};
+
+/// Streams that get series of their own; the rest are in the totals.
+const STREAMS_SHOWN_MAX: usize = 64;
+
+/// All figures.
+pub fn exposition(table: &SceneTable) -> String {
+    let mut text = Text::default();
+    let (metrics, hosts) = (table.metrics(), table.all());
+    ticks(&mut text, metrics);
+    streams(&mut text, metrics);
+    writer(&mut text, metrics, &hosts);
+    tissues(&mut text, &hosts);
+    connections(&mut text, metrics);
+    server(&mut text, &hosts);
+    text.0
+}
+
+/// Families of series, one after the other.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        self.line(format_args!("# HELP {name} {help}"));
+        self.line(format_args!("# TYPE {name} {kind}"));
+    }
+
+    fn series(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {
+        let labels = labels.iter().map(|(k, v)| format!("{k}=\"{}\"", escaped(v)));
+        let labels = labels.collect::<Vec<_>>().join(",");
+        match &*labels {
+            "" => self.line(format_args!("{name} {value}")),
+            _ => self.line(format_args!("{name}{{{labels}}} {value}")),
+        }
+    }
+
+    fn one(&mut self, name: &str, kind: &str, help: &str, value: impl fmt::Display) {
+        self.family(name, kind, help);
+        self.series(name, &[], value);
+    }
+
+    fn histogram(&mut self, name: &str, label: Option<(&str, &str)>, of: &Histogram) {
+        let cumulative = of.cumulative();
+        for (bound, n) in BOUNDS_US.iter().zip(cumulative) {
+            let bound = (*bound as f64 / 1e6).to_string();
+            self.series(&format!("{name}_bucket"), &with_bound(label, &bound), n);
+        }
+        let all = cumulative[BOUNDS_US.len()];
+        self.series(&format!("{name}_bucket"), &with_bound(label, "+Inf"), all);
+        let labels: Vec<_> = label.into_iter().collect();
+        self.series(&format!("{name}_sum"), &labels, of.sum_s());
+        self.series(&format!("{name}_count"), &labels, all);
+    }
+
+    fn line(&mut self, line: fmt::Arguments<'_>) {
+        writeln!(self.0, "{line}").expect("a String takes all");
+    }
+}
+
+fn with_bound<'a>(label: Option<(&'a str, &'a str)>, bound: &'a str) -> Vec<(&'a str, &'a str)> {
+    label.into_iter().chain([("le", bound)]).collect()
+}
+
+fn escaped(label: &str) -> String {
+    label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+fn ticks(text: &mut Text, metrics: &Metrics) {
+    let ticks = metrics.ticks();
+    let counts = [
+        ("palpate_ticks_answered_total", "Ticks with an answer of their own.", &ticks.answered),
+        ("palpate_ticks_coalesced_total", "Ticks that a newer one swallowed.", &ticks.coalesced),
+        ("palpate_ticks_refused_total", "Ticks that were refused.", &ticks.refused),
+        ("palpate_ticks_panicked_total", "Ticks in which the engine panicked.", &ticks.panicked),
+        ("palpate_ticks_degraded_total", "Ticks that a deadline cut short.", &ticks.degraded),
+        ("palpate_ticks_missed_total", "Ticks slower than the objective.", &ticks.missed),
+    ];
+    for (name, help, count) in counts {
+        text.one(name, "counter", help, count.get());
+    }
+    let objective = metrics.objective.as_secs_f64();
+    text.one("palpate_tick_objective_seconds", "gauge", "Slower ticks are missed.", objective);
+    text.family(
+        "palpate_tick_seconds",
+        "histogram",
+        "From a tick's bytes to its answer, by stage.",
+    );
+    for (stage, times) in STAGES.iter().zip(&ticks.stages) {
+        text.histogram("palpate_tick_seconds", Some(("stage", stage)), times);
+    }
+}
+
+fn streams(text: &mut Text, metrics: &Metrics) {
+    let streams = metrics.streams();
+    text.one("palpate_streams", "gauge", "Haptic loops, stale ones included.", streams.len());
+    let name = "palpate_stream_missed_ratio";
+    text.family(name, "gauge", "Ticks of one loop that were slower than the objective.");
+    for stream in streams.iter().take(STREAMS_SHOWN_MAX) {
+        let number = stream.number.to_string();
+        let labels = [("scene", &*stream.scene), ("stream", &number)];
+        text.series(name, &labels, stream.ticks.missed_ratio());
+    }
+    let name = "palpate_stream_ticks_total";
+    text.family(name, "counter", "Answered ticks of one loop.");
+    for stream in streams.iter().take(STREAMS_SHOWN_MAX) {
+        let number = stream.number.to_string();
+        let labels = [("scene", &*stream.scene), ("stream", &number)];
+        text.series(name, &labels, stream.ticks.answered.get());
+    }
+}
+
+fn writer(text: &mut Text, metrics: &Metrics, hosts: &[Arc<SceneHost>]) {
+    let name = "palpate_writer_lag_seconds";
+    text.family(name, "histogram", "From handing a deformation or cut in to its start.");
+    text.histogram(name, None, &metrics.writer_wait);
+    let name = "palpate_writer_update_seconds";
+    text.family(name, "histogram", "From the start of a deformation or cut to its publication.");
+    text.histogram(name, None, &metrics.writer_update);
+    let panics = metrics.writer_panics.load(Relaxed);
+    text.one("palpate_writer_panics_total", "counter", "Writes that panicked.", panics);
+    text.family("palpate_writer_jobs", "gauge", "Deformations and cuts that wait or run.");
+    for host in hosts {
+        text.series("palpate_writer_jobs", &[("scene", host.scene.id())], host.writer.n_jobs());
+    }
+}
+
+fn tissues(text: &mut Text, hosts: &[Arc<SceneHost>]) {
+    type Value = fn(&crate::scene::Revision) -> f64;
+    let families: [(&str, &str, &str, Value); 5] = [
+        ("palpate_geometry_revision", "counter", "Deformations of a tissue.", |r| {
+            r.geometry_revision as f64
+        }),
+        ("palpate_topology_revision", "counter", "Cuts of a tissue.", |r| {
+            r.topology_revision as f64
+        }),
+        ("palpate_tissue_triangles", "gauge", "Triangles of a tissue.", |r| {
+            r.surface.mesh().n_triangles() as f64
+        }),
+        (
+            "palpate_tissue_index_wear",
+            "gauge",
+            "Work of a query against that after the last build; above 2 the index is rebuilt.",
+            |r| r.surface.wear(),
+        ),
+        ("palpate_tissue_published_seconds", "gauge", "Server time of the newest revision.", |r| {
+            r.published_ns as f64 / 1e9
+        }),
+    ];
+    for (name, kind, help, value) in families {
+        text.family(name, kind, help);
+        for host in hosts {
+            for tissue in host.scene.tissues().iter() {
+                let labels = [("scene", host.scene.id()), ("tissue", tissue.name())];
+                text.series(name, &labels, value(&tissue.current()));
+            }
+        }
+    }
+}
+
+fn connections(text: &mut Text, metrics: &Metrics) {
+    let open = metrics.connections.load(Relaxed);
+    text.one("palpate_connections", "gauge", "Connections that speak HTTP/2.", open);
+    let name = "palpate_connections_refused_total";
+    text.family(name, "counter", "Connections that were not let in, by reason.");
+    for (reason, count) in DOOR_REASONS.iter().zip(&metrics.connections_refused) {
+        text.series(name, &[("reason", reason)], count.load(Relaxed));
+    }
+    let name = "palpate_calls_total";
+    text.family(name, "counter", "Calls by method and code; a stream counts when it begins.");
+    for ((method, code), n) in metrics.calls() {
+        text.series(name, &[("method", &method), ("code", code)], n);
+    }
+}
+
+fn server(text: &mut Text, hosts: &[Arc<SceneHost>]) {
+    text.one("palpate_scenes", "gauge", "Scenes.", hosts.len());
+    let quarantined = hosts.iter().filter(|h| h.is_quarantined()).count();
+    let help = "Scenes whose writer failed too often.";
+    text.one("palpate_scenes_quarantined", "gauge", help, quarantined);
+    if let Some(bytes) = process::resident_bytes() {
+        text.one("palpate_resident_bytes", "gauge", "Memory that is resident.", bytes);
+    }
+    if let Some(n) = process::open_descriptors() {
+        text.one("palpate_open_descriptors", "gauge", "Open file descriptors.", n);
+    }
+    let name = "palpate_build_info";
+    text.family(name, "gauge", "Which version runs.");
+    text.series(name, &[("version", env!("CARGO_PKG_VERSION"))], 1);
+}

@@ -1,0 +1,132 @@
+//! The health page: what an operator wants to know at a glance, as plain HTML.
+
+use std::fmt::{Display, Write};
+
+use super::{STAGES, process};
+use crate::service::{clock::now_ns, table::SceneTable};
+
+const STYLE: &str = "body{font:16px/1.5 sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}\
+     td,th{padding:.2em 1em .2em 0;text-align:right}td:first-child,th:first-child{text-align:left}\
+     .bad{color:#b00}";
+
+/// The page; it has no script and fetches nothing.
+pub fn page(table: &SceneTable) -> String {
+    let serving = table.life().check_served().is_ok();
+    let status = if serving { "serving" } else { "ending" };
+    let mut html = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>\
+         <title>Palpate: {status}</title><style>{STYLE}</style><h1>Palpate is {status}</h1>"
+    );
+    let metrics = table.metrics();
+    let up_s = now_ns() / 1_000_000_000;
+    let memory = process::resident_bytes().map_or("?".to_owned(), |b| format!("{}", b >> 20));
+    let open = metrics.connections.load(std::sync::atomic::Ordering::Relaxed);
+    paragraph(&mut html, &format!("Up {up_s} s, {memory} MiB, {open} connections."));
+    ticks(&mut html, table);
+    streams(&mut html, table);
+    scenes(&mut html, table);
+    html.push_str("<p>The same for Prometheus: <a href=/metrics>/metrics</a>.</html>");
+    html
+}
+
+fn ticks(html: &mut String, table: &SceneTable) {
+    let (ticks, objective) = (table.metrics().ticks(), table.metrics().objective);
+    heading(html, "Ticks");
+    let missed = 100.0 * ticks.missed_ratio();
+    paragraph(
+        html,
+        &format!(
+            "{} answered, {} swallowed by newer ones, {} refused; {missed:.2} % took longer than \
+             {objective:?}.",
+            ticks.answered.get(),
+            ticks.coalesced.get(),
+            ticks.refused.get()
+        ),
+    );
+    row(html, "th", ["stage", "half within, us", "99 % within, us", "99.9 % within, us"]);
+    for (stage, times) in STAGES.iter().zip(&ticks.stages) {
+        let within = [0.5, 0.99, 0.999].map(|share| bound(times.within_us(share)));
+        row(html, "td", [(*stage).to_owned()].into_iter().chain(within));
+    }
+    html.push_str("</table>");
+}
+
+fn streams(html: &mut String, table: &SceneTable) {
+    heading(html, "Haptic loops");
+    row(html, "th", ["stream", "scene", "ticks", "missed, %", "99 % within, us"]);
+    for stream in table.metrics().streams() {
+        let ticks = &stream.ticks;
+        let total = ticks.stages[STAGES.len() - 1].within_us(0.99);
+        let cells = [
+            stream.number.to_string(),
+            escaped(&stream.scene),
+            ticks.answered.get().to_string(),
+            format!("{:.2}", 100.0 * ticks.missed_ratio()),
+            bound(total),
+        ];
+        row(html, "td", cells);
+    }
+    html.push_str("</table>");
+}
+
+fn scenes(html: &mut String, table: &SceneTable) {
+    heading(html, "Scenes");
+    row(html, "th", ["scene", "tissue", "triangles", "deformations", "cuts", "index wear"]);
+    for host in table.all() {
+        let id = escaped(host.scene.id());
+        let tissues = host.scene.tissues();
+        if host.is_quarantined() {
+            row(html, "td", [&*id, "<b class=bad>quarantined</b>"]);
+        } else if tissues.is_empty() {
+            row(html, "td", [&*id, "none"]);
+        }
+        for tissue in tissues.iter() {
+            let now = tissue.current();
+            let cells = [
+                id.clone(),
+                escaped(tissue.name()),
+                now.surface.mesh().n_triangles().to_string(),
+                now.geometry_revision.to_string(),
+                now.topology_revision.to_string(),
+                format!("{:.2}", now.surface.wear()),
+            ];
+            row(html, "td", cells);
+        }
+    }
+    html.push_str("</table>");
+}
+
+/// A section, and the beginning of its table.
+fn heading(html: &mut String, name: &str) {
+    write!(html, "<h2>{name}</h2>").expect("a String takes all");
+}
+
+fn paragraph(html: &mut String, text: &str) {
+    write!(html, "<p>{text}</p>").expect("a String takes all");
+}
+
+fn row(html: &mut String, cell: &str, cells: impl IntoIterator<Item = impl Display>) {
+    html.push_str(if cell == "th" { "<table><tr>" } else { "<tr>" });
+    for text in cells {
+        write!(html, "<{cell}>{text}</{cell}>").expect("a String takes all");
+    }
+    html.push_str("</tr>");
+}
+
+fn bound(us: Option<u64>) -> String {
+    us.map_or("-".to_owned(), |us| us.to_string())
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_write_into_the_page() {
+        assert_eq!(escaped("<script>&"), "&lt;script&gt;&amp;");
+    }
+}

@@ -1,0 +1,128 @@
+//! The figures, the health page, and that they count what happened.
+
+use std::net::SocketAddr;
+
+use palpate::{
+    config::Config,
+    service::proto::{DeformRequest, TrackMode},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use crate::support::{
+    messages::{SCENE, dense, sparse, start, start_message, tick, tick_message},
+    server::{TestServer, free_address, tissue},
+};
+
+async fn observed() -> (TestServer, SocketAddr) {
+    let address = free_address();
+    let mut config = Config::default();
+    config.metrics.listen = Some(address);
+    let mut server = TestServer::configured(config).await;
+    server.create(SCENE).await.expect("a new scene");
+    server.furnish().await;
+    (server, address)
+}
+
+/// Status line and body.
+async fn get(address: SocketAddr, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("UTF-8");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    (head.lines().next().expect("a status").to_owned(), body.to_owned())
+}
+
+/// The value of one series.
+fn value(text: &str, series: &str) -> f64 {
+    let line = text.lines().find(|l| l.strip_prefix(series).is_some_and(|r| r.starts_with(' ')));
+    let line = line.unwrap_or_else(|| panic!("no {series} in\n{text}"));
+    line.rsplit(' ').next().expect("a value").parse().expect("a number")
+}
+
+#[tokio::test]
+async fn what_happened_is_counted() {
+    let (mut server, address) = observed().await;
+    let mut stream = server.hand_fed(start_message(start(TrackMode::Every))).await;
+    for sequence in [1, 2, 3] {
+        stream.ask(tick_message(tick(sequence, 0.105))).await.expect("an answer");
+    }
+    stream.ask(tick_message(tick(3, 0.2))).await.expect("a refusal").refusal.expect("refused");
+    let ended =
+        server.track(vec![start_message(start(TrackMode::Every)), tick_message(tick(1, 0.2))]);
+    ended.await.remove(0).expect("an answer");
+    let unknown = DeformRequest { tissue_id: 9, ..dense(2, &tissue().positions) };
+    server.deform(vec![sparse(1, &[0], &[0.11, 0.0, 0.0]), unknown]).await;
+
+    let (status, text) = get(address, "/metrics").await;
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    let of = |series: &str| value(&text, series);
+    assert_eq!(of("palpate_ticks_answered_total"), 4.0);
+    assert_eq!(of("palpate_ticks_refused_total"), 1.0);
+    assert_eq!(of("palpate_streams"), 1.0);
+    assert_eq!(of("palpate_stream_ticks_total{scene=\"liver-1\",stream=\"1\"}"), 3.0);
+    assert_eq!(of("palpate_connections"), 1.0);
+    assert_eq!(of("palpate_geometry_revision{scene=\"liver-1\",tissue=\"liver\"}"), 1.0);
+    assert_eq!(of("palpate_tissue_triangles{scene=\"liver-1\",tissue=\"liver\"}"), 8.0);
+    assert!(of("palpate_tissue_index_wear{scene=\"liver-1\",tissue=\"liver\"}") > 0.0);
+    assert_eq!(of("palpate_writer_lag_seconds_count"), 1.0);
+    assert_eq!(of("palpate_calls_total{method=\"SceneService/AddTissue\",code=\"OK\"}"), 1.0);
+    assert!(of("palpate_resident_bytes") > 1e6);
+    for stage in ["wait", "engine", "convert", "total"] {
+        let all = format!("palpate_tick_seconds_bucket{{stage=\"{stage}\",le=\"+Inf\"}}");
+        assert_eq!(of(&all), 4.0);
+        assert!(of(&format!("palpate_tick_seconds_sum{{stage=\"{stage}\"}}")) > 0.0);
+    }
+}
+
+/// What `promtool check metrics` looks for: each family once, with help and type, and its series behind it.
+#[tokio::test]
+async fn families_are_well_formed() {
+    let (_server, address) = observed().await;
+    let (_, text) = get(address, "/metrics").await;
+    let mut families = Vec::new();
+    for line in text.lines() {
+        let words: Vec<_> = line.splitn(4, ' ').collect();
+        match words[..] {
+            ["#", "HELP", name, help] => {
+                assert!(!families.contains(&name), "{name} comes twice");
+                assert!(help.ends_with('.'), "{line}");
+                families.push(name);
+            }
+            ["#", "TYPE", name, kind] => {
+                assert_eq!(families.last(), Some(&name));
+                assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+            }
+            _ => {
+                let family = families.last().expect("a family");
+                assert!(line.starts_with(family), "{line} is not of {family}");
+                let value = line.rsplit(' ').next().expect("a value");
+                value.parse::<f64>().expect("a number");
+            }
+        }
+    }
+    assert!(families.len() > 20, "{families:?}");
+}
+
+#[tokio::test]
+async fn the_page_is_for_people_and_needs_nothing_else() {
+    let (mut server, address) = observed().await;
+    server.seen().await;
+    let (status, page) = get(address, "/").await;
+    assert_eq!(status, "HTTP/1.1 200 OK");
+    for part in ["Palpate is serving", SCENE, "liver", "99 % within"] {
+        assert!(page.contains(part), "{page} lacks {part}");
+    }
+    for part in ["<script", "http://", "https://", "<img", "<link"] {
+        assert!(!page.contains(part), "{part}");
+    }
+    assert_eq!(
+        get(address, "/health").await,
+        ("HTTP/1.1 200 OK".to_owned(), "SERVING\n".to_owned())
+    );
+    assert_eq!(get(address, "/none").await.0, "HTTP/1.1 404 Not Found");
+}
