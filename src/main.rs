@@ -53,7 +53,9 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
     match command {
         Command::Serve(settings) => serve(&settings.load()?),
         Command::Config(args) => {
-            print!("{}", args.run()?);
+            let config = args.load()?;
+            service::check_access(&config)?;
+            print!("{}", config.to_toml());
             Ok(())
         }
         Command::Demo(args) => Ok(load::demo(&args)?),

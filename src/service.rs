@@ -5,6 +5,7 @@
 //! bytes arrive; writes go to the scene's writer thread; parsing and indexing of uploads to the blocking
 //! pool.
 
+mod access;
 mod add;
 mod bell;
 mod calls;
@@ -19,6 +20,7 @@ mod haptics;
 pub mod log;
 mod metrics;
 pub mod proto;
+mod quota;
 mod scenes;
 mod self_collisions;
 mod serve;
@@ -30,4 +32,5 @@ mod until_ended;
 mod upload;
 mod writer;
 
-pub use serve::{ServeError, run, serve};
+pub use access::AccessError;
+pub use serve::{ServeError, check_access, run, serve};

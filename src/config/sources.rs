@@ -69,14 +69,13 @@ struct Setting {
 }
 
 impl ConfigArgs {
-    /// Runs `palpate config`; what it gives is to be printed.
+    /// All settings of a server with this file and the environment.
     ///
     /// # Errors
     /// When the configuration is refused.
-    pub fn run(&self) -> Result<String, ConfigError> {
+    pub fn load(&self) -> Result<Config, ConfigError> {
         let ConfigCommand::Check { file } = &self.command;
-        let config = Config::load(file.as_deref(), env::vars_os(), &[])?;
-        Ok(toml::to_string(&config).expect("settings are representable"))
+        Config::load(file.as_deref(), env::vars_os(), &[])
     }
 }
 
@@ -111,6 +110,11 @@ impl SettingArgs {
 }
 
 impl Config {
+    /// As a file would have it.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("settings are representable")
+    }
+
     fn load(
         file: Option<&Path>,
         variables: impl Iterator<Item = (OsString, OsString)>,

@@ -1,9 +1,12 @@
 //! AddTissue and AddTool: a header, then chunks, then all or nothing.
 
+use std::sync::Arc;
+
 use tonic::Status;
 use tracing::info;
 
 use super::{
+    access::Caller,
     clock::now_ns,
     contain::contain_blocking,
     convert::{
@@ -16,6 +19,7 @@ use super::{
         AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
         AddToolResponse, FieldReport, MeshChunk, add_tissue_request, add_tool_request,
     },
+    quota::Share,
     status::Refused,
     table::SceneTable,
     upload::{MeshUpload, Requests, collect},
@@ -28,17 +32,22 @@ use crate::{
 
 /// Takes in a tissue. Parsing and indexing run on the blocking pool.
 pub async fn tissue(
-    table: &SceneTable,
+    table: &Arc<SceneTable>,
+    caller: &Caller,
     mut requests: Requests<AddTissueRequest>,
 ) -> Result<AddTissueResponse, Status> {
     let header = tissue_header(requests.next().await?)?;
-    let host = table.served(&header.scene_id).map_err(|e| e.within("header"))?;
+    let host = table.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
     let declared = upload::tissue(&header, table.limits()).map_err(|e| e.within("header"))?;
+    let room = table.reserve(caller, declared.mesh.share())?;
     let mut mesh = [MeshUpload::new("header.mesh".to_owned(), declared.mesh)];
     collect(&mut requests, &mut mesh, tissue_chunk).await?;
     let [mesh] = mesh;
+    let (owned, caller) = (Arc::clone(table), caller.clone());
     let add = move || {
         let loaded = mesh.load(host.scene.limits())?;
+        drop(room);
+        let _room = owned.reserve(&caller, share(&loaded))?;
         host.check_served()?;
         Ok(host.scene.add_tissue(&declared.name, loaded, declared.options, now_ns())?)
     };
@@ -50,20 +59,24 @@ pub async fn tissue(
 
 /// Takes in a tool. Parsing, indexing and the fields run on the blocking pool.
 pub async fn tool(
-    table: &SceneTable,
+    table: &Arc<SceneTable>,
     fields: &Fields,
+    caller: &Caller,
     mut requests: Requests<AddToolRequest>,
 ) -> Result<AddToolResponse, Status> {
     let header = tool_header(requests.next().await?)?;
-    let host = table.served(&header.scene_id).map_err(|e| e.within("header"))?;
+    let host = table.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
     let declared = upload::tool(&header, table.limits()).map_err(|e| e.within("header"))?;
+    let mut asked = Share::default();
+    declared.links.iter().for_each(|link| asked.add(link.mesh.share()));
+    let room = table.reserve(caller, asked)?;
     let (mut meshes, mut links) = (Vec::new(), Vec::new());
     for (at, link) in declared.links.into_iter().enumerate() {
         meshes.push(MeshUpload::new(format!("header.links[{at}].mesh"), link.mesh));
         links.push((link.name, link.rest, link.field_tolerance));
     }
     collect(&mut requests, &mut meshes, tool_chunk).await?;
-    let fields = fields.clone();
+    let (fields, owned, caller) = (fields.clone(), Arc::clone(table), caller.clone());
     let add = move || {
         let mut loaded = Vec::new();
         for (at, (mesh, (name, rest, tolerance))) in meshes.into_iter().zip(links).enumerate() {
@@ -71,6 +84,10 @@ pub async fn tool(
             let diagonal = mesh.mesh.used_box().diagonal();
             loaded.push((name, mesh, rest, upload::field_options(tolerance, diagonal, at)?));
         }
+        drop(room);
+        let mut made = Share::default();
+        loaded.iter().for_each(|(_, mesh, ..)| made.add(share(mesh)));
+        let _room = owned.reserve(&caller, made)?;
         host.scene.check_room_for_tool(&declared.name)?;
         let (mut links, mut reports) = (Vec::new(), Vec::new());
         for (name, mesh, rest, options) in loaded {
@@ -88,6 +105,11 @@ pub async fn tool(
     let reports = tool.links.iter().map(|link| report(&link.report)).collect();
     info!(scene = header.scene_id, tool = tool.id.0, links = tool.links.len(), "tool added");
     Ok(AddToolResponse { tool_id: tool.id.0, reports, fields })
+}
+
+fn share(loaded: &LoadedMesh) -> Share {
+    let mesh = &loaded.mesh;
+    Share::of_mesh(mesh.positions().len() as u64, mesh.n_triangles() as u64)
 }
 
 fn with_field(

@@ -2,7 +2,7 @@
 
 use std::{
     convert::Infallible,
-    future::Future,
+    future::{Future, ready},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -15,6 +15,7 @@ use tower::{Layer, Service};
 use tracing::{Instrument, debug, info_span};
 
 use super::{
+    access::{Access, Caller, keys::Role},
     contain::{ContainedBody, contain_future},
     haptics::Haptics,
     metrics::{Metrics, code_name},
@@ -27,21 +28,24 @@ use crate::config::Transport;
 pub struct CallLayer {
     /// Where calls are counted.
     pub metrics: Arc<Metrics>,
+    /// Who may call.
+    pub access: Arc<Access>,
 }
 
 impl<S> Layer<S> for CallLayer {
     type Service = Calls<S>;
 
     fn layer(&self, inner: S) -> Calls<S> {
-        Calls { inner, metrics: Arc::clone(&self.metrics) }
+        Calls { inner, metrics: Arc::clone(&self.metrics), access: Arc::clone(&self.access) }
     }
 }
 
-/// Counts and logs each call, and keeps a handler's panic to it, which is answered INTERNAL.
+/// Lets in who may call, counts and logs each call, and keeps a handler's panic to it, which is answered INTERNAL.
 #[derive(Clone)]
 pub struct Calls<S> {
     inner: S,
     metrics: Arc<Metrics>,
+    access: Arc<Access>,
 }
 
 type Answer = Result<Response<Body>, Infallible>;
@@ -60,10 +64,27 @@ where
         self.inner.poll_ready(cx)
     }
 
-    fn call(&mut self, request: Request<Body>) -> Answering {
-        let method = method(request.uri().path());
-        let span = info_span!("call", method);
+    fn call(&mut self, mut request: Request<Body>) -> Answering {
+        let Method { name, needs } = *method(request.uri().path());
         let metrics = Arc::clone(&self.metrics);
+        let allowed = match needs {
+            None => Ok(Caller::ANYBODY),
+            Some(role) => self.access.caller(request.headers()).and_then(|caller| {
+                caller.check_role(role)?;
+                Ok(caller)
+            }),
+        };
+        let caller = match allowed {
+            Ok(caller) => caller,
+            Err(denied) => {
+                debug!(method = name, "refused: {denied}");
+                let status = Status::from(denied);
+                metrics.note_call(name, status.code());
+                return Box::pin(ready(Ok(status.into_http())));
+            }
+        };
+        let span = info_span!("call", method = name, key = caller.name());
+        request.extensions_mut().insert(caller);
         let answering = self.inner.call(request);
         let answering = async move {
             let started = Instant::now();
@@ -72,7 +93,7 @@ where
                 Err(panicked) => Status::from(panicked).into_http(),
             };
             let code = code_of(&answer);
-            metrics.note_call(method, code);
+            metrics.note_call(name, code);
             let ms = started.elapsed().as_secs_f64() * 1e3;
             debug!(code = code_name(code), ms, "answered");
             Ok(answer)
@@ -81,30 +102,47 @@ where
     }
 }
 
-/// The methods that calls are counted by; a client cannot make up others.
-const METHODS: [&str; 17] = [
-    "SceneService/CreateScene",
-    "SceneService/GetScene",
-    "SceneService/ListScenes",
-    "SceneService/DeleteScene",
-    "SceneService/AddTissue",
-    "SceneService/AddTool",
-    "SceneService/RemoveTissue",
-    "SceneService/RemoveTool",
-    "SceneService/Deform",
-    "SceneService/EditTopology",
-    "SceneService/ExportTissue",
-    "HapticService/Track",
-    "HapticService/QueryDistances",
-    "HapticService/QueryContacts",
-    "HapticService/DetectSelfCollisions",
-    "Health/Check",
-    "Health/Watch",
-];
+/// A method, and what its callers must be.
+struct Method {
+    name: &'static str,
+    /// `None`: no key is needed.
+    needs: Option<Role>,
+}
 
-fn method(path: &str) -> &'static str {
-    let known = |method: &&&str| path.strip_suffix(**method).is_some_and(|p| p.ends_with('.'));
-    METHODS.iter().find(known).copied().unwrap_or("other")
+/// What reflection is asked by, and what does not exist.
+const OTHER: Method = Method { name: "other", needs: Some(Role::ReadOnly) };
+
+/// The methods there are; a client cannot make up others to be counted.
+const METHODS: [Method; 17] = {
+    const fn of(name: &'static str, needs: Option<Role>) -> Method {
+        Method { name, needs }
+    }
+    const LOOK: Option<Role> = Some(Role::ReadOnly);
+    const CHANGE: Option<Role> = Some(Role::Full);
+    [
+        of("SceneService/CreateScene", CHANGE),
+        of("SceneService/GetScene", LOOK),
+        of("SceneService/ListScenes", LOOK),
+        of("SceneService/DeleteScene", CHANGE),
+        of("SceneService/AddTissue", CHANGE),
+        of("SceneService/AddTool", CHANGE),
+        of("SceneService/RemoveTissue", CHANGE),
+        of("SceneService/RemoveTool", CHANGE),
+        of("SceneService/Deform", CHANGE),
+        of("SceneService/EditTopology", CHANGE),
+        of("SceneService/ExportTissue", LOOK),
+        of("HapticService/Track", LOOK),
+        of("HapticService/QueryDistances", LOOK),
+        of("HapticService/QueryContacts", LOOK),
+        of("HapticService/DetectSelfCollisions", LOOK),
+        of("Health/Check", None),
+        of("Health/Watch", None),
+    ]
+};
+
+fn method(path: &str) -> &'static Method {
+    let is = |m: &&Method| path.strip_suffix(m.name).is_some_and(|package| package.ends_with('.'));
+    METHODS.iter().find(is).unwrap_or(&OTHER)
 }
 
 /// The code of an answer that ends with its head; of one that goes on, OK so far.

@@ -20,10 +20,14 @@ use tokio::{
     task::AbortHandle,
     time::{sleep, timeout},
 };
+use tokio_rustls::TlsAcceptor;
 use tonic::transport::server::Connected;
 use tracing::{debug, warn};
 
-use super::metrics::{DOOR_REASONS, Metrics};
+use super::{
+    access::Access,
+    metrics::{DOOR_REASONS, Metrics},
+};
 use crate::config::Transport;
 
 /// What every HTTP/2 client sends first.
@@ -50,6 +54,7 @@ pub struct Connection {
 pub struct Door {
     connections_max: usize,
     preface_max: Duration,
+    access: Arc<Access>,
     metrics: Arc<Metrics>,
 }
 
@@ -71,6 +76,8 @@ enum Refusal {
     Full(usize),
     #[error("it was silent for {0:?}, or too many are")]
     Silent(Duration),
+    #[error("no TLS connection: {0}")]
+    Tls(#[source] io::Error),
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -82,6 +89,7 @@ impl Refusal {
             Refusal::NotHttp2 => "not_http2",
             Refusal::Full(_) => "full",
             Refusal::Silent(_) => "silent",
+            Refusal::Tls(_) => "tls",
             Refusal::Io(_) => "io",
         }
     }
@@ -89,9 +97,10 @@ impl Refusal {
 
 impl Door {
     /// No connections yet.
-    pub fn new(transport: &Transport, metrics: &Arc<Metrics>) -> Door {
+    pub fn new(transport: &Transport, access: &Arc<Access>, metrics: &Arc<Metrics>) -> Door {
         let Transport { connections_max, preface_max, .. } = *transport;
-        Door { connections_max, preface_max, metrics: Arc::clone(metrics) }
+        let (access, metrics) = (Arc::clone(access), Arc::clone(metrics));
+        Door { connections_max, preface_max, access, metrics }
     }
 
     /// Lets connections in until the receiver is dropped.
@@ -153,7 +162,13 @@ impl Door {
             Accepted::Tcp(stream) => {
                 // Small frames both ways: waiting to fill a segment would cost 40 ms.
                 stream.set_nodelay(true)?;
-                Box::new(stream)
+                match self.access.tls() {
+                    Some(tls) => {
+                        let accepted = TlsAcceptor::from(tls).accept(stream).await;
+                        Box::new(accepted.map_err(Refusal::Tls)?)
+                    }
+                    None => Box::new(stream),
+                }
             }
             Accepted::Unix(stream) => Box::new(stream),
         };

@@ -6,6 +6,7 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::Status;
 
 use super::{
+    access::Caller,
     convert::{self, Problem},
     proto::{DeformRequest, DeformResponse},
     status::{Positions, Refused},
@@ -17,6 +18,7 @@ use crate::scene::{Tissue, TissueId, deform::Deformation};
 /// Answers each request. A refused one ends the stream: the transport stops at the first error.
 pub fn deform(
     table: Arc<SceneTable>,
+    caller: Caller,
     requests: impl Stream<Item = Result<DeformRequest, Status>> + Unpin,
 ) -> impl Stream<Item = Result<DeformResponse, Status>> {
     let mut last = None;
@@ -25,8 +27,8 @@ pub fn deform(
             rise(&mut last, request.sequence)?;
             Ok(request)
         });
-        let table = Arc::clone(&table);
-        async move { Ok(apply(&table, &checked?).await?) }
+        let (table, caller) = (Arc::clone(&table), caller.clone());
+        async move { Ok(apply(&table, &caller, &checked?).await?) }
     })
 }
 
@@ -37,8 +39,12 @@ fn rise(last: &mut Option<u64>, got: u64) -> Result<(), Refused> {
     }
 }
 
-async fn apply(table: &SceneTable, request: &DeformRequest) -> Result<DeformResponse, Refused> {
-    let host = table.served(&request.scene_id)?;
+async fn apply(
+    table: &SceneTable,
+    caller: &Caller,
+    request: &DeformRequest,
+) -> Result<DeformResponse, Refused> {
+    let host = table.owned(&request.scene_id, caller)?;
     let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
     let deformation = convert::deform::deformation(request)?;
     let positions = match deformation {

@@ -5,6 +5,7 @@ use std::{slice, sync::Arc};
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
+    access::caller,
     clock::now_ns,
     contain::{contain, contain_blocking},
     convert::{self, FieldError, Problem, query::Target},
@@ -46,7 +47,11 @@ impl HapticService for Haptics {
         &self,
         request: Request<Streaming<proto::TrackRequest>>,
     ) -> Result<Response<Self::TrackStream>, Status> {
-        Ok(Response::new(Track::new(Arc::clone(&self.table), request.into_inner())))
+        Ok(Response::new(Track::new(
+            Arc::clone(&self.table),
+            caller(&request),
+            request.into_inner(),
+        )))
     }
 
     async fn query_distances(

@@ -19,6 +19,10 @@ use std::{
 use parking_lot::Mutex;
 use tonic::Code;
 
+use super::{
+    access::Caller,
+    quota::{self, OverQuota},
+};
 use histogram::Histogram;
 
 /// All figures of a server.
@@ -41,7 +45,7 @@ pub struct Metrics {
 }
 
 /// Why connections are not let in; the place is that in [`Metrics::connections_refused`].
-pub const DOOR_REASONS: [&str; 4] = ["not_http2", "full", "silent", "io"];
+pub const DOOR_REASONS: [&str; 5] = ["not_http2", "full", "silent", "tls", "io"];
 
 #[derive(Default)]
 struct Streams {
@@ -55,6 +59,8 @@ struct Streams {
 pub struct StreamFigures {
     /// Its scene.
     pub scene: String,
+    /// Its client's key.
+    pub key: Option<String>,
     /// In the order in which streams began, from 1.
     pub number: u64,
     /// Its ticks.
@@ -161,14 +167,26 @@ impl Metrics {
     }
 
     /// A haptic loop begins.
-    pub fn stream_begins(&self, scene: &str) -> Arc<StreamFigures> {
+    ///
+    /// # Errors
+    /// When the caller's key has as many as it may.
+    pub fn stream_begins(
+        &self,
+        scene: &str,
+        caller: &Caller,
+    ) -> Result<Arc<StreamFigures>, OverQuota> {
         let mut streams = self.streams.lock();
+        if let Some(key) = caller.name() {
+            let used = streams.now.values().filter(|s| s.key.as_deref() == Some(key)).count();
+            quota::check(key, "streams", used as u64, 1, caller.quotas().streams)?;
+        }
         streams.last_number += 1;
         let number = streams.last_number;
         let ticks = TickFigures::default();
-        let figures = Arc::new(StreamFigures { scene: scene.to_owned(), number, ticks });
+        let (scene, key) = (scene.to_owned(), caller.name().map(str::to_owned));
+        let figures = Arc::new(StreamFigures { scene, key, number, ticks });
         streams.now.insert(number, Arc::clone(&figures));
-        figures
+        Ok(figures)
     }
 
     /// A haptic loop is over; what it counted stays in the totals.

@@ -6,12 +6,14 @@ use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
 use super::{
+    access::caller,
     add,
     convert::{self, scene::scene},
     deform::deform,
     export::export,
     fields::Fields,
     proto::{self, scene_service_server::SceneService},
+    quota::Share,
     status::Refused,
     table::{SceneHost, SceneTable},
     upload::Requests,
@@ -60,7 +62,7 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::CreateSceneRequest>,
     ) -> Result<Response<proto::CreateSceneResponse>, Status> {
-        let host = self.table.create(&request.get_ref().scene_id)?;
+        let host = self.table.create(&request.get_ref().scene_id, &caller(&request))?;
         Ok(Response::new(proto::CreateSceneResponse {
             scene: Some(scene(&host.scene, host.is_quarantined())),
         }))
@@ -89,7 +91,7 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::DeleteSceneRequest>,
     ) -> Result<Response<proto::DeleteSceneResponse>, Status> {
-        self.table.delete(&request.get_ref().scene_id)?;
+        self.table.delete(&request.get_ref().scene_id, &caller(&request))?;
         Ok(Response::new(proto::DeleteSceneResponse {}))
     }
 
@@ -97,22 +99,25 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::AddTissueRequest>>,
     ) -> Result<Response<proto::AddTissueResponse>, Status> {
-        Ok(Response::new(add::tissue(&self.table, self.upload(request)).await?))
+        Ok(Response::new(add::tissue(&self.table, &caller(&request), self.upload(request)).await?))
     }
 
     async fn add_tool(
         &self,
         request: Request<Streaming<proto::AddToolRequest>>,
     ) -> Result<Response<proto::AddToolResponse>, Status> {
-        Ok(Response::new(add::tool(&self.table, &self.fields, self.upload(request)).await?))
+        Ok(Response::new(
+            add::tool(&self.table, &self.fields, &caller(&request), self.upload(request)).await?,
+        ))
     }
 
     async fn remove_tissue(
         &self,
         request: Request<proto::RemoveTissueRequest>,
     ) -> Result<Response<proto::RemoveTissueResponse>, Status> {
+        let caller = caller(&request);
         let request = request.get_ref();
-        let host = self.table.served(&request.scene_id)?;
+        let host = self.table.owned(&request.scene_id, &caller)?;
         host.scene.remove_tissue(TissueId(request.tissue_id))?;
         Ok(Response::new(proto::RemoveTissueResponse {}))
     }
@@ -121,8 +126,9 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::RemoveToolRequest>,
     ) -> Result<Response<proto::RemoveToolResponse>, Status> {
+        let caller = caller(&request);
         let request = request.get_ref();
-        let host = self.table.served(&request.scene_id)?;
+        let host = self.table.owned(&request.scene_id, &caller)?;
         host.scene.remove_tool(ToolId(request.tool_id))?;
         Ok(Response::new(proto::RemoveToolResponse {}))
     }
@@ -131,7 +137,8 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::DeformRequest>>,
     ) -> Result<Response<Self::DeformStream>, Status> {
-        let answers = deform(Arc::clone(&self.table), request.into_inner());
+        let caller = caller(&request);
+        let answers = deform(Arc::clone(&self.table), caller, request.into_inner());
         Ok(Response::new(Box::pin(answers)))
     }
 
@@ -139,8 +146,11 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::EditTopologyRequest>,
     ) -> Result<Response<proto::EditTopologyResponse>, Status> {
+        let caller = caller(&request);
         let request = request.get_ref();
-        let host = self.table.served(&request.scene_id)?;
+        let host = self.table.owned(&request.scene_id, &caller)?;
+        let more = Share::of_mesh(0, request.added_triangles.len() as u64 / 3);
+        let _room = self.table.reserve(&caller, more)?;
         Ok(Response::new(Scenes::edit(&host, request).await?))
     }
 

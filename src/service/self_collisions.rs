@@ -110,7 +110,7 @@ mod tests {
             mesh_load::{LoadOptions, load},
         },
         scene::{TissueOptions, self_collision::Scope},
-        service::table::SceneTable,
+        service::{access::Caller, table::SceneTable},
     };
 
     /// For what must not take forever.
@@ -160,7 +160,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_takes_too_long_is_refused() {
-        let host = SceneTable::new(&Config::default()).create("s").expect("room");
+        let host = SceneTable::new(&Config::default()).create("s", &Caller::ANYBODY).expect("room");
         let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
         let data = MeshData { positions, triangles: vec![[0, 1, 2]] };
         let mesh = load(data, &LoadOptions::default()).expect("a mesh");

@@ -24,6 +24,7 @@ use tower::layer::util::{Identity, Stack};
 use tracing::{info, warn};
 
 use super::{
+    access::{Access, AccessError},
     calls::{CallLayer, HapticCalls},
     connection::Door,
     fields::Fields,
@@ -58,6 +59,9 @@ pub enum ServeError {
         /// What the system says.
         source: io::Error,
     },
+    /// A file of keys or certificates.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// No signal handler, or nobody to tell the address to.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),
@@ -111,10 +115,12 @@ pub async fn serve(
         }
         None => (None, None),
     };
+    let access = Arc::new(Access::open(&config.access)?);
+    let hangup = signal(SignalKind::hangup())?;
     let table = Arc::new(SceneTable::new(config));
     let health = HealthReporter::new();
     let fields = Fields::new(config.data_dir.as_deref().map(FieldCache::new));
-    let router = router(&table, fields, &health, &config.transport).await;
+    let router = router(&table, fields, &health, &config.transport, &access).await;
     let figures = match config.metrics.listen {
         Some(address) => {
             let listen = |source| ServeError::Listen { address, source };
@@ -142,10 +148,11 @@ pub async fn serve(
         told.notified().await;
         tokio::time::sleep(drain_max).await;
     };
-    let door = Door::new(&config.transport, table.metrics());
+    let door = Door::new(&config.transport, &access, table.metrics());
     let connections = ReceiverStream::new(door.open(listener, unix));
     tokio::select! {
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
+        () = access.watch(hangup) => unreachable!("files are watched without end"),
         () = figures => unreachable!("figures are served without end"),
         () = out_of_time => {
             warn!("streams were still open after {drain_max:?}; they are cut");
@@ -154,11 +161,20 @@ pub async fn serve(
     }
 }
 
+/// Whether the files of keys and certificates can be used.
+///
+/// # Errors
+/// The first that cannot.
+pub fn check_access(config: &Config) -> Result<(), AccessError> {
+    Access::open(&config.access).map(drop)
+}
+
 async fn router(
     table: &Arc<SceneTable>,
     fields: Fields,
     health: &HealthReporter,
     transport: &Transport,
+    access: &Arc<Access>,
 ) -> Router<Stack<CallLayer, Identity>> {
     let scenes = Scenes::new(Arc::clone(table), fields, transport.upload_pause_max);
     let scenes = SceneServiceServer::new(scenes)
@@ -170,6 +186,7 @@ async fn router(
         .build_v1()
         .expect("the descriptors were compiled with the code");
     report_health(health, ServingStatus::Serving).await;
+    let calls = CallLayer { metrics: Arc::clone(table.metrics()), access: Arc::clone(access) };
     Server::builder()
         .max_concurrent_streams(transport.streams_per_connection_max)
         .initial_stream_window_size(transport.stream_window_bytes)
@@ -177,7 +194,7 @@ async fn router(
         .http2_keepalive_interval(Some(transport.ping_every))
         .http2_keepalive_timeout(Some(transport.ping_answer_max))
         .http2_max_header_list_size(transport.headers_bytes_max)
-        .layer(CallLayer { metrics: Arc::clone(table.metrics()) })
+        .layer(calls)
         .add_service(scenes)
         .add_service(haptics)
         .add_service(HealthServer::new(HealthService::from_health_reporter(health.clone())))

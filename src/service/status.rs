@@ -4,9 +4,11 @@ use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
 
 use super::{
+    access::Denied,
     contain::Panicked,
     convert::{FieldError, Problem},
     proto,
+    quota::OverQuota,
     self_collisions::TookTooLong,
     table::{Ended, TableError},
     upload::UploadPaused,
@@ -167,6 +169,10 @@ impl From<TableError> for Refused {
         match error {
             TableError::Id(error) => error.into(),
             TableError::Ended(error) => error.into(),
+            TableError::Quota(error) => error.into(),
+            TableError::NotOwner { id } => {
+                Refused::resource(Code::PermissionDenied, "scene", id, message)
+            }
             TableError::Taken { id } => {
                 Refused::resource(Code::AlreadyExists, "scene", id, message)
             }
@@ -275,6 +281,30 @@ impl From<Panicked> for Refused {
     }
 }
 
+impl From<OverQuota> for Refused {
+    fn from(error: OverQuota) -> Refused {
+        let limit = match error.what {
+            "scenes" => "scenes_per_key",
+            "triangles" => "triangles_per_key",
+            "bytes" => "bytes_per_key",
+            _ => "streams_per_key",
+        };
+        Refused::quota(limit, "", error.to_string())
+    }
+}
+
+impl From<Denied> for Refused {
+    fn from(error: Denied) -> Refused {
+        let message = error.to_string();
+        match error {
+            Denied::Unknown => Refused::server(Code::Unauthenticated, message),
+            Denied::Role { key, .. } => {
+                Refused::resource(Code::PermissionDenied, "key", key, message)
+            }
+        }
+    }
+}
+
 impl From<UploadPaused> for Refused {
     fn from(error: UploadPaused) -> Refused {
         Refused::server(Code::DeadlineExceeded, error.to_string())
@@ -307,7 +337,9 @@ statuses!(
     Ended,
     SceneError,
     EditError,
+    Denied,
     Panicked,
     UploadPaused,
-    WriterError
+    WriterError,
+    OverQuota
 );

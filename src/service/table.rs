@@ -13,9 +13,11 @@ use parking_lot::RwLock;
 use tracing::info;
 
 use super::{
+    access::Caller,
     bell::{Bell, Bells},
     convert::{FieldError, scene_id},
     metrics::Metrics,
+    quota::{self, Ledger, OverQuota, Reservation, Share},
     writer::{PANICS_MAX, Writer},
 };
 use crate::{
@@ -29,6 +31,7 @@ pub struct SceneTable {
     hosts: RwLock<BTreeMap<String, Arc<SceneHost>>>,
     server: Arc<ServerLife>,
     metrics: Arc<Metrics>,
+    ledger: Arc<Ledger>,
 }
 
 /// What all streams of a server have in common.
@@ -44,6 +47,8 @@ pub struct SceneHost {
     pub scene: Arc<Scene>,
     /// Where deformations and cuts go.
     pub writer: Writer,
+    /// The key that made it.
+    owner: Option<String>,
     life: SceneLife,
 }
 
@@ -103,6 +108,15 @@ pub enum TableError {
     /// It is there, but not served now.
     #[error(transparent)]
     Ended(#[from] Ended),
+    /// It is another key's.
+    #[error("scene {id:?} is another key's, expected its own or an admin's")]
+    NotOwner {
+        /// The scene.
+        id: String,
+    },
+    /// The key may not have so much.
+    #[error(transparent)]
+    Quota(#[from] OverQuota),
     /// No room for another.
     #[error("there are {limit} scenes already, the limit")]
     Full {
@@ -132,6 +146,7 @@ impl SceneTable {
             hosts: RwLock::default(),
             server: Arc::default(),
             metrics: Arc::new(Metrics::new(config.sessions.objective)),
+            ledger: Arc::default(),
         }
     }
 
@@ -145,8 +160,8 @@ impl SceneTable {
         &self.limits
     }
 
-    /// Makes an empty scene.
-    pub fn create(&self, id: &str) -> Result<Arc<SceneHost>, TableError> {
+    /// Makes an empty scene, which is the caller's.
+    pub fn create(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, TableError> {
         scene_id(id)?;
         let mut hosts = self.hosts.write();
         if hosts.contains_key(id) {
@@ -155,6 +170,10 @@ impl SceneTable {
         if hosts.len() >= self.limits.scenes {
             return Err(TableError::Full { limit: self.limits.scenes });
         }
+        if let Some(key) = caller.name() {
+            let used = hosts.values().filter(|host| host.owner.as_deref() == Some(key)).count();
+            quota::check(key, "scenes", used as u64, 1, caller.quotas().scenes)?;
+        }
         let scene = Arc::new(Scene::new(id.to_owned(), self.limits.clone()));
         let life = SceneLife {
             deleted: Arc::default(),
@@ -162,7 +181,8 @@ impl SceneTable {
             server: Arc::clone(&self.server),
         };
         let writer = Writer::spawn(&scene, &life, &self.metrics).map_err(TableError::NoThread)?;
-        let host = Arc::new(SceneHost { scene, writer, life });
+        let host =
+            Arc::new(SceneHost { scene, writer, life, owner: caller.name().map(str::to_owned) });
         hosts.insert(id.to_owned(), Arc::clone(&host));
         info!(scene = id, "scene created");
         Ok(host)
@@ -173,6 +193,22 @@ impl SceneTable {
         let host = self.get(id)?;
         host.check_served()?;
         Ok(host)
+    }
+
+    /// Finds a scene to change.
+    pub fn owned(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, TableError> {
+        let host = self.served(id)?;
+        host.check_owner(caller)?;
+        Ok(host)
+    }
+
+    /// Reserves room for meshes in what the caller's key may have.
+    pub fn reserve(&self, caller: &Caller, more: Share) -> Result<Reservation, OverQuota> {
+        let mut used = Share::default();
+        let all = self.all();
+        let own = all.iter().filter(|h| h.owner.is_some() && h.owner.as_deref() == caller.name());
+        own.for_each(|host| used.add(Share::of_scene(&host.scene)));
+        self.ledger.reserve(caller, used, more)
     }
 
     /// Finds a scene, even when it is not served now.
@@ -188,8 +224,8 @@ impl SceneTable {
     }
 
     /// Takes a scene away; streams that use it see that at their next message.
-    pub fn delete(&self, id: &str) -> Result<(), TableError> {
-        scene_id(id)?;
+    pub fn delete(&self, id: &str, caller: &Caller) -> Result<(), TableError> {
+        self.get(id)?.check_owner(caller)?;
         let host = self.hosts.write().remove(id);
         let host = host.ok_or_else(|| TableError::Unknown { id: id.to_owned() })?;
         host.life.deleted.store(true, Relaxed);
@@ -236,6 +272,11 @@ impl SceneHost {
     /// Whether the scene is still served.
     pub fn check_served(&self) -> Result<(), Ended> {
         self.life.check_served(&self.scene)
+    }
+
+    fn check_owner(&self, caller: &Caller) -> Result<(), TableError> {
+        let own = caller.may_change(self.owner.as_deref());
+        own.then_some(()).ok_or_else(|| TableError::NotOwner { id: self.scene.id().to_owned() })
     }
 }
 
@@ -286,13 +327,20 @@ mod tests {
             limits: Limits { scenes: 1, ..Limits::default() },
             ..Config::default()
         });
-        let host = table.create("liver").expect("room");
-        assert!(matches!(table.create("liver"), Err(TableError::Taken { .. })));
-        assert!(matches!(table.create("spleen"), Err(TableError::Full { limit: 1 })));
+        let host = table.create("liver", &Caller::ANYBODY).expect("room");
+        assert!(matches!(table.create("liver", &Caller::ANYBODY), Err(TableError::Taken { .. })));
+        assert!(matches!(
+            table.create("spleen", &Caller::ANYBODY),
+            Err(TableError::Full { limit: 1 })
+        ));
         host.check_served().expect("served");
-        table.delete("liver").expect("there");
+        table.delete("liver", &Caller::ANYBODY).expect("there");
         assert!(matches!(host.check_served(), Err(Ended::Deleted { .. })));
         assert!(matches!(table.get("liver"), Err(TableError::Unknown { .. })));
-        table.create("liver").expect("the id is free again").check_served().expect("a new scene");
+        table
+            .create("liver", &Caller::ANYBODY)
+            .expect("the id is free again")
+            .check_served()
+            .expect("a new scene");
     }
 }

@@ -14,6 +14,7 @@ use tokio_stream::Stream;
 use tonic::Status;
 
 use super::{
+    access::Caller,
     bell::Bell,
     clock::now_ns,
     contain::contain,
@@ -38,6 +39,7 @@ const SWALLOWED_MAX: u32 = 4_096;
 /// The answers of one haptic loop. `S` brings its requests.
 pub struct Track<S> {
     table: Arc<SceneTable>,
+    caller: Caller,
     requests: S,
     haptic_loop: Option<Loop>,
     /// The last poll gave an answer that tonic has not handed to the transport yet.
@@ -70,8 +72,8 @@ struct Waiting {
 
 impl<S> Track<S> {
     /// A loop that starts with the first request.
-    pub fn new(table: Arc<SceneTable>, requests: S) -> Track<S> {
-        Track { table, requests, haptic_loop: None, gathered: false }
+    pub fn new(table: Arc<SceneTable>, caller: Caller, requests: S) -> Track<S> {
+        Track { table, caller, requests, haptic_loop: None, gathered: false }
     }
 }
 
@@ -82,11 +84,11 @@ where
     type Item = Result<TrackResponse, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Track { table, requests, haptic_loop, gathered } = self.get_mut();
+        let Track { table, caller, requests, haptic_loop, gathered } = self.get_mut();
         let running = match haptic_loop {
             Some(running) => running,
             None => match ready!(Pin::new(&mut *requests).poll_next(cx)) {
-                Some(first) => haptic_loop.insert(Loop::start(table, first?)?),
+                Some(first) => haptic_loop.insert(Loop::start(table, caller, first?)?),
                 None => return Poll::Ready(None),
             },
         };
@@ -125,7 +127,7 @@ impl Drop for Loop {
 }
 
 impl Loop {
-    fn start(table: &SceneTable, first: TrackRequest) -> Result<Loop, Refused> {
+    fn start(table: &SceneTable, caller: &Caller, first: TrackRequest) -> Result<Loop, Refused> {
         let Some(Message::Start(sent)) = first.message else {
             return Err(Problem::Missing.of("start").into());
         };
@@ -137,7 +139,7 @@ impl Loop {
             life: host.life(),
             bell: host.life().bell(),
             session: Session::new(Arc::clone(&host.scene), &tools, options)?,
-            figures: table.metrics().stream_begins(&sent.scene_id),
+            figures: table.metrics().stream_begins(&sent.scene_id, caller)?,
             metrics: Arc::clone(table.metrics()),
             mode,
             last_sequence: None,
@@ -328,13 +330,13 @@ mod tests {
 
     fn needle_and_sheet() -> (Arc<SceneTable>, Loop) {
         let table = Arc::new(SceneTable::new(&Config::default()));
-        let scene = Arc::clone(&table.create("s").expect("room").scene);
+        let scene = Arc::clone(&table.create("s", &Caller::ANYBODY).expect("room").scene);
         scene.add_tool(needle()).expect("room");
         scene.add_tissue("sheet", sheet(), TissueOptions::default(), 0).expect("room");
         let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);
         let start = proto::TrackStart { scene_id, tool_ids, ..Default::default() };
         let first = TrackRequest { message: Some(Message::Start(start)) };
-        let running = Loop::start(&table, first).expect("a good start");
+        let running = Loop::start(&table, &Caller::ANYBODY, first).expect("a good start");
         (table, running)
     }
 
@@ -394,7 +396,7 @@ mod tests {
         ready: &[proto::Tick],
     ) -> Vec<(u64, u32, Option<String>)> {
         let table = Arc::new(SceneTable::new(&Config::default()));
-        let scene = Arc::clone(&table.create("s").expect("room").scene);
+        let scene = Arc::clone(&table.create("s", &Caller::ANYBODY).expect("room").scene);
         scene.add_tool(needle()).expect("room");
         let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);
         let start = proto::TrackStart { scene_id, tool_ids, mode: mode as i32, report: None };
@@ -402,7 +404,9 @@ mod tests {
         let messages = messages.chain(ready.iter().cloned().map(Message::Tick));
         let requests = messages.map(|message| Ok(TrackRequest { message: Some(message) }));
         let requests: Vec<_> = requests.collect();
-        let answers = Track::new(table, tokio_stream::iter(requests)).collect::<Vec<_>>().await;
+        let answers = Track::new(table, Caller::ANYBODY, tokio_stream::iter(requests))
+            .collect::<Vec<_>>()
+            .await;
         let answers = answers.into_iter().map(|a| a.expect("an answer"));
         answers.map(|a| (a.sequence, a.coalesced, a.refusal.map(|r| r.field))).collect()
     }

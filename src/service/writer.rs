@@ -191,6 +191,7 @@ mod tests {
         },
         scene::{TissueOptions, deform::Deformation},
         service::{
+            access::Caller,
             contain::injected,
             table::{Ended, SceneHost, SceneTable},
         },
@@ -209,7 +210,7 @@ mod tests {
             max_triangles: 9,
         };
         let mesh = mesh_load::load(MeshData { positions, triangles: vec![[0, 1, 2]] }, &options);
-        let host = SceneTable::new(&Config::default()).create("s").expect("room");
+        let host = SceneTable::new(&Config::default()).create("s", &Caller::ANYBODY).expect("room");
         let (mesh, options) = (mesh.expect("a triangle"), TissueOptions::default());
         let tissue = host.scene.add_tissue("patch", mesh, options, 0).expect("room");
         (host, tissue)

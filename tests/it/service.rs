@@ -1,5 +1,6 @@
 //! A real server and a real client over loopback: every RPC, and every way to be refused by it.
 
+mod access;
 mod deforms;
 mod edits;
 mod metrics;

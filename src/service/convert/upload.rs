@@ -15,6 +15,7 @@ use crate::{
     mesh_io::MeshFormat,
     scene::{Limits, Probe, TissueOptions, limits::FIELD_TOLERANCE_SHARE_MIN},
     sdf::FieldOptions,
+    service::quota::Share,
 };
 
 /// Smallest and greatest factor to metres: from a nanometre to a kilometre.
@@ -82,6 +83,18 @@ pub struct LinkDeclared {
     pub mesh: MeshDeclared,
     /// Of its field, metres; `None`: the default.
     pub field_tolerance: Option<f64>,
+}
+
+impl MeshDeclared {
+    /// What it will take of a key's quotas; the triangles of a file are known once it has been read.
+    pub fn share(&self) -> Share {
+        match self.size {
+            DeclaredSize::Raw { vertices, triangles } => {
+                Share::of_mesh(vertices.into(), triangles.into())
+            }
+            DeclaredSize::File { bytes, .. } => Share { triangles: 0, bytes },
+        }
+    }
 }
 
 /// What the tissue will be.

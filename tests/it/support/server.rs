@@ -69,16 +69,25 @@ impl TestServer {
 
     /// No scenes, and other settings than the defaults.
     pub async fn configured(config: Config) -> TestServer {
+        TestServer::connect(TestServer::lazily(config).await.address).await
+    }
+
+    /// The same, with clients that have not tried to connect.
+    pub async fn lazily(config: Config) -> TestServer {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
         tokio::spawn(async move { serve(listener, &config, pending()).await });
-        TestServer::connect(address).await
+        let endpoint = Channel::from_shared(format!("http://{address}")).expect("an address");
+        TestServer::over(address, endpoint.connect_lazy())
     }
 
     /// Clients of a server that runs already.
     pub async fn connect(address: SocketAddr) -> TestServer {
         let endpoint = Channel::from_shared(format!("http://{address}")).expect("an address");
-        let channel = endpoint.connect().await.expect("it listens");
+        TestServer::over(address, endpoint.connect().await.expect("it listens"))
+    }
+
+    fn over(address: SocketAddr, channel: Channel) -> TestServer {
         let scenes = SceneServiceClient::new(channel.clone());
         let haptics = HapticServiceClient::new(channel.clone());
         TestServer { address, channel, scenes, haptics }
