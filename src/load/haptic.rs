@@ -134,6 +134,7 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
             tool_ids: vec![plan.tool_id],
             mode: TrackMode::Latest.into(),
             report: None,
+            ..Default::default()
         };
         let stream = client.track(start, WAITING_MAX).await?;
         match starter.wait() {

@@ -153,6 +153,7 @@ pub async fn serve(
     tokio::select! {
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = access.watch(hangup) => unreachable!("files are watched without end"),
+        () = table.sessions().watch() => unreachable!("sessions are watched without end"),
         () = figures => unreachable!("figures are served without end"),
         () = out_of_time => {
             warn!("streams were still open after {drain_max:?}; they are cut");

@@ -10,6 +10,7 @@ use super::{
     proto,
     quota::OverQuota,
     self_collisions::TookTooLong,
+    sessions::SessionError,
     table::{Ended, TableError},
     upload::UploadPaused,
     writer::WriterError,
@@ -278,6 +279,21 @@ impl From<TookTooLong> for Refused {
 impl From<Panicked> for Refused {
     fn from(error: Panicked) -> Refused {
         Refused::server(Code::Internal, error.to_string())
+    }
+}
+
+impl From<SessionError> for Refused {
+    fn from(error: SessionError) -> Refused {
+        let message = error.to_string();
+        match error {
+            SessionError::Full { .. } => Refused::quota("sessions", "start", message),
+            SessionError::Unknown => {
+                Refused::resource(Code::NotFound, "session", String::new(), message)
+            }
+            SessionError::Tools { .. } => Refused::field("start.tool_ids", message),
+            SessionError::Taken => Refused::server(Code::Aborted, message),
+            SessionError::NoToken(_) => Refused::server(Code::Internal, message),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use super::{
     convert::{FieldError, scene_id},
     metrics::Metrics,
     quota::{self, Ledger, OverQuota, Reservation, Share},
+    sessions::Sessions,
     writer::{PANICS_MAX, Writer},
 };
 use crate::{
@@ -32,6 +33,7 @@ pub struct SceneTable {
     server: Arc<ServerLife>,
     metrics: Arc<Metrics>,
     ledger: Arc<Ledger>,
+    sessions: Arc<Sessions>,
 }
 
 /// What all streams of a server have in common.
@@ -147,7 +149,13 @@ impl SceneTable {
             server: Arc::default(),
             metrics: Arc::new(Metrics::new(config.sessions.objective)),
             ledger: Arc::default(),
+            sessions: Arc::new(Sessions::new(&config.sessions)),
         }
+    }
+
+    /// Its haptic loops.
+    pub fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
     }
 
     /// What the server counts.

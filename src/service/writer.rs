@@ -175,7 +175,7 @@ fn next(queue: &Receiver<Job>, behind: &mut Vec<Arc<Tissue>>) -> Option<Job> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
+    use std::{cell::RefCell, sync::atomic::AtomicUsize};
 
     use glam::Vec3;
     use parking_lot::Mutex;
@@ -275,20 +275,25 @@ mod tests {
         let (open, gate) = crossbeam_channel::bounded::<()>(0);
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut jobs = JoinSet::new();
+        let handed_in = Arc::new(AtomicUsize::new(0));
         for at in 0..3 * JOBS_MAX {
             let (host, tissue) = (Arc::clone(&host), Arc::clone(&tissue));
             let (gate, order) = (gate.clone(), Arc::clone(&order));
+            let handed_in = Arc::clone(&handed_in);
             jobs.spawn(async move {
                 let job = move |_: &Tissue, _| {
                     // The first waits until all have been handed in; then the gate is gone.
                     let _ = gate.recv();
                     order.lock().push(at);
                 };
+                handed_in.fetch_add(1, Relaxed);
                 host.writer.run(tissue, job).await.expect("it runs").result
             });
         }
-        // This runtime has one thread: had a job blocked it, this line would not be reached.
-        tokio::task::yield_now().await;
+        // This runtime has one thread: had a job blocked it, this would not end.
+        while handed_in.load(Relaxed) < 3 * JOBS_MAX {
+            tokio::task::yield_now().await;
+        }
         drop(open);
         jobs.join_all().await;
         assert!(order.lock().is_sorted());

@@ -8,6 +8,7 @@ mod queries;
 mod scenes;
 mod self_collisions;
 mod serving;
+mod sessions;
 mod shutdown;
 mod ticks;
 mod tool_uploads;

@@ -1,5 +1,6 @@
 //! What the integration tests share.
 
+pub mod figures;
 pub mod meshes;
 pub mod messages;
 pub mod refusal;

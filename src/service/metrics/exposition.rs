@@ -10,7 +10,10 @@ use super::{
     histogram::{BOUNDS_US, Histogram},
     process,
 };
-use crate::service::table::{SceneHost, SceneTable};
+use crate::service::{
+    sessions::Counted,
+    table::{SceneHost, SceneTable},
+};
 
 /// Streams that get series of their own; the rest are in the totals.
 const STREAMS_SHOWN_MAX: usize = 64;
@@ -22,6 +25,7 @@ pub fn exposition(table: &SceneTable) -> String {
     ticks(&mut text, metrics);
     streams(&mut text, metrics);
     writer(&mut text, metrics, &hosts);
+    sessions(&mut text, &table.sessions().counted());
     tissues(&mut text, &hosts);
     connections(&mut text, metrics);
     server(&mut text, &hosts);
@@ -120,6 +124,17 @@ fn streams(text: &mut Text, metrics: &Metrics) {
         let labels = [("scene", &*stream.scene), ("stream", &number)];
         text.series(name, &labels, stream.ticks.answered.get());
     }
+}
+
+fn sessions(text: &mut Text, counted: &Counted) {
+    let Counted { stale, waiting, resumed, expired } = counted;
+    text.one("palpate_sessions_stale", "gauge", "Haptic loops without a pose for too long.", stale);
+    let help = "Haptic loops whose stream broke off and whose client may come back.";
+    text.one("palpate_sessions_waiting", "gauge", help, waiting);
+    let help = "Haptic loops that a new stream went on with.";
+    text.one("palpate_sessions_resumed_total", "counter", help, resumed);
+    let help = "Haptic loops whose client did not come back.";
+    text.one("palpate_sessions_expired_total", "counter", help, expired);
 }
 
 fn writer(text: &mut Text, metrics: &Metrics, hosts: &[Arc<SceneHost>]) {

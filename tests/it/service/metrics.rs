@@ -2,18 +2,14 @@
 
 use std::net::SocketAddr;
 
+use crate::support::{
+    figures::{get, value},
+    messages::{SCENE, dense, sparse, start, start_message, tick, tick_message},
+    server::{TestServer, free_address, tissue},
+};
 use palpate::{
     config::Config,
     service::proto::{DeformRequest, TrackMode},
-};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
-
-use crate::support::{
-    messages::{SCENE, dense, sparse, start, start_message, tick, tick_message},
-    server::{TestServer, free_address, tissue},
 };
 
 async fn observed() -> (TestServer, SocketAddr) {
@@ -24,24 +20,6 @@ async fn observed() -> (TestServer, SocketAddr) {
     server.create(SCENE).await.expect("a new scene");
     server.furnish().await;
     (server, address)
-}
-
-/// Status line and body.
-async fn get(address: SocketAddr, path: &str) -> (String, String) {
-    let mut stream = TcpStream::connect(address).await.expect("it listens");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).await.expect("UTF-8");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    (head.lines().next().expect("a status").to_owned(), body.to_owned())
-}
-
-/// The value of one series.
-fn value(text: &str, series: &str) -> f64 {
-    let line = text.lines().find(|l| l.strip_prefix(series).is_some_and(|r| r.starts_with(' ')));
-    let line = line.unwrap_or_else(|| panic!("no {series} in\n{text}"));
-    line.rsplit(' ').next().expect("a value").parse().expect("a number")
 }
 
 #[tokio::test]

@@ -89,7 +89,12 @@ fn deform(sequence: u64, positions: Positions) -> DeformRequest {
 }
 
 pub fn start(mode: TrackMode) -> TrackStart {
-    TrackStart { scene_id: SCENE.to_owned(), tool_ids: vec![1], mode: mode as i32, report: None }
+    TrackStart {
+        scene_id: SCENE.to_owned(),
+        tool_ids: vec![1],
+        mode: mode as i32,
+        ..Default::default()
+    }
 }
 
 pub fn start_message(start: TrackStart) -> TrackRequest {

@@ -1,0 +1,26 @@
+//! What a server says of itself over HTTP.
+
+use std::net::SocketAddr;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+/// Status line and body.
+pub async fn get(address: SocketAddr, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("UTF-8");
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    (head.lines().next().expect("a status").to_owned(), body.to_owned())
+}
+
+/// The value of one series.
+pub fn value(text: &str, series: &str) -> f64 {
+    let line = text.lines().find(|l| l.strip_prefix(series).is_some_and(|r| r.starts_with(' ')));
+    let line = line.unwrap_or_else(|| panic!("no {series} in\n{text}"));
+    line.rsplit(' ').next().expect("a value").parse().expect("a number")
+}
