@@ -8,6 +8,7 @@
 pub mod bvh;
 pub mod ccd;
 pub mod config;
+pub mod doctor;
 pub mod geometry;
 pub mod index;
 pub mod inspect;

@@ -5,6 +5,7 @@ use std::{error::Error, process::ExitCode, time::Duration};
 use clap::{Parser, Subcommand};
 use palpate::{
     config::{Config, ConfigArgs, Log, SettingArgs},
+    doctor::{self, DoctorArgs},
     inspect::{self, InspectArgs},
     load::{self, DemoArgs, LoadArgs},
     service,
@@ -31,6 +32,8 @@ enum Command {
     Load(LoadArgs),
     /// Check a mesh file and report what a scene would make of it.
     Inspect(InspectArgs),
+    /// Say what this machine can promise a 1 kHz loop.
+    Doctor(DoctorArgs),
 }
 
 /// How long work off the runtime's threads may go on after the server has ended.
@@ -61,6 +64,10 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Demo(args) => Ok(load::demo(&args)?),
         Command::Load(args) => Ok(load::load(&args)?),
         Command::Inspect(args) => Ok(inspect::run(&args)?),
+        Command::Doctor(args) => {
+            print!("{}", doctor::run(&args));
+            Ok(())
+        }
     }
 }
 

@@ -10,7 +10,7 @@ const LAYERS: [&[&str]; 4] = [
     &["geometry", "mesh_io", "oracle"],
     &["index", "sdf", "bvh", "ccd"],
     &["scene"],
-    &["service", "config", "store", "load", "inspect"],
+    &["service", "config", "store", "load", "inspect", "doctor"],
 ];
 const SIBLINGS: [(&str, &str); 5] = [
     ("mesh_io", "geometry"),

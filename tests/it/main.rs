@@ -7,6 +7,7 @@ mod config;
 mod continuous;
 mod demo;
 mod differential;
+mod doctor;
 mod field;
 mod layers;
 mod lifecycle;

@@ -1,0 +1,191 @@
+//! `palpate doctor`: what this machine can promise a 1 kHz loop, in words and a verdict.
+
+mod machine;
+mod timing;
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use timing::Timing;
+
+/// A tick of a 1 kHz loop, microseconds.
+const TICK_US: f64 = 1000.0;
+/// A loop whose thread wakes later than this in its millisecond has little of it left to compute in.
+const LATE_US: f64 = 300.0;
+/// Descriptors for the default 256 connections, files and some room.
+const DESCRIPTORS_MIN: u64 = 1024;
+/// One for ticks, one for deformations.
+const CORES_MIN: usize = 2;
+const SECONDS_MAX: f64 = 600.0;
+
+/// The arguments of `palpate doctor`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DoctorArgs {
+    /// How long each of the two measurements takes.
+    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
+    pub seconds: f64,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(s) if (0.1..=SECONDS_MAX).contains(&s) => Ok(s),
+        _ => Err(format!("expected a number from 0.1 to {SECONDS_MAX}")),
+    }
+}
+
+/// How good something is for a 1 kHz loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Grade {
+    /// Nothing to do.
+    Good,
+    /// It costs some ticks.
+    Fair,
+    /// It costs many.
+    Poor,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// What.
+    pub name: &'static str,
+    /// How it is.
+    pub found: String,
+    /// What that means for ticks.
+    pub grade: Grade,
+    /// What would make it better; empty when it is good.
+    pub advice: &'static str,
+}
+
+/// All that was found.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The measured times are decisive; the rest says why.
+    pub verdict: Grade,
+    /// The verdict in words.
+    pub promise: String,
+    /// Measured.
+    pub timing: Timing,
+    /// Looked up.
+    pub findings: Vec<Finding>,
+}
+
+/// Runs `palpate doctor`; what it gives is to be printed.
+pub fn run(args: &DoctorArgs) -> String {
+    let report = Report::of(Timing::measure(args.seconds), machine::findings());
+    if args.json {
+        serde_json::to_string_pretty(&report).expect("numbers and text") + "\n"
+    } else {
+        report.text()
+    }
+}
+
+impl Report {
+    fn of(timing: Timing, findings: Vec<Finding>) -> Report {
+        let late = timing.late_share;
+        let verdict = match (timing.wake_us.p99, timing.wake_us.p999) {
+            (_, p999) if p999 <= LATE_US && timing.stall_us_max <= TICK_US => Grade::Good,
+            (p99, _) if p99 <= LATE_US => Grade::Fair,
+            _ => Grade::Poor,
+        };
+        let promise = match verdict {
+            Grade::Good => "This machine can keep a 1 kHz loop.".to_owned(),
+            Grade::Fair => "This machine keeps a 1 kHz loop but for single ticks.".to_owned(),
+            Grade::Poor => "This machine cannot keep a 1 kHz loop.".to_owned(),
+        };
+        let promise = format!(
+            "{promise} One wake in {} is later than {LATE_US:.0} us, whatever Palpate does.",
+            if late > 0.0 {
+                format!("{:.0}", 1.0 / late)
+            } else {
+                "all that were tried".to_owned()
+            }
+        );
+        Report { verdict, promise, timing, findings }
+    }
+
+    fn text(&self) -> String {
+        let mut text = String::new();
+        let t = &self.timing;
+        let mut line = |name: &str, found: &str| {
+            writeln!(text, "{name:<14}{found}").expect("a String takes all");
+        };
+        let wake = &t.wake_us;
+        line(
+            "timer",
+            &format!(
+                "wakes {:.0} / {:.0} / {:.0} / {:.0} us late (p50 / p99 / p99.9 / worst of {})",
+                wake.p50, wake.p99, wake.p999, wake.max, t.wakes
+            ),
+        );
+        line(
+            "hiccups",
+            &format!(
+                "a busy thread was stopped {} times for more than {:.0} us, {:.0} us at worst, \
+                 {:.2} % of the time",
+                t.stalls,
+                timing::STALL_US,
+                t.stall_us_max,
+                100.0 * t.stalled_share
+            ),
+        );
+        for Finding { name, found, grade, advice } in &self.findings {
+            let advice = match grade {
+                Grade::Good => String::new(),
+                Grade::Fair => format!(". {advice}"),
+                Grade::Poor => format!(". Needed: {advice}"),
+            };
+            line(name, &format!("{found}{advice}"));
+        }
+        writeln!(text, "\n{}", self.promise).expect("a String takes all");
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use timing::Percentiles;
+
+    fn timing(p99: f64, p999: f64, stall_us_max: f64) -> Timing {
+        let wake_us = Percentiles { p50: 60.0, p99, p999, max: p999 };
+        Timing {
+            wakes: 1000,
+            wake_us,
+            late_share: 0.01,
+            stalls: 1,
+            stall_us_max,
+            stalled_share: 0.0,
+        }
+    }
+
+    #[test]
+    fn the_verdict_follows_what_was_measured() {
+        let cases = [
+            (timing(80.0, 200.0, 400.0), Grade::Good),
+            (timing(80.0, 200.0, 4000.0), Grade::Fair),
+            (timing(80.0, 2000.0, 400.0), Grade::Fair),
+            (timing(800.0, 2000.0, 400.0), Grade::Poor),
+        ];
+        for (timing, verdict) in cases {
+            let report = Report::of(timing, Vec::new());
+            assert_eq!(report.verdict, verdict);
+            assert!(report.text().contains("One wake in 100 is later"), "{}", report.text());
+        }
+    }
+
+    #[test]
+    fn advice_is_given_where_something_is_wrong() {
+        let finding =
+            |grade| Finding { name: "cores", found: "1".to_owned(), grade, advice: "another" };
+        let report = Report::of(timing(1.0, 1.0, 1.0), vec![finding(Grade::Poor)]);
+        assert!(report.text().contains("cores         1. Needed: another"), "{}", report.text());
+        let report = Report::of(timing(1.0, 1.0, 1.0), vec![finding(Grade::Good)]);
+        assert!(!report.text().contains("another"), "{}", report.text());
+    }
+}

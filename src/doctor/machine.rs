@@ -1,0 +1,105 @@
+//! What the system says of itself, as far as it matters to ticks.
+
+use std::{fs, thread};
+
+use rustix::process::{Resource, getrlimit};
+
+use super::{CORES_MIN, DESCRIPTORS_MIN, Finding, Grade};
+
+/// Everything that can be looked up here; what the system does not tell is left out.
+pub fn findings() -> Vec<Finding> {
+    let all = [
+        cores(),
+        governor(),
+        clock(),
+        virtual_machine(),
+        quota(),
+        load(),
+        descriptors(),
+        priority(),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+fn read(path: &str) -> Option<String> {
+    Some(fs::read_to_string(path).ok()?.trim().to_owned())
+}
+
+fn cores() -> Option<Finding> {
+    let n = thread::available_parallelism().ok()?.get();
+    let isolated = read("/sys/devices/system/cpu/isolated").filter(|list| !list.is_empty());
+    let found = match isolated {
+        Some(list) => format!("{n} usable, {list} isolated from other programs"),
+        None => format!("{n} usable, none isolated from other programs"),
+    };
+    let grade = if n >= CORES_MIN { Grade::Good } else { Grade::Poor };
+    let advice = "a core for ticks and one for deformations.";
+    Some(Finding { name: "cores", found, grade, advice })
+}
+
+fn governor() -> Option<Finding> {
+    let found = read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")?;
+    let grade = if found == "performance" { Grade::Good } else { Grade::Fair };
+    let advice = "The governor \"performance\" keeps the clock up between ticks.";
+    Some(Finding { name: "governor", found, grade, advice })
+}
+
+fn clock() -> Option<Finding> {
+    let found = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
+    let is_cheap = ["tsc", "kvm-clock", "arch_sys_counter"].contains(&&*found);
+    let grade = if is_cheap { Grade::Good } else { Grade::Fair };
+    let advice = "Each look at this clock is a system call; tsc is not.";
+    Some(Finding { name: "clock", found, grade, advice })
+}
+
+fn virtual_machine() -> Option<Finding> {
+    let is_guest =
+        read("/proc/cpuinfo")?.lines().any(|l| l.starts_with("flags") && l.contains(" hypervisor"));
+    let (found, grade) =
+        if is_guest { ("a virtual machine", Grade::Fair) } else { ("not virtual", Grade::Good) };
+    let advice = "Its host may stop it at any time; what was measured above includes that.";
+    Some(Finding { name: "machine", found: found.to_owned(), grade, advice })
+}
+
+/// A quota stops all threads for the rest of its period.
+fn quota() -> Option<Finding> {
+    let found = read("/sys/fs/cgroup/cpu.max")?;
+    let is_free = found.starts_with("max");
+    let grade = if is_free { Grade::Good } else { Grade::Poor };
+    let found = if is_free { "no CPU quota".to_owned() } else { format!("cpu.max = {found}") };
+    let advice = "no CPU quota, or ticks stand still for the rest of each period.";
+    Some(Finding { name: "quota", found, grade, advice })
+}
+
+fn load() -> Option<Finding> {
+    let text = read("/proc/loadavg")?;
+    let now: f64 = text.split(' ').next()?.parse().ok()?;
+    let cores = thread::available_parallelism().ok()?.get() as f64;
+    let grade = if now < 0.7 * cores { Grade::Good } else { Grade::Fair };
+    let advice = "Other programs want the cores; they make ticks late.";
+    Some(Finding {
+        name: "load",
+        found: format!("{now:.1} of {cores:.0} cores wanted"),
+        grade,
+        advice,
+    })
+}
+
+fn descriptors() -> Option<Finding> {
+    let limit = getrlimit(Resource::Nofile).current;
+    let found = limit.map_or("no limit".to_owned(), |n| format!("{n} open files allowed"));
+    let grade = if limit.is_none_or(|n| n >= DESCRIPTORS_MIN) { Grade::Good } else { Grade::Poor };
+    let advice = "RLIMIT_NOFILE of at least 1,024 (LimitNOFILE= in systemd).";
+    Some(Finding { name: "descriptors", found, grade, advice })
+}
+
+fn priority() -> Option<Finding> {
+    let limit = getrlimit(Resource::Rtprio).current;
+    let (found, grade) = match limit {
+        Some(0) => ("real-time priority is not allowed".to_owned(), Grade::Fair),
+        Some(n) => (format!("real-time priority up to {n} allowed"), Grade::Good),
+        None => ("real-time priority allowed".to_owned(), Grade::Good),
+    };
+    let advice = "With RLIMIT_RTPRIO, `chrt -f 50 palpate serve` runs before other programs.";
+    Some(Finding { name: "priority", found, grade, advice })
+}
