@@ -24,6 +24,9 @@ use crate::config;
 /// Names a session; whoever has it may go on with it, so it is a secret.
 pub type Token = [u8; 16];
 
+/// A tick takes its loop and gives it back without a lock.
+const _: () = assert!(AtomicCell::<Option<Box<Loop>>>::is_lock_free());
+
 /// The shortest time between two looks at all sessions.
 const LOOK_EVERY_MIN: Duration = Duration::from_millis(1);
 

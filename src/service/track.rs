@@ -37,10 +37,9 @@ pub struct Track<S> {
     gathered: bool,
 }
 
-/// What comes next in a stream.
-enum Next {
-    Answer(Box<TrackResponse>),
-    /// The stream broke off, the session may be resumed.
+/// Why a stream has no next answer.
+enum End {
+    /// It broke off, the session may be resumed.
     BrokeOff(Status),
     /// The session is over.
     Over(Option<Status>),
@@ -79,21 +78,21 @@ where
                 hold.rest(running);
                 return Poll::Pending;
             }
-            Err(panicked) => Next::Over(Some(panicked.into())),
+            Err(panicked) => Err(End::Over(Some(panicked.into()))),
         };
         match next {
-            Next::Answer(mut answer) => {
+            Ok(mut answer) => {
                 hold.rest(running);
                 if !mem::replace(token_told, true) {
                     answer.session_token = hold.token().to_vec();
                 }
-                Poll::Ready(Some(Ok(*answer)))
+                Poll::Ready(Some(Ok(answer)))
             }
-            Next::BrokeOff(status) => {
+            Err(End::BrokeOff(status)) => {
                 hold.rest(running);
                 Poll::Ready(Some(Err(status)))
             }
-            Next::Over(status) => {
+            Err(End::Over(status)) => {
                 hold.end();
                 Poll::Ready(status.map(Err))
             }
@@ -122,7 +121,7 @@ fn advance<S>(
     requests: &mut S,
     gathered: &mut bool,
     cx: &mut Context<'_>,
-) -> Poll<Next>
+) -> Poll<Result<TrackResponse, End>>
 where
     S: Stream<Item = Result<TrackRequest, Status>> + Unpin,
 {
@@ -133,25 +132,23 @@ where
                 let received_ns = now_ns();
                 hold.note_pose(received_ns);
                 if let Err(status) = running.take(request, received_ns) {
-                    return Poll::Ready(Next::Over(Some(status)));
+                    return Poll::Ready(Err(End::Over(Some(status))));
                 }
             }
-            Poll::Ready(Some(Err(status))) => return Poll::Ready(Next::BrokeOff(status)),
+            Poll::Ready(Some(Err(status))) => return Poll::Ready(Err(End::BrokeOff(status))),
             Poll::Pending if running.waiting.is_none() => {
                 *gathered = false;
                 hold.bell().wakes(cx.waker());
                 if let Err(status) = running.check_lasting() {
-                    return Poll::Ready(Next::Over(Some(status)));
+                    return Poll::Ready(Err(End::Over(Some(status))));
                 }
-                return match running.notice(hold.is_stale()) {
-                    Some(notice) => Poll::Ready(Next::Answer(Box::new(notice))),
-                    None => Poll::Pending,
-                };
+                let notice = running.notice(hold.is_stale());
+                return notice.map_or(Poll::Pending, |notice| Poll::Ready(Ok(notice)));
             }
             Poll::Ready(None) | Poll::Pending => break,
         }
     }
-    let Some(waiting) = running.waiting.take() else { return Poll::Ready(Next::Over(None)) };
+    let Some(waiting) = running.waiting.take() else { return Poll::Ready(Err(End::Over(None))) };
     // tonic gathers answers, up to 32 KiB of them, until a poll is pending. Were the next tick computed
     // at once, a client that sends without pause would get answers that are many ticks old.
     if mem::take(gathered) {
@@ -160,5 +157,5 @@ where
         return Poll::Pending;
     }
     *gathered = true;
-    Poll::Ready(Next::Answer(Box::new(running.answer(waiting))))
+    Poll::Ready(Ok(running.answer(waiting)))
 }

@@ -1,5 +1,8 @@
 //! Palpate from outside: one binary for all integration tests.
 //!
+//! `PALPATE_TEST_SCALE=20 cargo test --release --test it -- --nocapture faults loads` runs the faults and loads in
+//! full, and prints each figure; at that scale times are held to their limits as well.
+//!
 //! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
 //! `PALPATE_DATA` names the folder of the shared meshes, `PALPATE_CCD` one of continuous collision queries.
 
@@ -8,9 +11,11 @@ mod continuous;
 mod demo;
 mod differential;
 mod doctor;
+mod faults;
 mod field;
 mod layers;
 mod lifecycle;
+mod loads;
 mod pairs;
 mod pressing;
 mod seed;

@@ -4,6 +4,9 @@ use std::env;
 
 use palpate::oracle::Random;
 
+/// From this scale on a run is a full one.
+const FULL: f64 = 20.0;
+
 /// The seed of a test under way; says so when the test fails.
 pub struct Seed(u64);
 
@@ -30,6 +33,17 @@ impl Drop for Seed {
 /// So many, times `PALPATE_TEST_SCALE`; at least one.
 pub fn scaled(n: usize) -> usize {
     ((n as f64 * read("PALPATE_TEST_SCALE").unwrap_or(1.0)) as usize).max(1)
+}
+
+/// Whether tests run at full length, on a machine that is theirs: then times count.
+pub fn is_full() -> bool {
+    read("PALPATE_TEST_SCALE").is_some_and(|scale| scale >= FULL)
+}
+
+/// A figure of a test: printed, and held to its limit when the run is a full one.
+pub fn figure(name: &str, got: f64, limit: f64, unit: &str) {
+    println!("{name}: {got:.1} {unit} (limit {limit} {unit})");
+    assert!(!is_full() || got <= limit, "{name} is {got} {unit}, expected at most {limit}");
 }
 
 fn read(variable: &str) -> Option<f64> {

@@ -3,6 +3,7 @@
 mod access;
 mod deforms;
 mod edits;
+mod hard_input;
 mod metrics;
 mod queries;
 mod scenes;

@@ -3,5 +3,8 @@
 pub mod figures;
 pub mod meshes;
 pub mod messages;
+pub mod paced;
+pub mod process;
+pub mod raw_http2;
 pub mod refusal;
 pub mod server;

@@ -3,7 +3,7 @@
 use std::fmt::{Display, Write};
 
 use super::{STAGES, process};
-use crate::service::{clock::now_ns, table::SceneTable};
+use crate::service::{clock::now_ns, sessions::Counted, table::SceneTable};
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}\
      td,th{padding:.2em 1em .2em 0;text-align:right}td:first-child,th:first-child{text-align:left}\
@@ -53,6 +53,14 @@ fn ticks(html: &mut String, table: &SceneTable) {
 
 fn streams(html: &mut String, table: &SceneTable) {
     heading(html, "Haptic loops");
+    let Counted { stale, waiting, resumed, expired } = table.sessions().counted();
+    paragraph(
+        html,
+        &format!(
+            "{stale} without a pose for too long, {waiting} waiting for their client; {resumed} \
+             resumed so far, {expired} given up."
+        ),
+    );
     row(html, "th", ["stream", "scene", "ticks", "missed, %", "99 % within, us"]);
     for stream in table.metrics().streams() {
         let ticks = &stream.ticks;

@@ -1,10 +1,5 @@
 //! The server as a process: health, reflection, start and end.
 
-use std::{
-    io::{BufRead, BufReader, Read},
-    process::{Child, Command, Stdio},
-};
-
 use palpate::service::proto::TrackMode;
 use tokio_stream::StreamExt;
 use tonic::Code;
@@ -17,11 +12,9 @@ use tonic_reflection::pb::v1::{
 };
 
 use crate::support::{
-    messages::{
-        SCENE, start, start_message, tick, tick_message, tissue_upload, tool_head, tool_header,
-        tool_piece,
-    },
-    server::{TestServer, link, tissue},
+    messages::{SCENE, start, start_message, tick, tick_message},
+    process::Process,
+    server::TestServer,
 };
 
 const SERVICES: [&str; 2] = ["palpate.v1.SceneService", "palpate.v1.HapticService"];
@@ -60,52 +53,13 @@ async fn reflection_lists_the_services_and_their_files() {
     assert!(matches!(answers.next(), Some(Some(MessageResponse::FileDescriptorResponse(_)))));
 }
 
-/// The binary, killed when a test fails before it ended.
-struct Process(Child);
-
-impl Process {
-    fn serve(listen: &str) -> Process {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
-        command.args(["serve", "--listen", listen]).env("RUST_LOG", "off");
-        command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Process(command.spawn().expect("it was built"))
-    }
-
-    fn first_line(&mut self) -> String {
-        let mut line = String::new();
-        let stdout = self.0.stdout.as_mut().expect("piped");
-        BufReader::new(stdout).read_line(&mut line).expect("UTF-8");
-        line
-    }
-
-    fn signal(&self, name: &str) {
-        let id = self.0.id().to_string();
-        let status = Command::new("kill").args(["-s", name, &id]).status().expect("kill");
-        assert!(status.success());
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // An error: it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[tokio::test]
 async fn the_binary_says_where_it_listens_and_ends_when_told_with_a_stream_open() {
     for signal in ["TERM", "INT"] {
-        let mut process = Process::serve("127.0.0.1:0");
-        let line = process.first_line();
-        let address = line.strip_prefix("listening on ").and_then(|a| a.strip_suffix('\n'));
-        let address = address.unwrap_or_else(|| panic!("{line:?}"));
-        let mut server = TestServer::connect(address.parse().expect("an address")).await;
+        let mut process = Process::serve("127.0.0.1:0", &[]);
+        let mut server = TestServer::connect(process.address()).await;
         server.create(SCENE).await.expect("a new scene");
-        server.add_tissue(tissue_upload("liver", &tissue())).await.expect("a mesh");
-        let tool = vec![tool_head(tool_header("probe", &link())), tool_piece(link().chunk())];
-        server.add_tool(tool).await.expect("a tool");
+        server.furnish().await;
         let mut stream = server.hand_fed(start_message(start(TrackMode::Every))).await;
         stream.ask(tick_message(tick(1, 0.2))).await.expect("an answer");
 
@@ -114,8 +68,7 @@ async fn the_binary_says_where_it_listens_and_ends_when_told_with_a_stream_open(
         assert_eq!(told, Code::Unavailable, "{signal}");
         drop((stream, server));
         // Off this thread, where the client still has to take leave of the server.
-        let ended = tokio::task::spawn_blocking(move || process.0.wait()).await;
-        let ended = ended.expect("no panic").expect("it ends");
+        let ended = tokio::task::spawn_blocking(move || process.end()).await.expect("no panic");
         assert_eq!(ended.code(), Some(0), "{signal}");
     }
 }
@@ -132,24 +85,20 @@ async fn loop_until_told(stream: &mut crate::support::server::HandFed) -> Code {
 
 #[test]
 fn an_address_that_others_can_reach_is_refused() {
-    let mut process = Process::serve("0.0.0.0:0");
+    let mut process = Process::serve("0.0.0.0:0", &[]);
     assert_eq!(process.first_line(), "");
-    let mut message = String::new();
-    let stderr = process.0.stderr.as_mut().expect("piped");
-    stderr.read_to_string(&mut message).expect("UTF-8");
+    let message = process.errors();
     assert!(message.contains("0.0.0.0:0") && message.contains("loopback"), "{message}");
-    assert_eq!(process.0.wait().expect("it ends").code(), Some(1));
+    assert_eq!(process.end().code(), Some(1));
 }
 
 #[test]
 fn an_address_in_use_is_refused() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = taken.local_addr().expect("bound").to_string();
-    let mut process = Process::serve(&address);
+    let mut process = Process::serve(&address, &[]);
     assert_eq!(process.first_line(), "");
-    let mut message = String::new();
-    let stderr = process.0.stderr.as_mut().expect("piped");
-    stderr.read_to_string(&mut message).expect("UTF-8");
+    let message = process.errors();
     assert!(message.contains(&address), "{message}");
-    assert_eq!(process.0.wait().expect("it ends").code(), Some(1));
+    assert_eq!(process.end().code(), Some(1));
 }

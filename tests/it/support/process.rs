@@ -1,0 +1,64 @@
+//! The binary as a server of its own.
+
+use std::{
+    io::{BufRead, BufReader, Read},
+    net::SocketAddr,
+    process::{Child, Command, ExitStatus, Stdio},
+};
+
+/// A server process, killed when a test fails before it ended.
+pub struct Process(Child);
+
+impl Process {
+    /// `palpate serve --listen ADDR` and more arguments.
+    pub fn serve(listen: &str, more: &[&str]) -> Process {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        command.args(["serve", "--listen", listen]).args(more).env("RUST_LOG", "off");
+        command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Process(command.spawn().expect("it was built"))
+    }
+
+    /// What it says first.
+    pub fn first_line(&mut self) -> String {
+        let mut line = String::new();
+        let stdout = self.0.stdout.as_mut().expect("piped");
+        BufReader::new(stdout).read_line(&mut line).expect("UTF-8");
+        line
+    }
+
+    /// Where it listens, as its first line says.
+    pub fn address(&mut self) -> SocketAddr {
+        let line = self.first_line();
+        let address = line.strip_prefix("listening on ").and_then(|a| a.strip_suffix('\n'));
+        let address = address.unwrap_or_else(|| panic!("{line:?}"));
+        address.parse().expect("an address")
+    }
+
+    /// What it says of an error, to its end.
+    pub fn errors(&mut self) -> String {
+        let mut message = String::new();
+        let stderr = self.0.stderr.as_mut().expect("piped");
+        stderr.read_to_string(&mut message).expect("UTF-8");
+        message
+    }
+
+    pub fn signal(&self, name: &str) {
+        let id = self.0.id().to_string();
+        let status = Command::new("kill").args(["-s", name, &id]).status().expect("kill");
+        assert!(status.success());
+    }
+
+    /// Waits for its end.
+    pub fn end(mut self) -> ExitStatus {
+        self.0.wait().expect("it ends")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // An error: it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
