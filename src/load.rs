@@ -4,94 +4,44 @@
 //! coordinated omission). Each client is one thread that paces, sends and reads; the deformation has
 //! another, with its own connection; a third only measures how late this machine wakes it.
 
+pub mod address;
+mod args;
+mod capacity;
 pub mod client;
+pub mod cutter;
 pub mod deformer;
 pub mod dent;
+mod echo;
 pub mod haptic;
 pub mod hiccup;
+pub mod latencies;
 pub mod mesh_source;
+pub mod objective;
 pub mod pacer;
 pub mod path;
 pub mod phantom;
+pub mod picture;
 mod progress;
 pub mod report;
 pub mod server_process;
 pub mod session;
 pub mod start;
 pub mod tally;
+pub mod timeline;
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{env, fs, io, path::PathBuf};
 
+use address::ServerAddress;
+use args::RunArgs;
+pub use args::{DemoArgs, LoadArgs};
 use client::ClientError;
 use haptic::WorkerError;
 use mesh_source::MeshFileError;
-use phantom::{Instrument, Organ};
-use report::{Report, grouped, row};
-use server_process::{ServerProcess, ServerProcessError};
-use session::{Ending, Interrupt, Plan};
-
-const DEMO_RATE_HZ: f64 = 1000.0;
-const DEMO_DEFORM_HZ: f64 = 60.0;
-/// Far beyond what a machine can pace.
-const RATE_HZ_MAX: f64 = 100_000.0;
-const SECONDS_MAX: f64 = 86_400.0;
-const CLIENTS_MAX: i64 = 256;
-
-/// The arguments of `palpate demo`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct DemoArgs {
-    #[command(flatten)]
-    scene: SceneArgs,
-}
-
-/// The arguments of `palpate load`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct LoadArgs {
-    /// The server, as host:port [default: starts one of its own, as the demo does].
-    #[arg(long, value_name = "ADDR")]
-    server: Option<String>,
-    /// Haptic clients, each with its own connection and thread. With more than a core each, what they
-    /// measure is this machine.
-    #[arg(long, value_name = "N", default_value_t = 1,
-          value_parser = clap::value_parser!(u32).range(1..=CLIENTS_MAX))]
-    clients: u32,
-    /// Ticks a second of each client.
-    #[arg(long, value_name = "HZ", default_value_t = DEMO_RATE_HZ, value_parser = rate)]
-    rate: f64,
-    /// Deformations a second; 0 for none.
-    #[arg(long, value_name = "HZ", default_value_t = DEMO_DEFORM_HZ, value_parser = rate_or_none)]
-    deform_hz: f64,
-    #[command(flatten)]
-    scene: SceneArgs,
-}
-
-/// What both take.
-#[derive(Clone, Debug, clap::Args)]
-struct SceneArgs {
-    /// How long to run.
-    #[arg(long, default_value_t = 10.0, value_parser = duration)]
-    seconds: f64,
-    /// A mesh file (obj, stl, ply, off, vtk) as the tissue [default: a generated organ].
-    #[arg(long, value_name = "FILE")]
-    tissue: Option<PathBuf>,
-    /// A mesh file as the tool, held by its thicker end [default: a generated grasper].
-    #[arg(long, value_name = "FILE")]
-    tool: Option<PathBuf>,
-    /// Multiplies the coordinates of both files to give metres.
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
-    scale_to_m: f64,
-    /// The same for the tool's file alone [default: as --scale-to-m].
-    #[arg(long, value_name = "Y")]
-    tool_scale_to_m: Option<f64>,
-    /// A tick answered later than this after its instant is missed.
-    #[arg(long, value_name = "US", default_value_t = 1000)]
-    deadline_us: u64,
-    /// Write the figures to this file, as JSON. `ticks_answered` counts ticks with an answer of their own
-    /// and the `coalesced` ones, which the answer to a newer tick swallowed; their time runs to that
-    /// answer.
-    #[arg(long, value_name = "FILE")]
-    report: Option<PathBuf>,
-}
+use objective::Objective;
+use picture::Curve;
+use report::{Baseline, Measured, Report, Verdict, grouped, row};
+use server_process::{SERVE, ServerProcess, ServerProcessError};
+use session::{Answering, Ending, Interrupt, Plan, Session};
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -119,6 +69,23 @@ pub enum LoadError {
         /// The system's reason.
         error: io::Error,
     },
+    /// Those who may vouch for the server.
+    #[error("cannot read {}: {error}", file.display())]
+    Certificates {
+        /// As given.
+        file: PathBuf,
+        /// The system's reason.
+        error: io::Error,
+    },
+    /// Positions of all vertices are of one topology.
+    #[error("--deform-share is 1 and --cut-hz is not 0, expected one of the two")]
+    CutsOfAll,
+    /// The objective's verdict.
+    #[error("the objective {asked} is not met")]
+    Objective {
+        /// As given.
+        asked: String,
+    },
     /// It ended early because somebody wanted it to.
     #[error("interrupted")]
     Interrupted,
@@ -142,116 +109,181 @@ pub enum LoadError {
 /// # Errors
 /// When something does not run, or when fewer than 99 % of the ticks were answered.
 pub fn demo(args: &DemoArgs) -> Result<(), LoadError> {
-    run(&args.scene.plan(1, DEMO_RATE_HZ, DEMO_DEFORM_HZ)?, None, &args.scene)
+    let run = Run { plan: args.plan()?, server: None, with_baseline: false, objective: None };
+    run.and_report(&args.run)
 }
 
 /// Runs `palpate load`.
 ///
 /// # Errors
-/// When something does not run, or when fewer than 99 % of the ticks were answered.
+/// When something does not run, when fewer than 99 % of the ticks were answered, or when an objective is not
+/// met.
 pub fn load(args: &LoadArgs) -> Result<(), LoadError> {
-    let plan = args.scene.plan(args.clients, args.rate, args.deform_hz)?;
-    run(&plan, args.server.as_deref(), &args.scene)
+    if let Some(answer_bytes) = args.echo_server {
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        return Ok(runtime.block_on(echo::serve(answer_bytes))?);
+    }
+    let server = args.server.as_deref().map(ServerAddress::new);
+    let server = match (server, &args.tls_ca) {
+        (Some(server), Some(ca)) => Some(
+            server
+                .trusting(ca)
+                .map_err(|error| LoadError::Certificates { file: ca.clone(), error })?,
+        ),
+        (server, _) => server,
+    };
+    let (plan, objective) = (args.plan()?, args.slo.clone());
+    let mut run = Run { plan, server, with_baseline: args.baseline, objective };
+    if args.find_capacity { run.find_capacity() } else { run.and_report(&args.run) }
 }
 
-#[tokio::main(flavor = "current_thread")]
-async fn run(plan: &Plan, server: Option<&str>, args: &SceneArgs) -> Result<(), LoadError> {
-    let mut interrupt = Interrupt::catch()?;
-    if let Some(warning) = plan.instrument.odd_size(&plan.organ) {
-        eprintln!("palpate: {warning}");
-    }
-    let (own, address) = match server {
-        Some(address) => (None, address.to_owned()),
-        None => {
-            let own = ServerProcess::start()?;
-            let address = own.address().to_owned();
-            (Some(own), address)
-        }
-    };
-    let (measured, ending) = session::run(plan, &address, &mut interrupt).await?;
-    let whose = if own.is_some() { "a server of its own" } else { "the server" };
-    drop(own);
+/// What is run against which server.
+struct Run {
+    plan: Plan,
+    /// `None`: one of its own.
+    server: Option<ServerAddress>,
+    with_baseline: bool,
+    objective: Option<Objective>,
+}
 
-    let report = Report::of(&measured, plan.deadline);
-    let written = args.report.as_deref().map_or(Ok(()), |file| report.write(file));
-    println!("{}", describe(plan, &format!("{whose} at {address}")));
-    print!("{}", report.table());
-    let mut last = String::new();
-    match (&args.report, &written) {
-        (Some(file), Ok(())) => row(&mut last, "report", &file.display().to_string()),
-        (Some(_), Err(_)) => row(&mut last, "report", "not written"),
-        (None, _) => row(&mut last, "report", "none (--report FILE writes it as JSON)"),
+/// What a run has given.
+struct Outcome {
+    measured: Measured,
+    echo: Option<Measured>,
+    ending: Ending,
+    /// Whose server, and where.
+    server: String,
+}
+
+impl Run {
+    #[tokio::main(flavor = "current_thread")]
+    async fn and_report(self, files: &RunArgs) -> Result<(), LoadError> {
+        let mut interrupt = Interrupt::catch()?;
+        let outcome = self.measure(&mut interrupt).await?;
+        let Outcome { measured, echo, ending, server } = &outcome;
+        let mut report = Report::of(measured, self.plan.deadline);
+        report.baseline = echo.as_ref().map(|echo| Baseline::of(echo, &measured.tally));
+        report.objective = self.objective.as_ref().map(|o| Verdict::of(o, &measured.tally));
+        println!("{}", describe(&self.plan, server));
+        print!("{}", report.table());
+        let written = self.write(files, &report, &outcome);
+        println!(
+            "\nA round trip counts from the instant at which its tick was due, however late it was sent.\n\
+             Hiccups are how late this machine wakes an idle thread: stalls of its own."
+        );
+        if let Some(baseline) = &report.baseline {
+            println!("\n{}", baseline.said());
+        }
+        if let Some(verdict) = &report.objective {
+            println!("\n{}", verdict.said);
+        }
+        written?;
+        if *ending == Ending::Interrupted {
+            return Err(LoadError::Interrupted);
+        }
+        if !report.is_answered() {
+            let (sent, answered) = (report.ticks_sent, report.ticks_answered);
+            let refusal = outcome.measured.tally.refusal;
+            return Err(LoadError::Unanswered { sent, answered, refusal });
+        }
+        match report.objective {
+            Some(Verdict { met: false, asked, .. }) => Err(LoadError::Objective { asked }),
+            _ => Ok(()),
+        }
     }
-    println!(
-        "\n{last}\nA round trip counts from the instant at which its tick was due, however late it \
-              was sent.\nHiccups are how late this machine wakes an idle thread: stalls of its own."
-    );
-    if let (Some(file), Err(error)) = (&args.report, written) {
-        return Err(LoadError::Report { file: file.clone(), error });
+
+    async fn measure(&self, interrupt: &mut Interrupt) -> Result<Outcome, LoadError> {
+        if let Some(warning) = self.plan.instrument.odd_size(&self.plan.organ) {
+            eprintln!("palpate: {warning}");
+        }
+        let program = env::current_exe()?;
+        let (_own, address, whose) = match &self.server {
+            Some(address) => (None, address.clone(), "the server"),
+            None => {
+                let own = ServerProcess::start(&program, &SERVE)?;
+                let address = own.address();
+                (Some(own), address, "a server of its own")
+            }
+        };
+        let session = Session::set_up(&self.plan, &address, interrupt).await?;
+        let engine = (Answering::Engine, &address);
+        let measured = session.measure(&self.plan, engine, interrupt).await;
+        let echo = match &measured {
+            Ok((measured, Ending::Done)) if self.with_baseline => {
+                let bytes = measured.tally.answer_bytes / measured.tally.answers.max(1);
+                let args = ["load", "--echo-server", &bytes.to_string()];
+                let echo = ServerProcess::start(&program, &args)?;
+                let answering = (Answering::Echo, &echo.address());
+                Some(session.measure(&self.plan, answering, interrupt).await?.0)
+            }
+            _ => None,
+        };
+        let closed = session.close().await;
+        let (measured, ending) = measured?;
+        closed?;
+        Ok(Outcome { measured, echo, ending, server: format!("{whose} at {address}") })
     }
-    if ending == Ending::Interrupted {
-        return Err(LoadError::Interrupted);
+
+    /// Prints where the files went.
+    fn write(&self, files: &RunArgs, report: &Report, outcome: &Outcome) -> Result<(), LoadError> {
+        let Outcome { measured, echo, server, .. } = outcome;
+        let picture = || {
+            let mut curves = vec![
+                Curve { name: "round trip", latencies: &measured.tally.round_trip },
+                Curve { name: "tick in the engine", latencies: &measured.tally.compute },
+                Curve { name: "machine's hiccups", latencies: &measured.hiccups },
+            ];
+            if let Some(echo) = echo {
+                curves.push(Curve { name: "echo's round trip", latencies: &echo.tally.round_trip });
+            }
+            let deadline_us = self.plan.deadline.as_secs_f64() * 1e6;
+            let timeline = Some(&measured.tally.timeline);
+            picture::draw(&describe_run(&self.plan, server), &curves, timeline, deadline_us)
+        };
+        let mut rows = String::new();
+        let mut write = |name, file: &Option<PathBuf>, text: &dyn Fn() -> io::Result<String>| {
+            let Some(file) = file else { return Ok(()) };
+            let written = text().and_then(|text| fs::write(file, text));
+            written.map_err(|error| LoadError::Report { file: file.clone(), error })?;
+            row(&mut rows, name, &file.display().to_string());
+            Ok(())
+        };
+        let written = write("report", &files.report, &|| report.json())
+            .and_then(|()| write("timeline", &files.csv, &|| Ok(measured.tally.timeline.csv())))
+            .and_then(|()| write("picture", &files.picture, &|| Ok(picture())));
+        if files.report.is_none() {
+            row(&mut rows, "report", "none (--report FILE writes it as JSON)");
+        }
+        print!("\n{rows}");
+        written
     }
-    if !report.is_answered() {
-        let (sent, answered) = (report.ticks_sent, report.ticks_answered);
-        return Err(LoadError::Unanswered { sent, answered, refusal: measured.tally.refusal });
-    }
-    Ok(())
 }
 
 /// What was run, above the figures.
 fn describe(plan: &Plan, server: &str) -> String {
     let mut text = String::new();
-    let clients = if plan.n_clients == 1 { "client" } else { "clients" };
-    let run = format!(
-        "{} haptic {clients} at {} Hz, deformation at {} Hz, {} s, {server}",
-        plan.n_clients, plan.rate_hz, plan.deform_hz, plan.seconds
-    );
     let size = plan.organ.bounds.size() * 1e3;
     let tissue = format!(
         "{}, {} triangles, {:.0} x {:.0} x {:.0} mm",
         plan.organ.label,
-        grouped(plan.organ.n_triangles as u64),
+        grouped(plan.organ.triangles.len() as u64),
         size.x,
         size.y,
         size.z
     );
-    row(&mut text, "run", &run);
+    row(&mut text, "run", &describe_run(plan, server));
     row(&mut text, "tissue", &tissue);
     row(&mut text, "tool", &plan.instrument.label);
     text
 }
 
-impl SceneArgs {
-    fn plan(&self, n_clients: u32, rate_hz: f64, deform_hz: f64) -> Result<Plan, LoadError> {
-        let organ = match &self.tissue {
-            Some(file) => Organ::open(file, self.scale_to_m)?,
-            None => Organ::generated(),
-        };
-        let instrument = match &self.tool {
-            Some(file) => Instrument::open(file, self.tool_scale_to_m.unwrap_or(self.scale_to_m))?,
-            None => Instrument::grasper(),
-        };
-        let (seconds, deadline) = (self.seconds, Duration::from_micros(self.deadline_us));
-        let instrument = Arc::new(instrument);
-        Ok(Plan { n_clients, rate_hz, seconds, deform_hz, deadline, organ, instrument })
-    }
-}
-
-fn rate(text: &str) -> Result<f64, String> {
-    number(text, 0.1, RATE_HZ_MAX)
-}
-
-fn rate_or_none(text: &str) -> Result<f64, String> {
-    number(text, 0.0, RATE_HZ_MAX)
-}
-
-fn duration(text: &str) -> Result<f64, String> {
-    number(text, 0.1, SECONDS_MAX)
-}
-
-fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
-    let got: f64 = text.parse().map_err(|e| format!("{e}"))?;
-    let is_within = (least..=most).contains(&got);
-    is_within.then_some(got).ok_or_else(|| format!("expected {least} to {most}, got {got}"))
+fn describe_run(plan: &Plan, server: &str) -> String {
+    let clients = if plan.n_clients == 1 { "client" } else { "clients" };
+    let share = plan.deform_share.map_or(String::new(), |s| format!(" of {} %", 100.0 * s));
+    let cuts =
+        if plan.cut_hz > 0.0 { format!(", {} cuts a second", plan.cut_hz) } else { String::new() };
+    format!(
+        "{} haptic {clients} at {} Hz, deformation{share} at {} Hz{cuts}, {} s, {server}",
+        plan.n_clients, plan.rate_hz, plan.deform_hz, plan.seconds
+    )
 }

@@ -47,13 +47,11 @@ const ROUNDING_M: f64 = 1e-7;
 /// Ticks whose answers brute force looks at.
 const BRUTE: usize = 8;
 
-/// Prints a line for each tool.
+/// Prints its line.
 pub fn run(run: &mut Run) {
-    for tool in TOOLS.iter().take(run.effort.of(2, 1)) {
-        let (name, loaded) = liver(run.effort);
-        let n = run.effort.of(400, 100);
-        Stage::new(run.effort, loaded, tool, n).print(run, "P8", &format!("{}/{name}", tool.name));
-    }
+    let (name, loaded) = liver(run.effort);
+    let (tool, n) = (&TOOLS[0], run.effort.of(400, 100));
+    Stage::new(run.effort, loaded, tool, n).print(run, "P8", &format!("{}/{name}", tool.name));
 }
 
 /// A tool on its way through a tissue.

@@ -4,19 +4,16 @@ use std::error::Error as _;
 
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
-use tonic::{
-    Code, Response, Status, Streaming,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Response, Status, Streaming, transport::Channel};
 
-use super::mesh_source::MeshSource;
+use super::{address::ServerAddress, mesh_source::MeshSource};
 use crate::service::proto::{
     AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
     AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
-    LinkHeader, Pose, Probe, QueryDistancesRequest, QueryDistancesResponse, TrackRequest,
-    TrackResponse, TrackStart, add_tissue_request, add_tool_request,
-    haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
-    track_request,
+    EditTopologyRequest, EditTopologyResponse, LinkHeader, Pose, Probe, QueryDistancesRequest,
+    QueryDistancesResponse, TrackRequest, TrackResponse, TrackStart, add_tissue_request,
+    add_tool_request, haptic_service_client::HapticServiceClient,
+    scene_service_client::SceneServiceClient, track_request,
 };
 
 /// Why a call did not do what it should.
@@ -55,7 +52,7 @@ pub enum ClientError {
 /// One connection.
 #[derive(Clone)]
 pub struct Client {
-    server: String,
+    server: ServerAddress,
     scenes: SceneServiceClient<Channel>,
     haptics: HapticServiceClient<Channel>,
 }
@@ -80,21 +77,18 @@ pub struct Duplex<Q, A> {
 }
 
 impl Client {
-    /// Connects to `host:port`, without waiting to fill segments (TCP_NODELAY).
+    /// Connects.
     ///
     /// # Errors
     /// When nobody answers there.
-    pub async fn connect(server: &str) -> Result<Client, ClientError> {
+    pub async fn connect(server: &ServerAddress) -> Result<Client, ClientError> {
         let failed = |e: tonic::transport::Error| ClientError::Connect {
-            server: server.to_owned(),
+            server: server.to_string(),
             reason: innermost(&e),
         };
-        let uri =
-            if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
-        let endpoint = Endpoint::from_shared(uri).map_err(failed)?.tcp_nodelay(true);
-        let channel = endpoint.connect().await.map_err(failed)?;
+        let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
         Ok(Client {
-            server: server.to_owned(),
+            server: server.clone(),
             scenes: SceneServiceClient::new(channel.clone()),
             haptics: HapticServiceClient::new(channel),
         })
@@ -179,6 +173,18 @@ impl Client {
         self.take("AddTool", answer)
     }
 
+    /// Cuts a tissue.
+    ///
+    /// # Errors
+    /// When it is refused or the server is gone.
+    pub async fn edit_topology(
+        &mut self,
+        request: EditTopologyRequest,
+    ) -> Result<EditTopologyResponse, ClientError> {
+        let answer = self.scenes.edit_topology(request).await;
+        self.take("EditTopology", answer)
+    }
+
     /// Signed distances of points.
     ///
     /// # Errors
@@ -240,7 +246,7 @@ impl Client {
     }
 
     fn gone(&self, call: &'static str, reason: String) -> ClientError {
-        ClientError::Gone { server: self.server.clone(), call, reason }
+        ClientError::Gone { server: self.server.to_string(), call, reason }
     }
 
     fn take<A>(
@@ -270,7 +276,8 @@ mod tests {
         // Bound and dropped: a port that was free a moment ago.
         let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
         let server = free.expect("a port").to_string();
-        let error = Client::connect(&server).await.err().expect("nobody there");
+        let error =
+            Client::connect(&ServerAddress::new(&server)).await.err().expect("nobody there");
         assert!(error.to_string().starts_with(&format!("cannot connect to {server}: ")), "{error}");
     }
 }

@@ -11,17 +11,16 @@ use std::{
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::{
+    address::ServerAddress,
     client::{Client, Duplex},
     dent::Dent,
     haptic::WorkerError,
+    latencies::Latencies,
     pacer::Pacer,
     path::Path,
     start::Starter,
-    tally::Latencies,
 };
-use crate::service::proto::{
-    DeformRequest, DeformResponse, SparsePositions, deform_request::Positions,
-};
+use crate::service::proto::{DeformRequest, DeformResponse, deform_request::Positions};
 
 /// Frames that may wait for the transport; with more the simulator skips one, as it would.
 const WAITING_MAX: usize = 2;
@@ -29,8 +28,8 @@ const LAST_ANSWERS_MAX: Duration = Duration::from_secs(2);
 
 /// What the deforming client does.
 pub struct DeformPlan {
-    /// `host:port`.
-    pub server: String,
+    /// Where to connect to.
+    pub server: ServerAddress,
     /// The scene.
     pub scene_id: String,
     /// The tissue that it deforms.
@@ -98,8 +97,7 @@ async fn drive(
                 match requests.try_reserve() {
                     Ok(room) => {
                         let site = plan.path.site((due.intended - started).as_secs_f64());
-                        let moved = plan.dent.follow(&site);
-                        if !moved.vertices.is_empty() {
+                        if let Some(moved) = plan.dent.follow(&site) {
                             room.send(plan.request(due.index + 1, moved));
                             done.sent += 1;
                         }
@@ -123,12 +121,12 @@ async fn drive(
 }
 
 impl DeformPlan {
-    fn request(&self, sequence: u64, moved: SparsePositions) -> DeformRequest {
+    fn request(&self, sequence: u64, moved: Positions) -> DeformRequest {
         DeformRequest {
             scene_id: self.scene_id.clone(),
             tissue_id: self.tissue_id,
             sequence,
-            positions: Some(Positions::Sparse(moved)),
+            positions: Some(moved),
             hold: false,
         }
     }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tonic::Streaming;
 
 use super::{
+    address::ServerAddress,
     client::{Client, ClientError, Duplex},
     pacer::{Due, Pacer},
     path::Path,
@@ -45,8 +46,10 @@ pub enum WorkerError {
 /// What a haptic client does.
 #[derive(Clone)]
 pub struct HapticPlan {
-    /// `host:port`.
-    pub server: String,
+    /// Where to connect to.
+    pub server: ServerAddress,
+    /// A connection that others use too; `None`: one of its own.
+    pub shared: Option<Client>,
     /// The scene.
     pub scene_id: String,
     /// The tool that it moves.
@@ -128,7 +131,10 @@ impl Live {
 pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let mut client = Client::connect(&plan.server).await?;
+        let mut client = match &plan.shared {
+            Some(client) => client.clone(),
+            None => Client::connect(&plan.server).await?,
+        };
         let start = TrackStart {
             scene_id: plan.scene_id.clone(),
             tool_ids: vec![plan.tool_id],

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::tally::Latencies;
+use super::latencies::Latencies;
 
 const NAP: Duration = Duration::from_millis(1);
 

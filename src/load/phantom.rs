@@ -45,8 +45,8 @@ pub struct Organ {
     pub mesh: MeshSource,
     /// Vertices at rest, metres, numbered as uploaded.
     pub rest: Vec<Vec3>,
-    /// Triangles.
-    pub n_triangles: usize,
+    /// Numbered as uploaded.
+    pub triangles: Vec<[u32; 3]>,
     /// Of all vertices that a triangle uses.
     pub bounds: Aabb,
 }
@@ -77,7 +77,7 @@ impl Organ {
         Organ {
             label: "generated organ".to_owned(),
             rest: mesh.positions.clone(),
-            n_triangles: mesh.triangles.len(),
+            triangles: mesh.triangles.clone(),
             bounds: Aabb::of_points(mesh.positions.iter().copied()),
             mesh: MeshSource::Raw(mesh),
         }
@@ -93,7 +93,7 @@ impl Organ {
             label: name_of(file),
             mesh,
             rest: loaded.mesh.positions().to_vec(),
-            n_triangles: loaded.mesh.n_triangles(),
+            triangles: loaded.mesh.triangle_ids().map(|t| loaded.mesh.vertices(t)).collect(),
             bounds: loaded.mesh.used_box(),
         })
     }

@@ -1,12 +1,15 @@
 //! What a run has shown: as JSON for scripts, as a table for people.
 
-use std::{fmt::Write as _, fs, io, path::Path, time::Duration};
+use std::{fmt::Write as _, fs, io, time::Duration};
 
 use serde::Serialize;
 
 use super::{
+    cutter::Cuts,
     deformer::Deformations,
-    tally::{Latencies, Percentiles, Tally},
+    latencies::{Latencies, Percentiles},
+    objective::Objective,
+    tally::Tally,
 };
 
 /// The share of ticks that must be answered.
@@ -31,12 +34,24 @@ pub struct Report {
     pub rtt_us: Option<Percentiles>,
     /// In the engine.
     pub compute_us: Option<Percentiles>,
+    /// The round trip less the time in the engine, of ticks with an answer of their own.
+    pub outside_us: Option<Percentiles>,
+    /// Age of the oldest tissue revision that an answer was computed from.
+    pub stale_age_us: Option<Percentiles>,
+    /// Mean encoded size of an answer.
+    pub answer_bytes: u64,
     /// Over all answers.
     pub contacts: Contacts,
     /// Negative: the deepest penetration. Null when no tissue came near.
     pub min_signed_distance_m: Option<f64>,
     /// The 60 Hz side.
     pub deformations: DeformationReport,
+    /// The knife.
+    pub cuts: CutReport,
+    /// An echo of answers of the same size, measured with the same clients in the same run.
+    pub baseline: Option<Baseline>,
+    /// What was asked of the run, beside what it did.
+    pub objective: Option<Verdict>,
     /// How late a thread of this machine woke from naps of 1 ms.
     pub hiccup_us: Option<Percentiles>,
     /// Of the last minute, at the end; null where the system does not say.
@@ -65,6 +80,75 @@ pub struct DeformationReport {
     pub update_us: Option<Percentiles>,
 }
 
+/// What became of the cuts.
+#[derive(Clone, Debug, Serialize)]
+pub struct CutReport {
+    /// Applied and published.
+    pub done: u64,
+    /// In the engine.
+    pub update_us: Option<Percentiles>,
+}
+
+/// The transport's and the machine's share.
+#[derive(Clone, Debug, Serialize)]
+pub struct Baseline {
+    /// Of the echo.
+    pub rtt_us: Option<Percentiles>,
+    /// While it was measured.
+    pub hiccup_us: Option<Percentiles>,
+    /// Ticks of the echo that missed the deadline.
+    pub missed: u64,
+    /// The median round trip over the sum of the echo's and the engine's.
+    pub p50_ratio: Option<f64>,
+    /// The same of the 99th percentiles.
+    pub p99_ratio: Option<f64>,
+}
+
+impl Baseline {
+    /// Of an echo beside the run that it stands for.
+    pub fn of(echo: &Measured, run: &Tally) -> Baseline {
+        let ratio = |percent| {
+            let at = |latencies: &Latencies| latencies.percentile_us(percent);
+            Some(at(&run.round_trip)? / (at(&echo.tally.round_trip)? + at(&run.compute)?))
+        };
+        Baseline {
+            rtt_us: echo.tally.round_trip.percentiles(),
+            hiccup_us: echo.hiccups.percentiles(),
+            missed: echo.tally.missed,
+            p50_ratio: ratio(50.0),
+            p99_ratio: ratio(99.0),
+        }
+    }
+}
+
+impl Baseline {
+    /// The ratio in words.
+    pub fn said(&self) -> String {
+        let ratio = |r: Option<f64>| r.map_or_else(|| "unknown".to_owned(), |r| format!("{r:.2}"));
+        let [p50, p99] = [self.p50_ratio, self.p99_ratio].map(ratio);
+        format!("round trip / (echo + tick in the engine): p50 {p50}, p99 {p99}")
+    }
+}
+
+/// An objective and whether it was met.
+#[derive(Clone, Debug, Serialize)]
+pub struct Verdict {
+    /// As given.
+    pub asked: String,
+    /// All of it held.
+    pub met: bool,
+    /// Each bound beside what was measured.
+    pub said: String,
+}
+
+impl Verdict {
+    /// Of a run.
+    pub fn of(objective: &Objective, run: &Tally) -> Verdict {
+        let (met, said) = (objective.is_met(run), objective.verdict(run));
+        Verdict { asked: objective.to_string(), met, said }
+    }
+}
+
 /// What was measured.
 #[derive(Clone, Debug)]
 pub struct Measured {
@@ -72,16 +156,31 @@ pub struct Measured {
     pub tally: Tally,
     /// The deforming client's.
     pub deformations: Deformations,
+    /// The cutting client's.
+    pub cuts: Cuts,
     /// The machine's stalls.
     pub hiccups: Latencies,
     /// Of the tissue.
     pub tissue_triangles: u64,
 }
 
+impl Measured {
+    /// Nothing yet.
+    pub fn new(deadline: Duration) -> Measured {
+        Measured {
+            tally: Tally::new(deadline),
+            deformations: Deformations::default(),
+            cuts: Cuts::default(),
+            hiccups: Latencies::new(),
+            tissue_triangles: 0,
+        }
+    }
+}
+
 impl Report {
     /// Now: the load average is taken here.
     pub fn of(measured: &Measured, deadline: Duration) -> Report {
-        let Measured { tally, deformations, hiccups, tissue_triangles } = measured;
+        let Measured { tally, deformations, cuts, hiccups, tissue_triangles } = measured;
         Report {
             ticks_sent: tally.sent,
             ticks_answered: tally.answered,
@@ -91,6 +190,9 @@ impl Report {
             longest_miss_run: tally.longest_miss_run,
             rtt_us: tally.round_trip.percentiles(),
             compute_us: tally.compute.percentiles(),
+            outside_us: tally.outside.percentiles(),
+            stale_age_us: tally.stale_age.percentiles(),
+            answer_bytes: tally.answer_bytes / tally.answers.max(1),
             contacts: Contacts { total: tally.contacts, max_per_tick: tally.contacts_max },
             min_signed_distance_m: tally.min_signed_distance_m,
             deformations: DeformationReport {
@@ -98,18 +200,21 @@ impl Report {
                 acknowledged: deformations.acknowledged,
                 update_us: deformations.update.percentiles(),
             },
+            cuts: CutReport { done: cuts.done, update_us: cuts.update.percentiles() },
+            baseline: None,
+            objective: None,
             hiccup_us: hiccups.percentiles(),
             load_average: load_average(),
             tissue_triangles: *tissue_triangles,
         }
     }
 
-    /// Writes the JSON.
+    /// For scripts.
     ///
     /// # Errors
-    /// When the file cannot be written.
-    pub fn write(&self, file: &Path) -> io::Result<()> {
-        fs::write(file, serde_json::to_string_pretty(self)? + "\n")
+    /// Never; the writer's type has them.
+    pub fn json(&self) -> io::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
     /// Whether enough ticks were answered.
@@ -127,19 +232,21 @@ impl Report {
         row(
             &mut text,
             "microseconds",
-            &columns(["p50", "p90", "p99", "p99.9", "max"].map(Into::into)),
+            &columns(["p50", "p90", "p99", "p99.9", "p99.99", "max"].map(Into::into)),
         );
-        for (name, percentiles) in [
+        let times = [
             ("round trip", self.rtt_us),
             ("tick in the engine", self.compute_us),
+            ("outside the engine", self.outside_us),
+            ("age of the tissue", self.stale_age_us),
             ("deformation", self.deformations.update_us),
+            ("cut", self.cuts.update_us),
+            ("echo's round trip", self.baseline.as_ref().and_then(|b| b.rtt_us)),
             ("machine's hiccups", self.hiccup_us),
-        ] {
-            let values = percentiles.map_or_else(
-                || "none".to_owned(),
-                |p| columns([p.p50, p.p90, p.p99, p.p999, p.max].map(|us| format!("{us:.1}"))),
-            );
-            row(&mut text, name, &values);
+        ];
+        for (name, p) in times.iter().filter_map(|(name, p)| Some((name, (*p)?))) {
+            let values = [p.p50, p.p90, p.p99, p.p999, p.p9999, p.max];
+            row(&mut text, name, &columns(values.map(|us| format!("{us:.1}"))));
         }
         text
     }
@@ -189,6 +296,7 @@ impl Report {
                     grouped(self.deformations.acknowledged)
                 ),
             ),
+            ("answers", format!("{} bytes on average", grouped(self.answer_bytes))),
             (
                 "load average",
                 self.load_average.map_or_else(|| "unknown".to_owned(), |load| format!("{load:.2}")),
@@ -215,7 +323,7 @@ pub fn grouped(n: u64) -> String {
     groups.join(",")
 }
 
-fn columns(values: [String; 5]) -> String {
+fn columns(values: [String; 6]) -> String {
     values.map(|v| format!("{v:>10}")).concat()
 }
 
@@ -242,7 +350,8 @@ mod tests {
         tally.round_trip.add(&hiccups);
         tally.compute.add(&hiccups);
         let deformations = Deformations { sent: 60, acknowledged: 60, update: hiccups.clone() };
-        let measured = Measured { tally, deformations, hiccups, tissue_triangles: 20_480 };
+        let cuts = Cuts::default();
+        let measured = Measured { tally, deformations, cuts, hiccups, tissue_triangles: 20_480 };
         Report::of(&measured, Duration::from_millis(1))
     }
 
@@ -258,6 +367,12 @@ mod tests {
             "longest_miss_run",
             "rtt_us",
             "compute_us",
+            "outside_us",
+            "stale_age_us",
+            "answer_bytes",
+            "cuts",
+            "baseline",
+            "objective",
             "contacts",
             "min_signed_distance_m",
             "deformations",
@@ -268,7 +383,7 @@ mod tests {
         expected.sort_unstable();
         assert_eq!(keys(&json), expected);
         for times in [&json["rtt_us"], &json["compute_us"], &json["hiccup_us"]] {
-            assert_eq!(keys(times), ["max", "p50", "p90", "p99", "p999"]);
+            assert_eq!(keys(times), ["max", "p50", "p90", "p99", "p999", "p9999"]);
         }
         assert_eq!(keys(&json["contacts"]), ["max_per_tick", "total"]);
         assert_eq!(keys(&json["deformations"]), ["acknowledged", "sent", "update_us"]);

@@ -1,9 +1,10 @@
 //! A server of one's own: a child process on a free loopback port that does not outlive this one's run.
 
 use std::{
-    env,
+    env, fs,
     io::{self, BufRead, BufReader},
     os::unix::process::CommandExt,
+    path::Path,
     process::{Child, ChildStdout, Command, ExitStatus, Stdio},
     sync::mpsc::channel,
     thread,
@@ -12,11 +13,15 @@ use std::{
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::address::ServerAddress;
+
 /// How long it may take to say where it listens.
 const START_MAX: Duration = Duration::from_secs(10);
 /// How long it may take to end after SIGTERM before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Arguments of a server on a free loopback port.
+pub const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
 /// The first line of a server's stdout, before the address.
 const GREETING: &str = "listening on ";
 
@@ -43,14 +48,14 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts this executable as a server, in a process group of its own, so that a Ctrl-C meant for this
+    /// Starts `program` as a server with these arguments, in a process group of its own, so that a Ctrl-C meant for this
     /// process does not end it first. Only its warnings are shown, unless `RUST_LOG` is set.
     ///
     /// # Errors
     /// When it cannot be run or does not come up.
-    pub fn start() -> Result<ServerProcess, ServerProcessError> {
-        let mut command = Command::new(env::current_exe()?);
-        command.args(["serve", "--listen", "127.0.0.1:0"]).process_group(0);
+    pub fn start(program: &Path, args: &[&str]) -> Result<ServerProcess, ServerProcessError> {
+        let mut command = Command::new(program);
+        command.args(args).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         if env::var_os("RUST_LOG").is_none() {
             command.env("RUST_LOG", "warn");
@@ -78,9 +83,19 @@ impl ServerProcess {
         Ok(server)
     }
 
-    /// `host:port`.
-    pub fn address(&self) -> &str {
-        &self.address
+    /// Where it listens.
+    pub fn address(&self) -> ServerAddress {
+        ServerAddress::new(&self.address)
+    }
+
+    /// Processor time of all its threads so far, in steps of 10 ms; `None` where the system does not say.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        // Behind the name, which may hold anything: the 12th and 13th are user and system time.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let ticks: u64 =
+            fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+        Some(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
     }
 
     /// How it ended, when it did by itself.

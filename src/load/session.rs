@@ -4,17 +4,22 @@ use std::{
     io, panic, process,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::{
+    runtime::{Builder, Runtime},
+    signal::unix::{Signal, SignalKind, signal},
+};
 
 use super::{
     LoadError,
+    address::ServerAddress,
     client::{Client, ClientError},
+    cutter::{self, CutPlan, Cuts},
     deformer::{self, DeformPlan, Deformations},
     dent::Dent,
     haptic::{self, HapticPlan, Live, WorkerError},
@@ -33,14 +38,20 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What is run.
 pub struct Plan {
-    /// Haptic clients, each with a connection and a thread of its own.
+    /// Haptic clients, each with a thread of its own.
     pub n_clients: u32,
+    /// They share one connection instead of having one each.
+    pub is_connection_shared: bool,
     /// Ticks a second of each.
     pub rate_hz: f64,
     /// How long.
     pub seconds: f64,
     /// Deformations a second; 0 for none.
     pub deform_hz: f64,
+    /// Of the tissue's vertices, how many a deformation moves, in (0, 1]; `None`: a dent about the tip.
+    pub deform_share: Option<f64>,
+    /// Cuts a second; 0 for none.
+    pub cut_hz: f64,
     /// Later than this is missed.
     pub deadline: Duration,
     /// The tissue.
@@ -86,46 +97,83 @@ struct Scene {
 struct Workers {
     haptics: Vec<JoinHandle<Result<Tally, WorkerError>>>,
     deformer: Option<JoinHandle<Result<Deformations, WorkerError>>>,
+    cutter: Option<JoinHandle<Result<Cuts, WorkerError>>>,
+    /// Drives the shared connection.
+    shared: Option<Runtime>,
     stop: Arc<AtomicBool>,
     live: Vec<Arc<Live>>,
 }
 
-/// Runs a plan against the server at `host:port`; the scene is removed at the end.
-///
-/// # Errors
-/// When the server refuses or goes, when a thread cannot pace, or on an interrupt before the start.
-pub async fn run(
-    plan: &Plan,
-    server: &str,
-    interrupt: &mut Interrupt,
-) -> Result<(Measured, Ending), LoadError> {
-    let mut client = Client::connect(server).await?;
-    let scene_id = format!("load-{}", process::id());
-    client.create_scene(&scene_id).await?;
-    let measured = measure(plan, &mut client, &scene_id, server, interrupt).await;
-    let deleted = client.delete_scene(&scene_id).await;
-    let measured = measured?;
-    deleted?;
-    Ok(measured)
+/// A scene on a server, and the connection that set it up.
+pub struct Session {
+    client: Client,
+    scene: Scene,
 }
 
-async fn measure(
-    plan: &Plan,
-    client: &mut Client,
-    scene_id: &str,
-    server: &str,
-    interrupt: &mut Interrupt,
-) -> Result<(Measured, Ending), LoadError> {
-    let scene = tokio::select! {
-        scene = Scene::set_up(client, scene_id, plan) => scene?,
-        () = interrupt.came() => return Err(LoadError::Interrupted),
-    };
-    let hiccups = HiccupMeter::start()?;
-    let workers = Workers::start(plan, &scene, server)?;
-    let ending = workers.watch(plan, interrupt).await;
-    let (tally, deformations) = workers.finish(plan)?;
-    let (hiccups, tissue_triangles) = (hiccups.finish(), plan.organ.n_triangles as u64);
-    Ok((Measured { tally, deformations, hiccups, tissue_triangles }, ending))
+/// Who answers the ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answering {
+    /// The server that has the scene.
+    Engine,
+    /// A server that only echoes: nothing is deformed or cut meanwhile.
+    Echo,
+}
+
+impl Session {
+    /// Makes a scene of its own with the plan's tissue and tool.
+    ///
+    /// # Errors
+    /// When the server refuses or goes, or on an interrupt.
+    pub async fn set_up(
+        plan: &Plan,
+        server: &ServerAddress,
+        interrupt: &mut Interrupt,
+    ) -> Result<Session, LoadError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let mut client = Client::connect(server).await?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let scene_id = format!("load-{}-{number}", process::id());
+        client.create_scene(&scene_id).await?;
+        let set_up = tokio::select! {
+            scene = Scene::set_up(&mut client, &scene_id, plan) => scene.map_err(LoadError::from),
+            () = interrupt.came() => Err(LoadError::Interrupted),
+        };
+        match set_up {
+            Ok(scene) => Ok(Session { client, scene }),
+            Err(error) => {
+                // The first error says more.
+                let _ = client.delete_scene(&scene_id).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Runs the plan's clients in the scene, its ticks answered by `server`.
+    ///
+    /// # Errors
+    /// When the server refuses or goes, or when a thread cannot pace.
+    pub async fn measure(
+        &self,
+        plan: &Plan,
+        (answering, server): (Answering, &ServerAddress),
+        interrupt: &mut Interrupt,
+    ) -> Result<(Measured, Ending), LoadError> {
+        let hiccups = HiccupMeter::start()?;
+        let workers = Workers::start(plan, &self.scene, answering, server).await?;
+        let ending = workers.watch(plan, interrupt).await;
+        let mut measured = workers.finish(plan)?;
+        measured.hiccups = hiccups.finish();
+        measured.tissue_triangles = plan.organ.triangles.len() as u64;
+        Ok((measured, ending))
+    }
+
+    /// Removes the scene.
+    ///
+    /// # Errors
+    /// When the server refuses or is gone.
+    pub async fn close(mut self) -> Result<(), ClientError> {
+        self.client.delete_scene(&self.scene.scene_id).await
+    }
 }
 
 /// Why a run ended.
@@ -152,15 +200,33 @@ impl Scene {
 }
 
 impl Workers {
-    fn start(plan: &Plan, scene: &Scene, server: &str) -> Result<Workers, LoadError> {
+    async fn start(
+        plan: &Plan,
+        scene: &Scene,
+        answering: Answering,
+        server: &ServerAddress,
+    ) -> Result<Workers, LoadError> {
+        let (shared, client) = if plan.is_connection_shared {
+            let (runtime, client) = connect_apart(server).await?;
+            (Some(runtime), Some(client))
+        } else {
+            (None, None)
+        };
         let stop = Arc::new(AtomicBool::new(false));
         let mut gate = Gate::new();
-        let mut haptics = Vec::new();
-        let mut live = Vec::new();
+        let mut workers = Workers {
+            haptics: Vec::new(),
+            deformer: None,
+            cutter: None,
+            shared,
+            stop: Arc::clone(&stop),
+            live: Vec::new(),
+        };
         for number in 0..plan.n_clients {
             let shown = Arc::new(Live::default());
             let haptic = HapticPlan {
-                server: server.to_owned(),
+                server: server.clone(),
+                shared: client.clone(),
                 scene_id: scene.scene_id.clone(),
                 tool_id: scene.tool_id,
                 instrument: Arc::clone(&plan.instrument),
@@ -173,31 +239,15 @@ impl Workers {
                 stop: Arc::clone(&stop),
                 live: Arc::clone(&shown),
             };
-            live.push(shown);
+            workers.live.push(shown);
             let starter = gate.starter();
             let thread = thread::Builder::new().name(format!("haptic-{number}"));
-            haptics.push(thread.spawn(move || haptic::run(&haptic, starter))?);
+            workers.haptics.push(thread.spawn(move || haptic::run(&haptic, starter))?);
         }
-        let deformer = match (plan.deform_hz * plan.seconds).round() as u64 {
-            0 => None,
-            n_frames => {
-                let deform = DeformPlan {
-                    server: server.to_owned(),
-                    scene_id: scene.scene_id.clone(),
-                    tissue_id: scene.tissue_id,
-                    dent: Dent::new(plan.organ.rest.clone(), plan.organ.length_m()),
-                    path: Arc::clone(&scene.path),
-                    rate_hz: plan.deform_hz,
-                    n_frames,
-                    n_clients: plan.n_clients,
-                    stop: Arc::clone(&stop),
-                };
-                let starter = gate.starter();
-                let thread = thread::Builder::new().name("deformer".to_owned());
-                Some(thread.spawn(move || deformer::run(deform, starter))?)
-            }
-        };
-        let workers = Workers { haptics, deformer, stop, live };
+        if answering == Answering::Engine {
+            workers.deformer = start_deformer(plan, scene, server, &stop, &mut gate)?;
+            workers.cutter = start_cutter(plan, scene, server, &stop, &mut gate)?;
+        }
         gate.open(|| workers.any_ended());
         Ok(workers)
     }
@@ -227,22 +277,100 @@ impl Workers {
 
     fn any_ended(&self) -> bool {
         self.deformer.as_ref().is_some_and(JoinHandle::is_finished)
+            || self.cutter.as_ref().is_some_and(JoinHandle::is_finished)
             || self.haptics.iter().any(JoinHandle::is_finished)
     }
 
     fn all_ended(&self) -> bool {
         self.deformer.as_ref().is_none_or(JoinHandle::is_finished)
+            && self.cutter.as_ref().is_none_or(JoinHandle::is_finished)
             && self.haptics.iter().all(JoinHandle::is_finished)
     }
 
-    fn finish(self, plan: &Plan) -> Result<(Tally, Deformations), WorkerError> {
-        let mut tally = Tally::new(plan.deadline);
+    fn finish(self, plan: &Plan) -> Result<Measured, WorkerError> {
+        let mut measured = Measured::new(plan.deadline);
         for haptic in self.haptics {
-            tally.add(&join(haptic)?);
+            measured.tally.add(&join(haptic)?);
         }
-        let deformations = self.deformer.map_or_else(|| Ok(Deformations::default()), join)?;
-        Ok((tally, deformations))
+        measured.deformations = self.deformer.map_or_else(|| Ok(Deformations::default()), join)?;
+        measured.cuts = self.cutter.map_or_else(|| Ok(Cuts::default()), join)?;
+        if let Some(runtime) = self.shared {
+            runtime.shutdown_background();
+        }
+        Ok(measured)
     }
+}
+
+/// A connection whose work is done by a thread of its own, so that it goes on while others wait.
+async fn connect_apart(server: &ServerAddress) -> Result<(Runtime, Client), LoadError> {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let server = server.clone();
+    let connected = runtime.spawn(async move { Client::connect(&server).await }).await;
+    match connected.expect("connecting does not panic") {
+        Ok(client) => Ok((runtime, client)),
+        Err(error) => {
+            runtime.shutdown_background();
+            Err(error.into())
+        }
+    }
+}
+
+fn start_deformer(
+    plan: &Plan,
+    scene: &Scene,
+    server: &ServerAddress,
+    stop: &Arc<AtomicBool>,
+    gate: &mut Gate,
+) -> io::Result<Option<JoinHandle<Result<Deformations, WorkerError>>>> {
+    let n_frames = (plan.deform_hz * plan.seconds).round() as u64;
+    if n_frames == 0 {
+        return Ok(None);
+    }
+    let (rest, length_m) = (plan.organ.rest.clone(), plan.organ.length_m());
+    let deform = DeformPlan {
+        server: server.clone(),
+        scene_id: scene.scene_id.clone(),
+        tissue_id: scene.tissue_id,
+        dent: match plan.deform_share {
+            Some(share) => Dent::of_share(rest, length_m, share),
+            None => Dent::new(rest, length_m),
+        },
+        path: Arc::clone(&scene.path),
+        rate_hz: plan.deform_hz,
+        n_frames,
+        n_clients: plan.n_clients,
+        stop: Arc::clone(stop),
+    };
+    let starter = gate.starter();
+    let thread = thread::Builder::new().name("deformer".to_owned());
+    thread.spawn(move || deformer::run(deform, starter)).map(Some)
+}
+
+fn start_cutter(
+    plan: &Plan,
+    scene: &Scene,
+    server: &ServerAddress,
+    stop: &Arc<AtomicBool>,
+    gate: &mut Gate,
+) -> io::Result<Option<JoinHandle<Result<Cuts, WorkerError>>>> {
+    let n_cuts = (plan.cut_hz * plan.seconds).round() as u64;
+    if n_cuts == 0 {
+        return Ok(None);
+    }
+    let cut = CutPlan {
+        server: server.clone(),
+        scene_id: scene.scene_id.clone(),
+        tissue_id: scene.tissue_id,
+        rest: plan.organ.rest.clone(),
+        triangles: plan.organ.triangles.clone(),
+        rate_hz: plan.cut_hz,
+        n_cuts,
+        n_clients: plan.n_clients,
+        stop: Arc::clone(stop),
+    };
+    let starter = gate.starter();
+    let thread = thread::Builder::new().name("cutter".to_owned());
+    thread.spawn(move || cutter::run(&cut, starter)).map(Some)
 }
 
 /// A panic there goes on here.

@@ -5,71 +5,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hdrhistogram::Histogram;
-use serde::Serialize;
+use prost::Message;
 
+use super::{latencies::Latencies, timeline::Timeline};
 use crate::service::proto::TrackResponse;
-
-/// Anything longer counts as this, which no run waits for.
-const LONGEST_NS: u64 = 3_600_000_000_000;
-
-/// Durations, kept to three digits.
-#[derive(Clone, Debug)]
-pub struct Latencies(Histogram<u64>);
-
-/// Of a set of durations, microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Percentiles {
-    /// Half of them are at most this.
-    pub p50: f64,
-    /// 90 % are.
-    pub p90: f64,
-    /// 99 % are.
-    pub p99: f64,
-    /// 99.9 % are.
-    pub p999: f64,
-    /// All are.
-    pub max: f64,
-}
-
-impl Latencies {
-    /// None yet.
-    pub fn new() -> Latencies {
-        Latencies(Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("sound bounds"))
-    }
-
-    /// Adds one.
-    pub fn record(&mut self, duration: Duration) {
-        self.0.saturating_record(duration.as_nanos() as u64);
-    }
-
-    /// Adds all of another's.
-    pub fn add(&mut self, other: &Latencies) {
-        self.0.add(&other.0).expect("equal bounds");
-    }
-
-    /// The duration that `percent` of them do not exceed; `None` when there are none.
-    pub fn percentile_us(&self, percent: f64) -> Option<f64> {
-        (!self.0.is_empty()).then(|| self.0.value_at_percentile(percent) as f64 / 1e3)
-    }
-
-    /// The usual ones; `None` when there is none.
-    pub fn percentiles(&self) -> Option<Percentiles> {
-        Some(Percentiles {
-            p50: self.percentile_us(50.0)?,
-            p90: self.percentile_us(90.0)?,
-            p99: self.percentile_us(99.0)?,
-            p999: self.percentile_us(99.9)?,
-            max: self.percentile_us(100.0)?,
-        })
-    }
-}
-
-impl Default for Latencies {
-    fn default() -> Latencies {
-        Latencies::new()
-    }
-}
 
 /// What became of the ticks of one client.
 ///
@@ -93,6 +32,16 @@ pub struct Tally {
     pub send_late: Latencies,
     /// In the engine, as the server says.
     pub compute: Latencies,
+    /// From the intended instant to the answer, less the time in the engine.
+    pub outside: Latencies,
+    /// How old the oldest tissue revision was that an answer was computed from.
+    pub stale_age: Latencies,
+    /// Encoded size of all answers.
+    pub answer_bytes: u64,
+    /// Answers, each for the ticks that it swallowed too.
+    pub answers: u64,
+    /// Over the run's time.
+    pub timeline: Timeline,
     /// Contacts over all answers.
     pub contacts: u64,
     /// Most of one answer.
@@ -114,6 +63,7 @@ impl Tally {
 
     /// A tick's time came; sequences rise.
     pub fn sent(&mut self, sequence: u64, intended: Instant, now: Instant) {
+        self.timeline.begin(intended);
         self.sent += 1;
         self.send_late.record(now - intended);
         self.pending.push_back((sequence, intended));
@@ -129,11 +79,15 @@ impl Tally {
             let (_, intended) = self.pending.pop_front().expect("counted above");
             let is_refused = answer.refusal.is_some() && number + 1 == closed;
             if number < lost || is_refused {
-                self.close(None);
+                self.close(intended, None);
                 continue;
             }
             self.coalesced += u64::from(number < older);
-            self.close(Some(now - intended));
+            self.close(intended, Some(now - intended));
+            if number == older {
+                let compute = Duration::from_secs_f64(1e-6 * answer.compute_us.max(0.0));
+                self.outside.record((now - intended).saturating_sub(compute));
+            }
         }
         match &answer.refusal {
             Some(refusal) => {
@@ -146,8 +100,8 @@ impl Tally {
 
     /// Nothing more will come: what is open was never answered.
     pub fn finish(&mut self) {
-        for _ in 0..std::mem::take(&mut self.pending).len() {
-            self.close(None);
+        for (_, intended) in std::mem::take(&mut self.pending) {
+            self.close(intended, None);
         }
     }
 
@@ -166,6 +120,11 @@ impl Tally {
         self.round_trip.add(&other.round_trip);
         self.send_late.add(&other.send_late);
         self.compute.add(&other.compute);
+        self.outside.add(&other.outside);
+        self.stale_age.add(&other.stale_age);
+        self.answer_bytes += other.answer_bytes;
+        self.answers += other.answers;
+        self.timeline.add(&other.timeline);
         self.contacts += other.contacts;
         self.contacts_max = self.contacts_max.max(other.contacts_max);
         if let Some(distance_m) = other.min_signed_distance_m {
@@ -175,12 +134,14 @@ impl Tally {
     }
 
     /// The next tick in order has its outcome.
-    fn close(&mut self, round_trip: Option<Duration>) {
+    fn close(&mut self, intended: Instant, round_trip: Option<Duration>) {
         if let Some(round_trip) = round_trip {
             self.answered += 1;
             self.round_trip.record(round_trip);
         }
-        if round_trip.is_some_and(|r| r <= self.deadline) {
+        let is_in_time = round_trip.is_some_and(|r| r <= self.deadline);
+        self.timeline.record(intended, round_trip, is_in_time);
+        if is_in_time {
             self.miss_run = 0;
         } else {
             self.missed += 1;
@@ -191,6 +152,11 @@ impl Tally {
 
     fn take(&mut self, answer: &TrackResponse) {
         self.compute.record(Duration::from_nanos((answer.compute_us * 1e3) as u64));
+        self.answers += 1;
+        self.answer_bytes += answer.encoded_len() as u64;
+        if let Some(age_us) = answer.tissues.iter().map(|t| t.age_us).max() {
+            self.stale_age.record(Duration::from_micros(age_us));
+        }
         let contacts = n_contacts(answer);
         self.contacts += u64::from(contacts);
         self.contacts_max = self.contacts_max.max(contacts);

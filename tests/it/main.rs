@@ -15,6 +15,7 @@ mod faults;
 mod field;
 mod layers;
 mod lifecycle;
+mod load;
 mod loads;
 mod pairs;
 mod pressing;

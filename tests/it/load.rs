@@ -1,0 +1,108 @@
+//! `palpate load` as a user runs it.
+
+use std::{
+    env, fs,
+    process::{self, Command, Output},
+};
+
+use palpate::{
+    config::Config,
+    load::{address::ServerAddress, client::Client},
+    service::serve,
+};
+use serde_json::Value;
+use tokio::net::UnixListener;
+use tokio_stream::wrappers::UnixListenerStream;
+
+fn load(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    command.arg("load").args(args).output().expect("it runs")
+}
+
+fn said(output: &Output) -> String {
+    let [out, errors] = [&output.stdout, &output.stderr].map(|o| String::from_utf8_lossy(o));
+    format!("{out}{errors}")
+}
+
+#[test]
+fn all_of_a_run_is_measured_and_written() {
+    let folder = env::temp_dir().join(format!("palpate-load-{}", process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let file = |name: &str| folder.join(name).display().to_string();
+    let (report, csv, picture) = (file("r.json"), file("r.csv"), file("r.svg"));
+    let done = load(&[
+        "--seconds=1",
+        "--rate=200",
+        "--clients=2",
+        "--share-connection",
+        "--deform-share=0.5",
+        "--cut-hz=20",
+        "--baseline",
+        "--slo=max=60s,missed=100%",
+        "--report",
+        &report,
+        "--csv",
+        &csv,
+        "--picture",
+        &picture,
+    ]);
+    let text = said(&done);
+    assert!(done.status.success(), "{text}");
+    assert!(text.contains("objective met: max "), "{text}");
+    assert!(text.contains("round trip / (echo + tick in the engine): p50 "), "{text}");
+    let json: Value = serde_json::from_str(&fs::read_to_string(report).expect("written")).unwrap();
+    let number = |pointer: &str| json.pointer(pointer).and_then(Value::as_f64).expect(pointer);
+    assert_eq!(number("/ticks_sent"), 400.0);
+    assert_eq!(number("/cuts/done"), 20.0);
+    assert!(number("/deformations/acknowledged") > 0.0 && number("/answer_bytes") > 100.0);
+    assert!(number("/baseline/rtt_us/p50") > 0.0 && number("/baseline/p50_ratio") > 0.0);
+    assert!(number("/outside_us/p50") < number("/rtt_us/max"));
+    let rows = fs::read_to_string(csv).expect("written");
+    let answered = rows.lines().skip(1).map(|row| row.split(',').nth(1).expect("a column"));
+    assert_eq!(answered.map(|n| n.parse::<u64>().expect("a number")).sum::<u64>(), 400);
+    let svg = fs::read_to_string(picture).expect("written");
+    assert!(svg.contains("echo's round trip") && svg.ends_with("</svg>\n"));
+    fs::remove_dir_all(folder).expect("it was there");
+}
+
+#[test]
+fn a_broken_objective_is_an_exit_code() {
+    let done = load(&["--seconds=0.5", "--rate=100", "--deform-hz=0", "--slo=p50=0us"]);
+    assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+    assert!(said(&done).ends_with("palpate: the objective p50=0us is not met\n"));
+    let done = load(&["--seconds=0.2", "--rate=100", "--slo=p50=0us", "--find-capacity"]);
+    assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+    assert!(said(&done).contains("capacity: 0 clients at 100 Hz"), "{}", said(&done));
+    let done = load(&["--deform-share=1", "--cut-hz=1"]);
+    assert!(said(&done).contains("expected one of the two"), "{}", said(&done));
+}
+
+#[tokio::test]
+async fn a_unix_socket_is_an_address() {
+    let path = env::temp_dir().join(format!("palpate-load-{}.sock", process::id()));
+    let listener = UnixListener::bind(&path).expect("a free path");
+    let health = tonic_health::server::HealthReporter::new();
+    let health = tonic_health::server::HealthService::from_health_reporter(health);
+    let health = tonic_health::pb::health_server::HealthServer::new(health);
+    let serving = tonic::transport::Server::builder()
+        .add_service(health)
+        .serve_with_incoming(UnixListenerStream::new(listener));
+    tokio::spawn(serving);
+    let server = ServerAddress::new(&format!("unix:{}", path.display()));
+    let mut client = Client::connect(&server).await.expect("it listens");
+    let refused = client.create_scene("s").await.expect_err("it has no scenes").to_string();
+    assert!(refused.starts_with("CreateScene was refused (Unimplemented)"), "{refused}");
+    fs::remove_file(path).expect("it was there");
+}
+
+#[tokio::test]
+async fn tls_is_not_spoken_to_a_server_without_it() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    let config = Config::default();
+    let serving = async move { serve(listener, &config, std::future::pending()).await };
+    tokio::spawn(serving);
+    let https = ServerAddress::new(&format!("https://{address}"));
+    let error = Client::connect(&https).await.err().expect("no TLS there").to_string();
+    assert!(error.starts_with(&format!("cannot connect to https://{address}: ")), "{error}");
+}
