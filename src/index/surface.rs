@@ -165,7 +165,7 @@ impl Surface {
         for (v, p) in positions.iter().enumerate() {
             self.mesh.move_vertex(v as u32, *p);
         }
-        let updated = self.list.update(&self.mesh, self.mesh.triangle_ids());
+        let updated = self.list.update_all(&self.mesh);
         self.quality.observe(&mut self.list, &self.mesh);
         updated
     }

@@ -1,7 +1,9 @@
 //! Keeping the list true after triangles moved, came or went: a batch at a time, only where it changed.
 
+use std::ops::RangeInclusive;
+
 use super::{
-    block::{Entry, LANES, Strip},
+    block::{Entry, Key, LANES, Strip},
     frame::centroid,
     skip_list::{Band, END, SkipList},
 };
@@ -38,10 +40,32 @@ impl SkipList {
         let mut moves = Vec::new();
         for t in moved {
             touched += 1;
-            if let Some(to) = self.update_in_place(mesh, t) {
-                moves.push(to);
+            let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
+            moves.extend(self.update_in_place(mesh, n, self.keys_near(n), lane));
+        }
+        self.settle(mesh, touched, moves)
+    }
+
+    /// The same when all triangles may have moved: in the order in which they are filed, so that neighbours
+    /// share what they read.
+    pub fn update_all(&mut self, mesh: &TriangleMesh) -> Updated {
+        let mut touched = 0;
+        let mut moves = Vec::new();
+        for band in 0..self.bands.len() {
+            let mut n = self.bands[band].head;
+            while n != END {
+                let keys = self.keys_near(n);
+                for lane in 0..self.blocks[n as usize].len() {
+                    touched += 1;
+                    moves.extend(self.update_in_place(mesh, n, keys.clone(), lane));
+                }
+                n = self.link(n, 0).next;
             }
         }
+        self.settle(mesh, touched, moves)
+    }
+
+    fn settle(&mut self, mesh: &TriangleMesh, touched: usize, moves: Vec<Move>) -> Updated {
         let relocated = moves.len();
         self.relocate(moves, true);
         self.refit(mesh);
@@ -64,29 +88,36 @@ impl SkipList {
         self.refit(mesh);
     }
 
-    /// Sets the triangle's box; says where it has to go when it cannot stay.
-    fn update_in_place(&mut self, mesh: &TriangleMesh, t: TriangleId) -> Option<Move> {
-        let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
-        let centroid = centroid(mesh, t);
-        let bounds = mesh.triangle_box(t);
+    /// Sets the box of a filed triangle; says where it has to go when it cannot stay: `keys` are those that
+    /// belong in its node or one of the two beside it.
+    fn update_in_place(
+        &mut self,
+        mesh: &TriangleMesh,
+        n: u32,
+        keys: RangeInclusive<Key>,
+        lane: usize,
+    ) -> Option<Move> {
+        let triangle = self.blocks[n as usize].triangles[lane];
+        let (centroid, bounds) = (centroid(mesh, triangle), mesh.triangle_box(triangle));
         let band = self.nodes[n as usize].band as usize;
         let key = self.frame.key_in_band(centroid, band);
-        if key.is_some_and(|key| self.is_near(n, key)) {
+        if key.is_some_and(|key| keys.contains(&key)) {
             self.blocks[n as usize].boxes.set(lane, &bounds);
             self.touched.add(n);
             return None;
         }
         let (band, key) = self.frame.file(centroid);
-        Some(Move { band: band as u32, entry: Entry { triangle: t, key, bounds } })
+        Some(Move { band: band as u32, entry: Entry { triangle, key, bounds } })
     }
 
-    /// The key belongs in this node or one of its two neighbours.
-    fn is_near(&self, n: u32, key: u32) -> bool {
+    /// The keys that belong in this node or one of its two neighbours.
+    fn keys_near(&self, n: u32) -> RangeInclusive<Key> {
         let node = &self.nodes[n as usize];
         let low = if node.prev == END { 0 } else { self.nodes[node.prev as usize].low_key };
         let next = self.link(n, 0).next;
         let after = if next == END { END } else { self.link(next, 0).next };
-        low <= key && (after == END || key <= self.nodes[after as usize].low_key)
+        let high = if after == END { Key::MAX } else { self.nodes[after as usize].low_key };
+        low..=high
     }
 
     /// Carries out moves of filed (`from_list`) or new triangles, band by band: one by one where few enter,
