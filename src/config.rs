@@ -89,7 +89,8 @@ pub struct Transport {
     pub connections_max: usize,
     /// Streams of one connection; further ones wait in the client.
     pub streams_per_connection_max: u32,
-    /// HTTP/2 receive window of a stream: what a client can have sent before it was read.
+    /// HTTP/2 receive window of a stream: what a client can have sent before it was read. After a stall all of it
+    /// comes before the first fresh tick.
     pub stream_window_bytes: u32,
     /// And of a connection. Below 16 MiB a server that was stopped for seconds ends honest streams of small
     /// messages, because it meets too many data frames at once.
@@ -195,7 +196,7 @@ impl Default for Transport {
         Transport {
             connections_max: 256,
             streams_per_connection_max: 64,
-            stream_window_bytes: 256 << 10,
+            stream_window_bytes: 64 << 10,
             connection_window_bytes: 16 << 20,
             preface_max: Duration::from_secs(5),
             ping_every: Duration::from_secs(10),

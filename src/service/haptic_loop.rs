@@ -24,7 +24,7 @@ use crate::scene::{
 
 /// Ticks that one answer may swallow: a client that sends without end cannot keep it from being given.
 /// As many of the smallest ticks (64 bytes) as a stream's receive window holds.
-const SWALLOWED_MAX: u32 = 4_096;
+const SWALLOWED_MAX: u32 = 1_024;
 
 /// A loop that has started.
 pub struct Loop {

@@ -41,7 +41,7 @@ pub struct Metrics {
     pub writer_panics: AtomicU64,
     /// Streams now, by number, and what the ended ones counted.
     streams: Mutex<Streams>,
-    calls: Mutex<BTreeMap<(String, &'static str), u64>>,
+    calls: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
 }
 
 /// Why connections are not let in; the place is that in [`Metrics::connections_refused`].
@@ -212,13 +212,13 @@ impl Metrics {
     }
 
     /// A call was answered, or its stream of answers has begun.
-    pub fn note_call(&self, method: &str, code: Code) {
-        *self.calls.lock().entry((method.to_owned(), code_name(code))).or_default() += 1;
+    pub fn note_call(&self, method: &'static str, code: Code) {
+        *self.calls.lock().entry((method, code_name(code))).or_default() += 1;
     }
 
     /// Calls by method and code.
-    pub fn calls(&self) -> Vec<((String, &'static str), u64)> {
-        self.calls.lock().iter().map(|(key, n)| (key.clone(), *n)).collect()
+    pub fn calls(&self) -> Vec<((&'static str, &'static str), u64)> {
+        self.calls.lock().iter().map(|(key, n)| (*key, *n)).collect()
     }
 }
 

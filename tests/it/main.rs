@@ -1,7 +1,7 @@
 //! Palpate from outside: one binary for all integration tests.
 //!
 //! `PALPATE_TEST_SCALE=20 cargo test --release --test it -- --nocapture faults loads` runs the faults and loads in
-//! full, and prints each figure; at that scale times are held to their limits as well.
+//! full, and prints each figure. Times that are up to the server alone are held to their limits then.
 //!
 //! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
 //! `PALPATE_DATA` names the folder of the shared meshes, `PALPATE_CCD` one of continuous collision queries.

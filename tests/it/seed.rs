@@ -46,6 +46,11 @@ pub fn figure(name: &str, got: f64, limit: f64, unit: &str) {
     assert!(!is_full() || got <= limit, "{name} is {got} {unit}, expected at most {limit}");
 }
 
+/// A figure that says as much of the machine as of the server: printed beside its target.
+pub fn against(name: &str, got: f64, target: f64, unit: &str) {
+    println!("{name}: {got:.1} {unit} (target {target} {unit})");
+}
+
 fn read(variable: &str) -> Option<f64> {
     let text = env::var(variable).ok()?;
     Some(text.parse().unwrap_or_else(|_| panic!("{variable} is {text:?}, expected a number")))

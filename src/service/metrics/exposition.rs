@@ -196,7 +196,7 @@ fn connections(text: &mut Text, metrics: &Metrics) {
     let name = "palpate_calls_total";
     text.family(name, "counter", "Calls by method and code; a stream counts when it begins.");
     for ((method, code), n) in metrics.calls() {
-        text.series(name, &[("method", &method), ("code", code)], n);
+        text.series(name, &[("method", method), ("code", code)], n);
     }
 }
 

@@ -133,7 +133,7 @@ async fn the_settings_of_http_2_are_as_configured() {
     });
     let entries: Vec<_> = entries.collect();
     // RFC 9113: 3 is streams, 4 the window of a stream, 6 the header list.
-    for expected in [(3, 7), (4, 256 << 10), (6, 8 << 10)] {
+    for expected in [(3, 7), (4, 64 << 10), (6, 8 << 10)] {
         assert!(entries.contains(&expected), "{entries:?} lacks {expected:?}");
     }
 }
