@@ -209,3 +209,45 @@ async fn report_health(health: &HealthReporter, status: ServingStatus) {
         health.set_service_status(service, status).await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+    use tonic::Code;
+
+    use super::*;
+    use crate::service::{
+        contain::injected,
+        proto::{
+            CreateSceneRequest, ListScenesRequest, TrackRequest,
+            haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
+        },
+    };
+
+    /// Server and client are on this one thread, so that the next call meets what is injected.
+    #[tokio::test]
+    async fn a_panic_is_internal_and_costs_its_call_only() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        tokio::spawn(async move { serve(listener, &Config::default(), pending()).await });
+        let url = format!("http://{address}");
+        let mut scenes = SceneServiceClient::connect(url.clone()).await.expect("it listens");
+        let mut haptics = HapticServiceClient::connect(url).await.expect("it listens");
+        let create = CreateSceneRequest { scene_id: "s".to_owned() };
+        for _ in 0..3 {
+            injected::panics(1);
+            let failed = scenes.create_scene(create.clone()).await.expect_err("a panic");
+            assert_eq!(failed.code(), Code::Internal, "{failed:?}");
+        }
+        scenes.create_scene(create).await.expect("none of them has made it");
+
+        // A stream that waits for its first request, and panics over it.
+        let (requests, sent) = mpsc::channel(1);
+        let stream = haptics.track(ReceiverStream::new(sent)).await.expect("a stream");
+        injected::panics(1);
+        requests.send(TrackRequest::default()).await.expect("room");
+        let ended = stream.into_inner().message().await.expect_err("a panic");
+        assert_eq!(ended.code(), Code::Internal, "{ended:?}");
+        scenes.list_scenes(ListScenesRequest {}).await.expect("the server goes on");
+    }
+}
