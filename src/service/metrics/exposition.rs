@@ -155,12 +155,10 @@ fn writer(text: &mut Text, metrics: &Metrics, hosts: &[Arc<SceneHost>]) {
 fn tissues(text: &mut Text, hosts: &[Arc<SceneHost>]) {
     type Value = fn(&crate::scene::Revision) -> f64;
     let families: [(&str, &str, &str, Value); 5] = [
-        ("palpate_geometry_revision", "counter", "Deformations of a tissue.", |r| {
+        ("palpate_deformations_total", "counter", "Deformations of a tissue.", |r| {
             r.geometry_revision as f64
         }),
-        ("palpate_topology_revision", "counter", "Cuts of a tissue.", |r| {
-            r.topology_revision as f64
-        }),
+        ("palpate_cuts_total", "counter", "Cuts of a tissue.", |r| r.topology_revision as f64),
         ("palpate_tissue_triangles", "gauge", "Triangles of a tissue.", |r| {
             r.surface.mesh().n_triangles() as f64
         }),

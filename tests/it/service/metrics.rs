@@ -44,7 +44,7 @@ async fn what_happened_is_counted() {
     assert_eq!(of("palpate_streams"), 1.0);
     assert_eq!(of("palpate_stream_ticks_total{scene=\"liver-1\",stream=\"1\"}"), 3.0);
     assert_eq!(of("palpate_connections"), 1.0);
-    assert_eq!(of("palpate_geometry_revision{scene=\"liver-1\",tissue=\"liver\"}"), 1.0);
+    assert_eq!(of("palpate_deformations_total{scene=\"liver-1\",tissue=\"liver\"}"), 1.0);
     assert_eq!(of("palpate_tissue_triangles{scene=\"liver-1\",tissue=\"liver\"}"), 8.0);
     assert!(of("palpate_tissue_index_wear{scene=\"liver-1\",tissue=\"liver\"}") > 0.0);
     assert_eq!(of("palpate_writer_lag_seconds_count"), 1.0);
@@ -74,6 +74,7 @@ async fn families_are_well_formed() {
             ["#", "TYPE", name, kind] => {
                 assert_eq!(families.last(), Some(&name));
                 assert!(["counter", "gauge", "histogram"].contains(&kind), "{line}");
+                assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
             }
             _ => {
                 let family = families.last().expect("a family");
