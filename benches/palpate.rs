@@ -16,6 +16,8 @@ mod inputs;
 mod moller;
 #[path = "palpate/p1.rs"]
 mod p1;
+#[path = "palpate/p10.rs"]
+mod p10;
 #[path = "palpate/p12.rs"]
 mod p12;
 #[path = "palpate/p2.rs"]
@@ -32,10 +34,14 @@ mod p6;
 mod p7;
 #[path = "palpate/p8.rs"]
 mod p8;
+#[path = "palpate/p9.rs"]
+mod p9;
 #[path = "palpate/patch.rs"]
 mod patch;
 #[path = "palpate/run.rs"]
 mod run;
+#[path = "palpate/served.rs"]
+mod served;
 #[path = "palpate/turns.rs"]
 mod turns;
 
@@ -60,6 +66,9 @@ const MEASURES: &[Measure] = &[
     ("P6", p6::run),
     ("P7", p7::run),
     ("P8", p8::run),
+    ("P9", p9::run),
+    ("P10", p10::run),
+    ("P11", p9::run_cpu),
     ("P12", p12::run),
 ];
 

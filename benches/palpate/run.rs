@@ -30,11 +30,18 @@ pub struct Run {
     lines: Vec<String>,
     checksums: BTreeMap<String, f64>,
     left_out: Vec<&'static str>,
+    pictures: Vec<(&'static str, String)>,
 }
 
 impl Run {
     pub fn new(effort: Effort) -> Run {
-        Run { effort, lines: Vec::new(), checksums: BTreeMap::new(), left_out: Vec::new() }
+        Run {
+            effort,
+            lines: Vec::new(),
+            checksums: BTreeMap::new(),
+            left_out: Vec::new(),
+            pictures: Vec::new(),
+        }
     }
 
     /// A measure whose input is not there.
@@ -66,10 +73,23 @@ impl Run {
 
     /// Prints what was measured otherwise; the answers have been compared.
     pub fn line(&mut self, measure: &str, case: &str, checksum: f64, text: impl Display) {
-        let line = format!("{measure} case={case} {text} checksum={checksum:.9e} checked=yes");
+        self.print(format!("{measure} case={case} {text} checksum={checksum:.9e} checked=yes"));
+        self.checksums.insert(format!("{measure} {case}"), checksum);
+    }
+
+    /// Prints what has only a speed: the peer gives no answers to compare.
+    pub fn line_unchecked(&mut self, measure: &str, case: &str, text: impl Display) {
+        self.print(format!("{measure} case={case} {text} checked=no"));
+    }
+
+    /// Kept with the lines.
+    pub fn picture(&mut self, measure: &'static str, svg: String) {
+        self.pictures.push((measure, svg));
+    }
+
+    fn print(&mut self, line: String) {
         println!("{line}");
         self.lines.push(line);
-        self.checksums.insert(format!("{measure} {case}"), checksum);
     }
 
     /// Compares the checksums with the recorded ones of the same cases.
@@ -115,6 +135,9 @@ impl Run {
         self.lines.iter().for_each(|line| text += &format!("{line}\n"));
         let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("benches/results");
         fs::create_dir_all(&folder)?;
+        for (measure, svg) in &self.pictures {
+            fs::write(folder.join(format!("{date}-{measure}.svg")), svg)?;
+        }
         fs::write(folder.join(format!("{date}-{}.txt", measures.join("-"))), text)
     }
 }

@@ -1,0 +1,80 @@
+//! P9: the round trip of a tick against an echo of answers of the same size, at 1, 8 and 32 streams; and P11:
+//! the server's processor time for each tick at 32 streams against the echo's and the engine's together.
+
+use palpate::load::session::Answering;
+
+use crate::{
+    run::{Figures, Run},
+    served::{Served, Side, process, stylus_plan},
+};
+
+const RATE_HZ: f64 = 1000.0;
+const PEER: &str = "tonic-echo";
+
+/// Prints a line for each number of streams.
+pub fn run(run: &mut Run) {
+    for n in run.effort.of(&[1, 8, 32][..], &[1]) {
+        let (ours, echo) = alternate(run, *n);
+        let both = |percent| echo.round_trip_us(percent) + ours.compute_us(percent);
+        let (low, high) = ours.range_us();
+        let (echo_low, echo_high) = echo.range_us();
+        let tally = &ours.all.tally;
+        let figures = |us: f64| Figures(us).to_string();
+        let text = format!(
+            "ours_us={} ours_range={}..{} ours_p99_us={} peer={PEER} peer_us={} peer_range={}..{} \
+             peer_p99_us={} compute_us={} compute_p99_us={} over_sum_p50={:.3} over_sum_p99={:.3} \
+             answer_bytes={} missed={:.2}% peer_missed={:.2}% hiccup_p99_us={}",
+            figures(ours.round_trip_us(50.0)),
+            figures(low),
+            figures(high),
+            figures(ours.round_trip_us(99.0)),
+            figures(echo.round_trip_us(50.0)),
+            figures(echo_low),
+            figures(echo_high),
+            figures(echo.round_trip_us(99.0)),
+            figures(ours.compute_us(50.0)),
+            figures(ours.compute_us(99.0)),
+            ours.round_trip_us(50.0) / both(50.0),
+            ours.round_trip_us(99.0) / both(99.0),
+            tally.answer_bytes / tally.answers.max(1),
+            100.0 * tally.missed as f64 / tally.sent as f64,
+            100.0 * echo.all.tally.missed as f64 / echo.all.tally.sent as f64,
+            figures(ours.all.hiccups.percentile_us(99.0).unwrap_or(0.0)),
+        );
+        run.line_unchecked("P9", &format!("{n}x{RATE_HZ}Hz"), text);
+    }
+}
+
+/// Prints the line of P11.
+pub fn run_cpu(run: &mut Run) {
+    let n = run.effort.of(32, 1);
+    let (ours, echo) = alternate(run, n);
+    let compute = &ours.all.tally.compute;
+    let per_tick = ours.all.tally.answers as f64 / ours.all.tally.sent as f64;
+    let compute_us = compute.mean_us() * per_tick;
+    let both = echo.cpu_us_per_tick() + compute_us;
+    let text = format!(
+        "ours_us={} peer={PEER} peer_us={} compute_us={} ratio={:.2} answers_per_tick={per_tick:.2}",
+        Figures(ours.cpu_us_per_tick()),
+        Figures(echo.cpu_us_per_tick()),
+        Figures(compute_us),
+        both / ours.cpu_us_per_tick(),
+    );
+    run.line_unchecked("P11", &format!("{n}x{RATE_HZ}Hz"), text);
+}
+
+fn alternate(run: &Run, n_clients: u32) -> (Side, Side) {
+    let plan = stylus_plan(n_clients, RATE_HZ, run.effort.of(1.0, 0.2));
+    let mut served = Served::start();
+    let session = served.set_up(&plan);
+    let (mut ours, mut theirs) = (Side::new(), Side::new());
+    served.round((&session, &plan), Answering::Engine, None, &mut ours);
+    let bytes = ours.all.tally.answer_bytes / ours.all.tally.answers.max(1);
+    let echo = process(&["load", "--echo-server", &bytes.to_string()]);
+    ours = Side::new();
+    for _ in 0..run.effort.of(9, 1) {
+        served.round((&session, &plan), Answering::Engine, None, &mut ours);
+        served.round((&session, &plan), Answering::Echo, Some(&echo), &mut theirs);
+    }
+    (ours, theirs)
+}

@@ -1,0 +1,161 @@
+//! A server in a process of its own and haptic clients in this one, for the measures over gRPC.
+//!
+//! Rounds alternate between two servers or two scenes; times count from the instant at which a tick was due.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process,
+    sync::Arc,
+    time::Duration,
+};
+
+use palpate::{
+    geometry::{MeshData, TriangleMesh},
+    load::{
+        address::ServerAddress,
+        phantom::{Instrument, Organ},
+        report::Measured,
+        server_process::{SERVE, ServerProcess},
+        session::{Answering, Interrupt, Plan, Session},
+    },
+    oracle::shapes,
+};
+
+use crate::{inputs, turns::Effort};
+
+/// Later than this a tick is missed.
+pub const DEADLINE: Duration = Duration::from_millis(1);
+
+/// A server, a scene on it, and the runtime of the connection that made the scene.
+pub struct Served {
+    runtime: tokio::runtime::Runtime,
+    interrupt: Interrupt,
+    pub server: ServerProcess,
+}
+
+/// What became of one side over all rounds.
+pub struct Side {
+    pub all: Measured,
+    /// Median round trip of each round, microseconds.
+    p50s: Vec<f64>,
+    /// Of the server.
+    pub cpu: Duration,
+}
+
+impl Served {
+    pub fn start() -> Served {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let interrupt = runtime.block_on(async { Interrupt::catch() }).expect("signals");
+        Served { runtime, interrupt, server: process(&SERVE) }
+    }
+
+    pub fn set_up(&mut self, plan: &Plan) -> Session {
+        let address = self.server.address();
+        let session = Session::set_up(plan, &address, &mut self.interrupt);
+        self.runtime.block_on(session).expect("a scene")
+    }
+
+    /// One round; `server` is asked for its processor time.
+    pub fn round(
+        &mut self,
+        (session, plan): (&Session, &Plan),
+        answering: Answering,
+        echo: Option<&ServerProcess>,
+        side: &mut Side,
+    ) {
+        let server = echo.unwrap_or(&self.server);
+        let address: ServerAddress = server.address();
+        let before = server.cpu_time().unwrap_or_default();
+        let measure = session.measure(plan, (answering, &address), &mut self.interrupt);
+        let (measured, _) = self.runtime.block_on(measure).expect("it runs");
+        side.cpu += server.cpu_time().unwrap_or_default().saturating_sub(before);
+        side.p50s.push(measured.tally.round_trip.percentile_us(50.0).unwrap_or(f64::INFINITY));
+        side.all.tally.add(&measured.tally);
+        side.all.hiccups.add(&measured.hiccups);
+        side.all.deformations.update.add(&measured.deformations.update);
+    }
+}
+
+impl Side {
+    pub fn new() -> Side {
+        Side { all: Measured::new(DEADLINE), p50s: Vec::new(), cpu: Duration::ZERO }
+    }
+
+    /// Of all rounds together, microseconds.
+    pub fn round_trip_us(&self, percent: f64) -> f64 {
+        self.all.tally.round_trip.percentile_us(percent).unwrap_or(f64::INFINITY)
+    }
+
+    /// In the engine.
+    pub fn compute_us(&self, percent: f64) -> f64 {
+        self.all.tally.compute.percentile_us(percent).unwrap_or(0.0)
+    }
+
+    /// Least and greatest median of a round.
+    pub fn range_us(&self) -> (f64, f64) {
+        let p50s = self.p50s.iter().copied();
+        (p50s.clone().fold(f64::INFINITY, f64::min), p50s.fold(0.0, f64::max))
+    }
+
+    /// Of the server, for each tick that it was sent.
+    pub fn cpu_us_per_tick(&self) -> f64 {
+        self.cpu.as_secs_f64() * 1e6 / self.all.tally.sent.max(1) as f64
+    }
+}
+
+/// The program under test with these arguments.
+pub fn process(args: &[&str]) -> ServerProcess {
+    let program = Path::new(env!("CARGO_BIN_EXE_palpate"));
+    ServerProcess::start(program, args).expect("a server")
+}
+
+/// A stylus against an organ of 20 k triangles: little work in the engine, so that the transport is seen.
+pub fn stylus_plan(n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
+    let stylus = shapes::capsule(0.001, 0.04, 8);
+    plan(Organ::generated(), &stylus, n_clients, rate_hz, seconds)
+}
+
+/// A stylus against the tissue of P4, all of which moves so often a second.
+pub fn liver_plan(effort: Effort, deform_hz: f64, seconds: f64) -> (String, Plan) {
+    let (name, liver) = inputs::liver(effort);
+    let file = obj_file("liver", &data(&liver.mesh));
+    let organ = Organ::open(&file, 1.0).expect("just written");
+    let plan = plan(organ, &shapes::capsule(0.001, 0.04, 8), 1, 1000.0, seconds);
+    (name, Plan { deform_hz, deform_share: Some(1.0), ..plan })
+}
+
+fn plan(organ: Organ, tool: &MeshData, n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
+    let instrument = Instrument::open(&obj_file("tool", tool), 1.0).expect("just written");
+    Plan {
+        n_clients,
+        is_connection_shared: false,
+        rate_hz,
+        seconds,
+        deform_hz: 0.0,
+        deform_share: None,
+        cut_hz: 0.0,
+        deadline: DEADLINE,
+        organ,
+        instrument: Arc::new(instrument),
+    }
+}
+
+fn data(mesh: &TriangleMesh) -> MeshData {
+    let triangles = mesh.triangle_ids().map(|t| mesh.vertices(t)).collect();
+    MeshData { positions: mesh.positions().to_vec(), triangles }
+}
+
+fn obj_file(name: &str, mesh: &MeshData) -> PathBuf {
+    let mut text = String::new();
+    for p in &mesh.positions {
+        text += &format!("v {} {} {}\n", p.x, p.y, p.z);
+    }
+    for [a, b, c] in &mesh.triangles {
+        text += &format!("f {} {} {}\n", a + 1, b + 1, c + 1);
+    }
+    let file = env::temp_dir().join(format!("palpate-bench-{}-{name}.obj", process::id()));
+    fs::write(&file, text).expect("room for a mesh");
+    file
+}
