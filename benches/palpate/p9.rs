@@ -5,7 +5,7 @@ use palpate::load::session::Answering;
 
 use crate::{
     run::{Figures, Run},
-    served::{Served, Side, process, stylus_plan},
+    served::{Served, Side, bead_plan, process},
 };
 
 const RATE_HZ: f64 = 1000.0;
@@ -64,7 +64,7 @@ pub fn run_cpu(run: &mut Run) {
 }
 
 fn alternate(run: &Run, n_clients: u32) -> (Side, Side) {
-    let plan = stylus_plan(n_clients, RATE_HZ, run.effort.of(1.0, 0.2));
+    let plan = bead_plan(n_clients, RATE_HZ, run.effort.of(1.0, 0.2));
     let mut served = Served::start();
     let session = served.set_up(&plan);
     let (mut ours, mut theirs) = (Side::new(), Side::new());

@@ -111,10 +111,10 @@ pub fn process(args: &[&str]) -> ServerProcess {
     ServerProcess::start(program, args).expect("a server")
 }
 
-/// A stylus against an organ of 20 k triangles: little work in the engine, so that the transport is seen.
-pub fn stylus_plan(n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
-    let stylus = shapes::capsule(0.001, 0.04, 8);
-    plan(Organ::generated(), &stylus, n_clients, rate_hz, seconds)
+/// A bead against an organ of 20 k triangles: little work in the engine, so that the transport is seen.
+pub fn bead_plan(n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
+    let bead = shapes::sphere(0.0005, 1);
+    plan(Organ::generated(), &bead, n_clients, rate_hz, seconds)
 }
 
 /// A stylus against the tissue of P4, all of which moves so often a second.
