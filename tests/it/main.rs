@@ -9,6 +9,7 @@
 mod config;
 mod continuous;
 mod demo;
+mod deploy;
 mod differential;
 mod doctor;
 mod faults;

@@ -1,0 +1,196 @@
+//! The files of `deploy/` and OPERATIONS.md name what there is: figures, settings, sections, tests.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use palpate::config::Config;
+use serde_json::Value;
+
+use crate::support::{
+    figures::get,
+    server::{TestServer, free_address},
+};
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Words of letters, digits and `_` that begin with `prefix`.
+fn words<'a>(text: &'a str, prefix: &str) -> BTreeSet<&'a str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    words.filter(|word| word.starts_with(prefix)).collect()
+}
+
+fn dashboard() -> Value {
+    serde_json::from_str(&read("deploy/grafana-dashboard.json")).expect("JSON")
+}
+
+/// The blocks that begin with `- alert:`, by name.
+fn alerts() -> BTreeMap<String, String> {
+    let rules = read("deploy/prometheus-rules.yaml");
+    let blocks = rules.split("- alert: ").skip(1);
+    let named = blocks.map(|block| {
+        let (name, rest) = block.split_once('\n').expect("more than a name");
+        (name.to_owned(), rest.to_owned())
+    });
+    named.collect()
+}
+
+/// Families and kinds of all figures.
+async fn families() -> BTreeMap<String, String> {
+    let address = free_address();
+    let mut config = Config::default();
+    config.metrics.listen = Some(address);
+    let mut server = TestServer::configured(config).await;
+    // The metrics port is open before the first call is answered.
+    server.create("any").await.expect("a new scene");
+    let (_, text) = get(address, "/metrics").await;
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    types.map(|(name, kind)| (name.to_owned(), kind.to_owned())).collect()
+}
+
+/// Whether a family has this series.
+fn is_known(families: &BTreeMap<String, String>, series: &str) -> bool {
+    let of_histogram = ["_bucket", "_sum", "_count"].iter().any(|part| {
+        let family = series.strip_suffix(*part).and_then(|name| families.get(name));
+        family.is_some_and(|kind| kind == "histogram")
+    });
+    let alone = families.get(series).is_some_and(|kind| kind != "histogram");
+    of_histogram || alone
+}
+
+#[tokio::test]
+async fn rules_and_dashboard_name_figures_that_the_server_has() {
+    let families = families().await;
+    for file in ["prometheus-rules.yaml", "prometheus-rules.test.yaml", "grafana-dashboard.json"] {
+        let text = read(&format!("deploy/{file}"));
+        let series = words(&text, "palpate_");
+        assert!(series.len() >= 5, "{file}: {series:?}");
+        for name in series {
+            assert!(is_known(&families, name), "{file} names {name}, expected one of {families:?}");
+        }
+    }
+    let text = read("OPERATIONS.md");
+    for name in words(&text, "palpate_") {
+        assert!(families.contains_key(name), "OPERATIONS.md names {name}");
+    }
+}
+
+#[test]
+fn panels_have_ids_of_their_own_and_ask_the_chosen_source() {
+    let dashboard = dashboard();
+    let panels = dashboard["panels"].as_array().expect("a list");
+    let mut ids = BTreeSet::new();
+    for panel in panels {
+        let id = panel["id"].as_u64().expect("a number");
+        assert!(ids.insert(id), "panel {id} comes twice");
+        assert!(panel["title"].as_str().is_some_and(|title| !title.is_empty()), "{panel}");
+        if panel["type"] == "row" {
+            continue;
+        }
+        let targets = panel["targets"].as_array().expect("a list");
+        assert!(!targets.is_empty(), "{panel}");
+        for asked in targets.iter().chain([panel]) {
+            assert_eq!(asked["datasource"]["uid"], "${datasource}", "{panel}");
+        }
+        for target in targets {
+            assert!(target["expr"].as_str().is_some_and(|e| e.contains("palpate_")), "{target}");
+        }
+    }
+    let variables = dashboard["templating"]["list"].as_array().expect("a list");
+    assert!(variables.iter().any(|v| v["name"] == "datasource" && v["type"] == "datasource"));
+}
+
+#[test]
+fn each_alert_has_a_severity_and_a_section() {
+    let operations = read("OPERATIONS.md");
+    let sections: BTreeSet<_> =
+        operations.lines().filter_map(|line| line.strip_prefix("### Palpate")).collect();
+    let alerts = alerts();
+    for (name, block) in &alerts {
+        let section = name.strip_prefix("Palpate").unwrap_or_else(|| panic!("{name}"));
+        assert!(sections.contains(section), "OPERATIONS.md has no section {name}");
+        let runbook = format!("runbook: OPERATIONS.md#{}\n", name.to_lowercase());
+        assert!(block.contains(&runbook), "{name} does not point to its section");
+        let severities = ["critical", "warning", "info"].map(|s| format!("severity: {s}\n"));
+        assert!(severities.iter().any(|s| block.contains(s)), "{name} has no severity");
+        assert!(block.contains("summary: "), "{name} has no summary");
+    }
+    assert_eq!(alerts.len(), sections.len(), "a section is of no alert");
+}
+
+/// `PALPATE_LISTEN` and so on: what a settings file has, as variables.
+fn variables() -> BTreeSet<String> {
+    let settings: toml::Table = read("deploy/palpate.toml").parse().expect("TOML");
+    let mut variables = BTreeSet::from(["PALPATE_CONFIG".to_owned()]);
+    for (key, value) in &settings {
+        let name = format!("PALPATE_{}", key.to_uppercase());
+        match value.as_table() {
+            Some(section) => {
+                variables.extend(section.keys().map(|k| format!("{name}_{}", k.to_uppercase())));
+            }
+            None => drop(variables.insert(name)),
+        }
+    }
+    variables
+}
+
+#[test]
+fn variables_of_deployment_files_are_settings() {
+    let known = variables();
+    for entry in fs::read_dir(root().join("deploy")).expect("the folder") {
+        let path = entry.expect("an entry").path();
+        if !path.is_file() || path.ends_with("palpate.toml") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("text");
+        for name in words(&text, "PALPATE_") {
+            assert!(known.contains(name), "{} sets {name}, which is no setting", path.display());
+        }
+    }
+    for file in ["Dockerfile", "palpate.service", "compose.yaml"] {
+        assert!(!words(&read(&format!("deploy/{file}")), "PALPATE_").is_empty(), "{file}");
+    }
+}
+
+/// All files below a folder, as one text.
+fn text_below(folder: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(folder).expect("a folder of the project") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            text.push_str(&text_below(&path));
+        } else {
+            text.push_str(&fs::read_to_string(&path).expect("text"));
+        }
+    }
+    text
+}
+
+/// A table that says which test shows what is worth something only while these tests are there.
+#[test]
+fn tests_and_files_that_operations_names_are_there() {
+    let operations = read("OPERATIONS.md");
+    let tests = text_below(&root().join("tests/it"));
+    let is_path = |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || "_:".contains(c));
+    let quoted = operations.split('`').skip(1).step_by(2);
+    let named = quoted.filter(is_path).filter(|name| name.matches('_').count() >= 3);
+    let mut n_named = 0;
+    for name in named {
+        let function = name.rsplit("::").next().expect("a last part");
+        assert!(tests.contains(&format!("fn {function}(")), "there is no test {name}");
+        n_named += 1;
+    }
+    assert!(n_named >= 8, "{n_named}");
+    for entry in fs::read_dir(root().join("deploy")).expect("the folder") {
+        let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
+        assert!(name == "secrets" || operations.contains(&name), "OPERATIONS.md leaves out {name}");
+    }
+}
