@@ -69,9 +69,9 @@ pub enum LoadError {
         /// The system's reason.
         error: io::Error,
     },
-    /// Those who may vouch for the server.
+    /// Those who may vouch for the server, or the key.
     #[error("cannot read {}: {error}", file.display())]
-    Certificates {
+    Credentials {
         /// As given.
         file: PathBuf,
         /// The system's reason.
@@ -123,15 +123,17 @@ pub fn load(args: &LoadArgs) -> Result<(), LoadError> {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         return Ok(runtime.block_on(echo::serve(answer_bytes))?);
     }
-    let server = args.server.as_deref().map(ServerAddress::new);
-    let server = match (server, &args.tls_ca) {
-        (Some(server), Some(ca)) => Some(
-            server
-                .trusting(ca)
-                .map_err(|error| LoadError::Certificates { file: ca.clone(), error })?,
-        ),
-        (server, _) => server,
+    let mut server = args.server.as_deref().map(ServerAddress::new);
+    let unread = |file: &PathBuf| {
+        let file = file.clone();
+        move |error| LoadError::Credentials { file, error }
     };
+    if let Some(ca) = &args.tls_ca {
+        server = server.map(|s| s.trusting(ca)).transpose().map_err(unread(ca))?;
+    }
+    if let Some(key) = &args.key_file {
+        server = server.map(|s| s.with_key(key)).transpose().map_err(unread(key))?;
+    }
     let (plan, objective) = (args.plan()?, args.slo.clone());
     let mut run = Run { plan, server, with_baseline: args.baseline, objective };
     if args.find_capacity { run.find_capacity() } else { run.and_report(&args.run) }

@@ -31,6 +31,7 @@ mod self_collisions;
 mod serve;
 mod sessions;
 mod status;
+mod supervisor;
 mod table;
 mod track;
 mod unix_socket;

@@ -96,6 +96,20 @@ impl Placed {
         Reading { gradient: self.scene_from_link.vector(reading.gradient), ..reading }
     }
 
+    /// The same for many points at once.
+    fn read_many<'a>(
+        &'a self,
+        points: &[DVec3],
+        (local, readings): &'a mut (Vec<DVec3>, Vec<Reading>),
+    ) -> impl Iterator<Item = Reading> + 'a {
+        local.clear();
+        local.extend(points.iter().map(|p| self.link_from_scene.point(*p)));
+        self.field.read_many(self.surface.mesh(), local, readings);
+        let back =
+            |r: &Reading| Reading { gradient: self.scene_from_link.vector(r.gradient), ..*r };
+        readings.iter().map(back)
+    }
+
     /// The same of the peer: nearest point in the scene's frame, and the side by pseudonormal.
     fn project(&self, p: [f32; 3]) -> PointProjection {
         self.peer.project_point_and_get_location(&self.peer_pose, p.into(), false).0
@@ -120,22 +134,19 @@ impl Placed {
         let singles: Vec<[f32; 3]> = points.iter().map(|p| p.as_vec3().to_array()).collect();
         let other_side = self.check(case, points, &singles);
         let checksum = points.iter().map(|p| self.read(*p)).map(|r| r.lower + r.upper).sum();
-        run.compare(
-            &Case { measure: "P3", case, peer: PARRY, items: points.len() },
-            checksum,
-            format_args!("points={} other_side={other_side}", points.len()),
-            || {
-                for p in points {
-                    black_box(self.read(black_box(*p)));
-                }
-            },
-            || {
-                for p in &singles {
-                    let projection = self.project(black_box(*p));
-                    black_box((projection, away(&projection, *p)));
-                }
-            },
-        );
+        let case_of = |case| Case { measure: "P3", case, peer: PARRY, items: points.len() };
+        let more = format!("points={} other_side={other_side}", points.len());
+        let one_by_one = || points.iter().for_each(|p| hide(self.read(black_box(*p))));
+        let mut room = (Vec::new(), Vec::new());
+        let side_by_side = || self.read_many(black_box(points), &mut room).for_each(hide);
+        let peer = || {
+            for p in &singles {
+                let projection = self.project(black_box(*p));
+                hide((projection, away(&projection, *p)));
+            }
+        };
+        run.compare(&case_of(case), checksum, &more, one_by_one, peer);
+        run.compare(&case_of(&format!("{case}-wide")), checksum, &more, side_by_side, peer);
     }
 
     /// The peer's distance is in our interval at every point. Returns at how many the peer is on the other
@@ -177,4 +188,8 @@ impl Placed {
 fn away(projection: &PointProjection, p: [f32; 3]) -> f64 {
     let [x, y, z] = projection.point.to_array();
     DVec3::new(x.into(), y.into(), z.into()).distance(DVec3::from_array(p.map(f64::from)))
+}
+
+fn hide<T>(answer: T) {
+    black_box(answer);
 }

@@ -2,7 +2,12 @@
 
 use std::{fmt, fs, io, path::Path, sync::Arc};
 
-use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Error};
+use tonic::{
+    Request, Status,
+    metadata::{Ascii, MetadataValue},
+    service::Interceptor,
+    transport::{Certificate, ClientTlsConfig, Endpoint, Error},
+};
 
 /// `host:port` or `http://host:port`, `https://host:port`, or `unix:/path`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,12 +15,30 @@ pub struct ServerAddress {
     text: String,
     /// PEM; who may vouch for the server.
     ca: Option<Arc<[u8]>>,
+    key: Option<Arc<Bearer>>,
+}
+
+/// An API key as each call brings it.
+#[derive(Debug, PartialEq, Eq)]
+struct Bearer(MetadataValue<Ascii>);
+
+/// Puts the key of an address, if it has one, on each call.
+#[derive(Clone)]
+pub(super) struct BringKey(Option<Arc<Bearer>>);
+
+impl Interceptor for BringKey {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        if let Some(key) = &self.0 {
+            request.metadata_mut().insert("authorization", key.0.clone());
+        }
+        Ok(request)
+    }
 }
 
 impl ServerAddress {
     /// Without TLS, unless the text begins with `https`.
     pub fn new(text: &str) -> ServerAddress {
-        ServerAddress { text: text.to_owned(), ca: None }
+        ServerAddress { text: text.to_owned(), ca: None, key: None }
     }
 
     /// Trusts the certificates in a PEM file.
@@ -24,6 +47,22 @@ impl ServerAddress {
     /// When it cannot be read.
     pub fn trusting(self, ca: &Path) -> io::Result<ServerAddress> {
         Ok(ServerAddress { ca: Some(fs::read(ca)?.into()), ..self })
+    }
+
+    /// Brings the API key in a file, white space around it aside.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no key.
+    pub fn with_key(self, file: &Path) -> io::Result<ServerAddress> {
+        let value = format!("Bearer {}", fs::read_to_string(file)?.trim());
+        let mut value: MetadataValue<Ascii> = value.parse().map_err(io::Error::other)?;
+        value.set_sensitive(true);
+        Ok(ServerAddress { key: Some(Arc::new(Bearer(value))), ..self })
+    }
+
+    /// What puts the key on each call.
+    pub(super) fn key(&self) -> BringKey {
+        BringKey(self.key.clone())
     }
 
     /// Ready to connect, without waiting to fill segments (TCP_NODELAY).

@@ -34,6 +34,9 @@ pub struct LoadArgs {
     /// Certificates (PEM) that may vouch for an https server.
     #[arg(long, value_name = "FILE", requires = "server")]
     pub(super) tls_ca: Option<PathBuf>,
+    /// File with the API key that each call brings.
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(super) key_file: Option<PathBuf>,
     /// Haptic clients, each with its own thread. With more than a core each, what they measure is this
     /// machine.
     #[arg(long, value_name = "N", default_value_t = 1,

@@ -4,9 +4,14 @@ use std::error::Error as _;
 
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
-use tonic::{Code, Response, Status, Streaming, transport::Channel};
+use tonic::{
+    Code, Response, Status, Streaming, service::interceptor::InterceptedService, transport::Channel,
+};
 
-use super::{address::ServerAddress, mesh_source::MeshSource};
+use super::{
+    address::{BringKey, ServerAddress},
+    mesh_source::MeshSource,
+};
 use crate::service::proto::{
     AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
     AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
@@ -53,9 +58,11 @@ pub enum ClientError {
 #[derive(Clone)]
 pub struct Client {
     server: ServerAddress,
-    scenes: SceneServiceClient<Channel>,
-    haptics: HapticServiceClient<Channel>,
+    scenes: SceneServiceClient<WithKey>,
+    haptics: HapticServiceClient<WithKey>,
 }
+
+type WithKey = InterceptedService<Channel, BringKey>;
 
 /// A rigid part of a tool, to be uploaded.
 #[derive(Clone, Debug)]
@@ -89,8 +96,8 @@ impl Client {
         let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
         Ok(Client {
             server: server.clone(),
-            scenes: SceneServiceClient::new(channel.clone()),
-            haptics: HapticServiceClient::new(channel),
+            scenes: SceneServiceClient::with_interceptor(channel.clone(), server.key()),
+            haptics: HapticServiceClient::with_interceptor(channel, server.key()),
         })
     }
 

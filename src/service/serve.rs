@@ -32,6 +32,7 @@ use super::{
     metrics,
     proto::{DESCRIPTORS, scene_service_server::SceneServiceServer},
     scenes::Scenes,
+    supervisor,
     table::SceneTable,
     unix_socket::UnixSocket,
 };
@@ -80,6 +81,7 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
     let listener = TcpListener::bind(address).await.map_err(listen)?;
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    check_access(config)?;
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on {}", listener.local_addr()?)?;
     stdout.flush()?;
@@ -140,6 +142,7 @@ pub async fn serve(
     let drain = async {
         shutdown.await;
         info!("shutting down");
+        supervisor::stopping();
         report_health(&health, ServingStatus::NotServing).await;
         table.shut_down();
         told.notify_one();
@@ -150,11 +153,13 @@ pub async fn serve(
     };
     let door = Door::new(&config.transport, &access, table.metrics());
     let connections = ReceiverStream::new(door.open(listener, unix));
+    supervisor::ready();
     tokio::select! {
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = access.watch(hangup) => unreachable!("files are watched without end"),
         () = table.sessions().watch() => unreachable!("sessions are watched without end"),
         () = figures => unreachable!("figures are served without end"),
+        () = supervisor::stay_alive() => unreachable!("the supervisor is told without end"),
         () = out_of_time => {
             warn!("streams were still open after {drain_max:?}; they are cut");
             Ok(())

@@ -1,5 +1,7 @@
 //! The server as a process: health, reflection, start and end.
 
+use std::{env, fs, os::unix::net::UnixDatagram, process, time::Duration};
+
 use palpate::service::proto::TrackMode;
 use tokio_stream::StreamExt;
 use tonic::Code;
@@ -81,6 +83,30 @@ async fn loop_until_told(stream: &mut crate::support::server::HandFed) -> Code {
         }
     }
     unreachable!("sequences do not run out")
+}
+
+/// As under a unit with `Type=notify` and `WatchdogSec`.
+#[test]
+fn systemd_is_told_that_the_server_is_ready_alive_and_ending() {
+    let path = env::temp_dir().join(format!("palpate-notify-{}", process::id()));
+    let socket = UnixDatagram::bind(&path).expect("a socket");
+    socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+    let path = path.to_str().expect("UTF-8");
+    let variables = [("NOTIFY_SOCKET", path), ("WATCHDOG_USEC", "100000")];
+    let server = Process::serve_with("127.0.0.1:0", &[], &variables);
+    let heard = || {
+        let mut text = [0; 256];
+        let n = socket.recv(&mut text).expect("told in time");
+        String::from_utf8_lossy(&text[..n]).trim().to_owned()
+    };
+    assert_eq!(heard(), "READY=1");
+    for _ in 0..3 {
+        assert_eq!(heard(), "WATCHDOG=1");
+    }
+    server.signal("TERM");
+    while heard() != "STOPPING=1" {}
+    assert_eq!(server.end().code(), Some(0));
+    fs::remove_file(path).expect("it was there");
 }
 
 #[test]

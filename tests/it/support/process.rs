@@ -12,9 +12,15 @@ pub struct Process(Child);
 impl Process {
     /// `palpate serve --listen ADDR` and more arguments.
     pub fn serve(listen: &str, more: &[&str]) -> Process {
+        Process::serve_with(listen, more, &[])
+    }
+
+    /// The same with variables.
+    pub fn serve_with(listen: &str, more: &[&str], variables: &[(&str, &str)]) -> Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
         command.args(["serve", "--listen", listen]).args(more).env("RUST_LOG", "off");
         command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));
+        command.envs(variables.iter().copied());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Process(command.spawn().expect("it was built"))
     }
