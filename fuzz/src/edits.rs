@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 use glam::{DVec3, Vec3};
 use palpate::{
     geometry::{
@@ -18,8 +18,10 @@ use palpate::{
     },
 };
 
+use crate::until_end;
+
 /// Steps of one sequence; more are left out.
-const STEPS_MAX: usize = 64;
+const STEPS_MAX: usize = 32;
 /// Readers that hold on to an old revision at once.
 const READERS_MAX: usize = 4;
 /// So small that sequences reach them.
@@ -30,6 +32,7 @@ const TRIANGLES_MAX: u32 = 240;
 #[derive(Arbitrary, Debug)]
 pub struct Sequence {
     start: StartShape,
+    #[arbitrary(with = |bytes: &mut Unstructured| until_end(bytes, STEPS_MAX))]
     steps: Vec<Step>,
 }
 
@@ -117,7 +120,7 @@ pub fn check(sequence: Sequence) {
     let mesh = load(data, &LoadOptions::default()).expect("a mesh");
     let tissue = scene.add_tissue("tissue", mesh, TissueOptions::default(), 0).expect("added");
     let mut readers: Vec<(Held, Model)> = Vec::new();
-    for (step, now_ns) in sequence.steps.into_iter().take(STEPS_MAX).zip(1..) {
+    for (step, now_ns) in sequence.steps.into_iter().zip(1..) {
         match step {
             Step::CatchUp => tissue.catch_up(),
             Step::Recover => tissue.recover(),

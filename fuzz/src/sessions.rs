@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arbitrary::Arbitrary;
+use arbitrary::{Arbitrary, Unstructured};
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
     geometry::{Pose, TriangleId, tolerance::COORDINATE_MAX_M},
@@ -15,16 +15,17 @@ use palpate::{
     },
 };
 
-use crate::{stage, watched::Watched};
+use crate::{stage, until_end, watched::Watched};
 
 /// Steps of one sequence; more are left out.
-const STEPS_MAX: usize = 24;
+const STEPS_MAX: usize = 12;
 
 /// A session and what happens to it and around it.
 #[derive(Arbitrary, Debug)]
 pub struct Sequence {
     options: Options,
     tools: [bool; 3],
+    #[arbitrary(with = |bytes: &mut Unstructured| until_end(bytes, STEPS_MAX))]
     steps: Vec<Step>,
 }
 
@@ -89,7 +90,7 @@ pub fn check(sequence: Sequence) {
     let options = sequence.options.checked();
     if !tools.is_empty() {
         let mut session = Watched::new(&SCENE, &ids, &options).expect("the tools are there");
-        for (step, now_ns) in sequence.steps.into_iter().take(STEPS_MAX).zip(1..) {
+        for (step, now_ns) in sequence.steps.into_iter().zip(1..) {
             world.go_on(step, &mut session, &tools, now_ns);
         }
     }
@@ -188,7 +189,7 @@ impl Options {
         let [triangle_pairs, link_pairs] = self.pairs;
         TickOptions {
             max_distance_m,
-            contact_margin_m: (f64::from(self.contact_margin) * 2e-4).min(max_distance_m),
+            contact_margin_m: (f64::from(self.contact_margin) * 5e-5).min(max_distance_m),
             max_contacts: usize::from(self.max_contacts).min(CONTACTS_MAX),
             contacts,
             probes,

@@ -6,16 +6,17 @@ use glam::{DVec3, Vec3};
 use palpate::{
     geometry::{LoadOptions, LoadedMesh, MeshData, Pose, mesh_load::load},
     oracle::shapes,
-    scene::{
-        Limits, Link, Probe, Scene, Tissue, TissueOptions, Tool, ToolParts, field::default_field,
-    },
-    sdf::Field,
+    scene::{Limits, Link, Probe, Scene, Tissue, TissueOptions, Tool, ToolParts, field::field_of},
+    sdf::{Field, FieldOptions},
 };
+
+/// Coarse, so that the first input does not wait for fields.
+const FIELD_TOLERANCE_M: f64 = 2e-3;
 
 /// Tools whose fields were built once, and no tissue.
 pub fn tools_only() -> Arc<Scene> {
     let scene = Scene::new("fuzz".to_owned(), Limits::default());
-    let shaft = link("shaft", shapes::capsule(0.01, 0.03, 6), Pose::IDENTITY);
+    let shaft = link("shaft", shapes::capsule(0.01, 0.03, 4), Pose::IDENTITY);
     let tip = Probe {
         name: "tip".to_owned(),
         link: 0,
@@ -42,7 +43,7 @@ pub fn add_blade(scene: &Scene) -> Arc<Tool> {
 
 /// A lumpy ball about the origin.
 pub fn add_organ(scene: &Scene) -> Arc<Tissue> {
-    add_tissue(scene, "organ", shapes::organ(80, 3))
+    add_tissue(scene, "organ", shapes::organ(20, 3))
 }
 
 /// Beside the organ and through it.
@@ -62,7 +63,8 @@ fn loaded(data: MeshData) -> LoadedMesh {
 }
 
 fn link(name: &str, data: MeshData, rest: Pose) -> Link {
-    Link::new(name.to_owned(), loaded(data), rest, default_field)
+    let options = FieldOptions { tolerance_m: Some(FIELD_TOLERANCE_M), ..FieldOptions::default() };
+    Link::new(name.to_owned(), loaded(data), rest, |s| field_of(s, &options, &|_, _| ()))
 }
 
 fn add_tool(scene: &Scene, name: &str, links: Vec<Link>, probes: Vec<Probe>) -> Arc<Tool> {

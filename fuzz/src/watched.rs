@@ -39,15 +39,16 @@ struct ContactIds {
 impl Watched {
     /// `None`: refused, because a tool is unknown.
     pub fn new(scene: &Arc<Scene>, ids: &[ToolId], options: &TickOptions) -> Option<Watched> {
-        let session = || Session::new(Arc::clone(scene), ids, options.clone());
         let tools: Option<Vec<_>> = ids.iter().map(|id| scene.tool(*id).ok()).collect();
-        assert_eq!(session().is_ok(), tools.is_some());
+        let session = Session::new(Arc::clone(scene), ids, options.clone()).ok();
+        assert_eq!(session.is_some(), tools.is_some());
+        let session = session?;
         Some(Watched {
             scene: Arc::clone(scene),
             tools: tools?,
             options: options.clone(),
-            session: session().ok()?,
-            twin: session().ok()?,
+            twin: session.restarted(),
+            session,
             last_sequence: None,
             contact_ids: ContactIds::default(),
         })

@@ -64,7 +64,9 @@ impl Frame {
         let band_edges = options.band_edges.unwrap_or(BAND_EDGES);
         let length = (top - bottom).max(0.0);
         let band_height = ((band_edges * mesh.mean_edge()) as f32).max(length / BANDS_MAX as f32);
-        let bands_per_metre = if band_height > 0.0 { 1.0 / band_height } else { 0.0 };
+        // A surface without height, or so small that its bands to a metre overflow, is one band.
+        let per_metre = 1.0 / band_height;
+        let bands_per_metre = if per_metre.is_finite() { per_metre } else { 0.0 };
         let n_bands = ((length * bands_per_metre) as usize + 1).min(BANDS_MAX);
         let mut frame = Frame {
             local_from_mesh,
@@ -184,6 +186,17 @@ fn axes(mesh: &TriangleMesh, options: &FrameOptions) -> DMat3 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle::shapes;
+
+    #[test]
+    fn a_surface_of_denormal_size_is_one_band() {
+        let mut data = shapes::sphere(1.0, 2);
+        data.positions.iter_mut().for_each(|p| *p *= 1e-40);
+        let mesh = TriangleMesh::new(data);
+        let frame = Frame::new(&mesh, &FrameOptions::default());
+        assert_eq!(frame.n_bands(), 1);
+        assert!(mesh.triangle_ids().all(|t| frame.file(centroid(&mesh, t)).0 == 0));
+    }
 
     #[test]
     fn longitude_rises_around_the_axis() {
