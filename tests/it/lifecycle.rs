@@ -1,70 +1,36 @@
 //! A contact keeps its id while it persists: over ticks, deformations and cuts.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use glam::{DVec3, Vec3};
 use palpate::{
-    geometry::{LoadOptions, LoadedMesh, MeshData, Pose, TriangleId, mesh_load::load},
+    geometry::{Pose, TriangleId},
     oracle::shapes,
     scene::{
-        Limits, Link, LinkAnswer, Scene, Tissue, TissueOptions, ToolParts,
-        deform::Deformation,
-        edit::TopologyEdit,
-        field::default_field,
-        lifecycle::ContactState,
-        tick::{Session, TickOptions, ToolPose},
+        Limits, LinkAnswer, deform::Deformation, edit::TopologyEdit, lifecycle::ContactState,
+        tick::TickOptions,
     },
 };
 
+use crate::support::bench::Bench;
+
 /// A small ball over a flat sheet whose triangles are larger than the ball.
-struct Table {
-    tissue: Arc<Tissue>,
-    session: Session,
-    pose: ToolPose,
-    sequence: u64,
-}
+struct Table(Bench);
 
 const EDGE: f64 = 0.01;
 const BALL: f64 = 0.003;
 
-fn loaded(data: MeshData) -> LoadedMesh {
-    load(data, &LoadOptions::default()).expect("a good mesh")
-}
-
 impl Table {
     fn new() -> Table {
-        let scene = Arc::new(Scene::new("table".to_owned(), Limits::default()));
-        let sheet = loaded(shapes::sheet(8, 8, EDGE));
-        let tissue = scene.add_tissue("sheet", sheet, TissueOptions::default(), 0).expect("added");
-        let ball = loaded(shapes::sphere(BALL, 6));
-        let links = vec![Link::new("ball".to_owned(), ball, Pose::IDENTITY, default_field)];
-        let parts = ToolParts { name: "ball".to_owned(), links, probes: Vec::new() };
-        let tool = scene.add_tool(parts).expect("added").id;
-        let options = TickOptions {
-            max_distance_m: 0.05,
-            contact_margin_m: 1e-3,
-            max_contacts: 64,
-            ..TickOptions::default()
-        };
-        let session = Session::new(scene, &[tool], options).expect("the tool is there");
-        let pose = ToolPose {
-            tool,
-            scene_from_tool: Pose::IDENTITY,
-            tool_from_link: Vec::new(),
-            teleport: false,
-        };
-        Table { tissue, session, pose, sequence: 0 }
+        let options = TickOptions { contact_margin_m: 1e-3, ..TickOptions::default() };
+        Table(Bench::new(shapes::sheet(8, 8, EDGE), shapes::sphere(BALL, 6), options))
     }
 
     /// The ball's centre over the sheet's point (x, y) at the height that makes it `depth` deep.
     fn tick(&mut self, x: f64, y: f64, depth: f64) -> LinkAnswer {
-        self.sequence += 1;
-        let middle = self.tissue.current().surface.bounds().centre();
+        let middle = self.0.tissue.current().surface.bounds().centre();
         let translation = DVec3::new(middle.x + x, middle.y + y, BALL - depth);
-        self.pose.scene_from_tool = Pose { translation, ..Pose::IDENTITY };
-        let poses = std::slice::from_ref(&self.pose);
-        let answer = self.session.tick(self.sequence, poses, 0, &|| false).expect("a good tick");
-        answer.links[0].clone()
+        self.0.tick(Pose { translation, ..Pose::IDENTITY }).0
     }
 }
 
@@ -117,15 +83,15 @@ fn persists_through_deformation_and_cut() {
     let mut table = Table::new();
     let before = table.tick(0.001, 0.002, 1e-3);
     let deepest = (before.contacts[0], before.lives[0]);
-    let positions = table.tissue.current().surface.mesh().positions().to_vec();
+    let positions = table.0.tissue.current().surface.mesh().positions().to_vec();
     let sunk: Vec<Vec3> = positions.iter().map(|p| *p + Vec3::new(0.0, 0.0, 1e-4)).collect();
-    table.tissue.deform(Deformation::Dense(sunk), 1).expect("deformed");
+    table.0.tissue.deform(Deformation::Dense(sunk), 1).expect("deformed");
     let deformed = table.tick(0.001, 0.002, 1e-3);
     assert_eq!(deformed.lives[0].id, deepest.1.id);
     // The triangle is cut in three around a new vertex in its middle.
     let t = deepest.0.on_tissue.triangle;
     let cut = {
-        let revision = table.tissue.current();
+        let revision = table.0.tissue.current();
         let mesh = revision.surface.mesh();
         let [a, b, c] = mesh.vertices(t);
         let new = mesh.positions().len() as u32;
@@ -138,7 +104,7 @@ fn persists_through_deformation_and_cut() {
             parents: vec![t; 3],
         }
     };
-    let edited = table.tissue.edit(cut, &Limits::default(), 2).expect("cut");
+    let edited = table.0.tissue.edit(cut, &Limits::default(), 2).expect("cut");
     let after = table.tick(0.001, 0.002, 1e-3);
     let heir = after.lives.iter().position(|l| l.id == deepest.1.id).expect("the contact persists");
     assert!(after.contacts[heir].on_tissue.triangle >= edited.first_triangle);

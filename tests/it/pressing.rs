@@ -1,62 +1,35 @@
 //! A small tool against triangles much larger than itself: found in their middle, as deep as in truth, and
 //! without a jump where the tool's field changes its subspace.
 
-use std::sync::Arc;
-
 use glam::{DMat3, DQuat, DVec3, Vec3};
 use palpate::{
-    geometry::{LoadOptions, MeshData, Pose, TriangleId, mesh_load::load},
+    geometry::{MeshData, Pose, TriangleId},
     oracle::{Random, shapes},
-    scene::{
-        Contact, Limits, Link, LinkAnswer, Scene, TissueOptions, Tool, ToolParts,
-        field::default_field,
-        tick::{Session, TickOptions, ToolPose},
-    },
+    scene::{Contact, tick::TickOptions},
 };
 
-use crate::seed::{Seed, scaled};
+use crate::{
+    seed::{Seed, scaled},
+    support::bench::Bench,
+};
 
 const MARGIN_M: f64 = 1e-3;
 
-/// One tissue, one tool of one link.
-struct Bench {
-    tissue: MeshData,
-    tool: Arc<Tool>,
-    session: Session,
-    sequence: u64,
+/// All contacts within the margin, whatever is between two poses.
+fn bench(tissue: MeshData, link: MeshData) -> Bench {
+    let options = TickOptions {
+        contact_margin_m: MARGIN_M,
+        max_contacts: 10_000,
+        probes: false,
+        ..TickOptions::default()
+    };
+    let mut bench = Bench::new(tissue, link, options);
+    bench.pose.teleport = true;
+    bench
 }
 
-impl Bench {
-    fn new(tissue: MeshData, link: MeshData) -> Bench {
-        let loaded = |data: MeshData| load(data, &LoadOptions::default()).expect("a good mesh");
-        let scene = Arc::new(Scene::new("bench".to_owned(), Limits::default()));
-        let options = TissueOptions::default();
-        scene.add_tissue("tissue", loaded(tissue.clone()), options, 0).expect("added");
-        let links = vec![Link::new("tip".to_owned(), loaded(link), Pose::IDENTITY, default_field)];
-        let parts = ToolParts { name: "tool".to_owned(), links, probes: Vec::new() };
-        let tool = scene.add_tool(parts).expect("added");
-        let options = TickOptions {
-            max_distance_m: 0.05,
-            contact_margin_m: MARGIN_M,
-            max_contacts: 10_000,
-            probes: false,
-            ..TickOptions::default()
-        };
-        let session = Session::new(scene, &[tool.id], options).expect("the tool is there");
-        Bench { tissue, tool, session, sequence: 0 }
-    }
-
-    fn tick(&mut self, scene_from_tool: Pose) -> LinkAnswer {
-        self.sequence += 1;
-        let tool = self.tool.id;
-        let pose = ToolPose { tool, scene_from_tool, tool_from_link: Vec::new(), teleport: true };
-        let answer = self.session.tick(self.sequence, &[pose], 0, &|| false).expect("a good tick");
-        answer.links[0].clone()
-    }
-
-    fn tolerance_m(&self) -> f64 {
-        self.tool.links[0].field.tolerance()
-    }
+fn tolerance_m(bench: &Bench) -> f64 {
+    bench.tool.links[0].field.tolerance()
 }
 
 /// A double pyramid over a square: long, slim, convex, its faces known exactly.
@@ -121,26 +94,26 @@ fn a_small_probe_in_large_triangles_is_found_at_its_depth() {
     let mut random = seed.random(0);
     let tip = spike(5e-4, 2e-3);
     let faces = faces(&tip);
-    let mut bench = Bench::new(shapes::sheet(6, 6, 0.01), tip);
+    let mut bench = bench(shapes::sheet(6, 6, 0.01), tip);
     let (mut touched, mut clear) = (0, 0);
     for i in 0..scaled(10_000) {
-        let pose = over_the_sheet(&bench.tissue, &mut random);
-        let answer = bench.tick(pose);
+        let pose = over_the_sheet(&bench.tissue_mesh, &mut random);
+        let (answer, _) = bench.tick(pose);
         let tool_from_scene = pose.inverse();
-        for (t, vertices) in (0..).map(TriangleId).zip(&bench.tissue.triangles) {
+        for (t, vertices) in (0..).map(TriangleId).zip(&bench.tissue_mesh.triangles) {
             let triangle = vertices
-                .map(|v| tool_from_scene.point(bench.tissue.positions[v as usize].as_dvec3()));
+                .map(|v| tool_from_scene.point(bench.tissue_mesh.positions[v as usize].as_dvec3()));
             let depth = greatest_depth(&faces, &triangle);
             let contact = answer.contacts.iter().find(|c| c.on_tissue.triangle == t);
             if depth > 0.0 {
                 let found = -contact.map_or(f64::NAN, |c| c.signed_distance_m);
                 let off = (found - depth).abs();
                 assert!(
-                    off <= bench.tolerance_m(),
+                    off <= tolerance_m(&bench),
                     "pose {i}: {found}, in truth {depth}, {pose:?}"
                 );
                 touched += 1;
-            } else if -depth > MARGIN_M + bench.tolerance_m() {
+            } else if -depth > MARGIN_M + tolerance_m(&bench) {
                 assert!(contact.is_none(), "pose {i}: {contact:?}, in truth {depth}, {pose:?}");
                 clear += 1;
             }
@@ -172,8 +145,8 @@ fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
     };
     let ring = shapes::torus(0.012, 0.004, 48, 24);
     let turn_max = sharpest(&ring, 2);
-    let mut bench = Bench::new(speck, ring);
-    let tolerance = bench.tolerance_m();
+    let mut bench = bench(speck, ring);
+    let tolerance = tolerance_m(&bench);
     let subspaces: Vec<_> = bench.tool.links[0].field.subspaces().collect();
     let (mut passed, mut met_both) = (0, 0);
     for i in 0..scaled(20_000) {
@@ -183,7 +156,7 @@ fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
         p[axis] = max[axis];
         let mut beside = |side: f64| {
             let at = p + DVec3::AXES[axis] * side * STEP_M;
-            let answer = bench.tick(Pose { translation: -at, ..Pose::IDENTITY });
+            let (answer, _) = bench.tick(Pose { translation: -at, ..Pose::IDENTITY });
             answer.contacts.first().copied()
         };
         let ends = [beside(-1.0), beside(1.0)];
@@ -231,16 +204,16 @@ fn normals_turn_smoothly_while_a_ball_rolls() {
     const RADIUS_M: f64 = 3e-3;
     let ball = shapes::sphere(RADIUS_M, 12);
     let facet = sharpest(&ball, 1);
-    let mut bench = Bench::new(shapes::sheet(2, 2, 0.04), ball);
-    let centre = bench.tissue.positions.iter().map(|p| p.as_dvec3()).sum::<DVec3>()
-        / bench.tissue.positions.len() as f64;
+    let mut bench = bench(shapes::sheet(2, 2, 0.04), ball);
+    let centre = bench.tissue_mesh.positions.iter().map(|p| p.as_dvec3()).sum::<DVec3>()
+        / bench.tissue_mesh.positions.len() as f64;
     let mut before: Option<Contact> = None;
     let n = scaled(2_000);
     for i in 0..n {
         let way = 0.01 * i as f64 / n as f64;
         let turn = DQuat::from_axis_angle(DVec3::Y, way / RADIUS_M);
         let at = centre + DVec3::new(way - 0.002, 0.004, RADIUS_M - 4e-4);
-        let answer = bench.tick(Pose::new(turn, at).expect("a rotation"));
+        let (answer, _) = bench.tick(Pose::new(turn, at).expect("a rotation"));
         let deepest = *answer.contacts.first().expect("it is pressed in");
         let lean = deepest.normal.angle_between(DVec3::Z);
         assert!(lean <= facet, "tick {i}: {lean} from upright");

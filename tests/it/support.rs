@@ -1,5 +1,6 @@
 //! What the integration tests share.
 
+pub mod bench;
 pub mod figures;
 pub mod meshes;
 pub mod messages;

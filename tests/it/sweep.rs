@@ -1,70 +1,26 @@
 //! Nothing passes through: what a tool meets between two ticks, and when.
 
-use std::{cell::Cell, sync::Arc};
+use std::cell::Cell;
 
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
-    geometry::{LoadOptions, MeshData, Pose, TriangleId, mesh_load::load, triangle_triangle::meet},
+    geometry::{MeshData, Pose, TriangleId, triangle_triangle::meet},
     oracle::{Random, shapes},
-    scene::{
-        Contact, Distance, Limits, Link, LinkAnswer, Scene, Tissue, TissueOptions, ToolParts,
-        deform::Deformation,
-        field::default_field,
-        tick::{Session, TickOptions, ToolPose},
-    },
+    scene::{Contact, Distance, deform::Deformation, tick::TickOptions},
 };
 
-use crate::seed::{Seed, scaled};
-
-/// One tissue, one tool of one link.
-struct Bench {
-    tissue: Arc<Tissue>,
-    link: MeshData,
-    session: Session,
-    pose: ToolPose,
-    sequence: u64,
-}
+use crate::{
+    seed::{Seed, scaled},
+    support::bench::Bench,
+};
 
 const OPTIONS: fn() -> TickOptions =
     || TickOptions { contact_margin_m: 1e-4, max_contacts: 1000, ..TickOptions::default() };
 
-impl Bench {
-    fn new(tissue: MeshData, link: MeshData, options: TickOptions) -> Bench {
-        let loaded = |data: MeshData| load(data, &LoadOptions::default()).expect("a good mesh");
-        let scene = Arc::new(Scene::new("bench".to_owned(), Limits::default()));
-        let tissue =
-            scene.add_tissue("tissue", loaded(tissue), TissueOptions::default(), 0).expect("added");
-        let links =
-            vec![Link::new("link".to_owned(), loaded(link.clone()), Pose::IDENTITY, default_field)];
-        let parts = ToolParts { name: "tool".to_owned(), links, probes: Vec::new() };
-        let tool = scene.add_tool(parts).expect("added").id;
-        let session = Session::new(scene, &[tool], options).expect("the tool is there");
-        let pose = ToolPose {
-            tool,
-            scene_from_tool: Pose::IDENTITY,
-            tool_from_link: Vec::new(),
-            teleport: false,
-        };
-        Bench { tissue, link, session, pose, sequence: 0 }
-    }
-
-    fn at(&mut self, pose: Pose) -> &[ToolPose] {
-        self.sequence += 1;
-        self.pose.scene_from_tool = pose;
-        std::slice::from_ref(&self.pose)
-    }
-
-    /// The link's answer, and whether its way is covered.
-    fn tick(&mut self, pose: Pose) -> (LinkAnswer, bool) {
-        let poses = self.at(pose).to_vec();
-        let answer = self.session.tick(self.sequence, &poses, 0, &|| false).expect("a good tick");
-        (answer.links[0].clone(), answer.flags.swept)
-    }
-
-    fn pass(&mut self, pose: Pose) {
-        let poses = self.at(pose).to_vec();
-        self.session.pass(self.sequence, &poses).expect("good poses");
-    }
+/// The loop goes by a pose whose tick is swallowed.
+fn pass(bench: &mut Bench, pose: Pose) {
+    let poses = bench.at(pose).to_vec();
+    bench.session.pass(bench.sequence, &poses).expect("good poses");
 }
 
 fn to(x: f64, y: f64, z: f64) -> Pose {
@@ -161,7 +117,7 @@ fn a_gripper_that_closes_while_ticks_are_dropped_meets_the_peg() {
         let (start, _) = bench.tick(closing(0.0));
         assert!(start.contacts.is_empty());
         for i in 0..n_dropped {
-            bench.pass(closing((f64::from(i) + 1.0) / (f64::from(n_dropped) + 1.0)));
+            pass(&mut bench, closing((f64::from(i) + 1.0) / (f64::from(n_dropped) + 1.0)));
         }
         let (end, swept) = bench.tick(closing(1.0));
         assert!(swept);
@@ -183,7 +139,7 @@ fn a_gripper_that_closes_while_ticks_are_dropped_meets_the_peg() {
 fn a_way_there_and_back_is_swept_through_what_was_dropped() {
     let mut bench = Bench::new(sheet(), needle(), OPTIONS());
     bench.tick(to(0.0, 0.001, 0.002));
-    bench.pass(to(0.0, 0.001, -0.002));
+    pass(&mut bench, to(0.0, 0.001, -0.002));
     let (end, swept) = bench.tick(to(0.0, 0.001, 0.002));
     assert!(swept);
     let toi = first_met(&end.contacts).expect("the sheet was crossed");
@@ -207,7 +163,7 @@ fn a_teleport_sweeps_nothing_and_a_rest_is_covered() {
     assert!(end.contacts.is_empty() && swept, "it stays where it was put");
     // A dropped teleport starts the way anew.
     bench.pose.teleport = true;
-    bench.pass(to(0.0, 0.001, 0.004));
+    pass(&mut bench, to(0.0, 0.001, 0.004));
     bench.pose.teleport = false;
     let (end, swept) = bench.tick(to(0.0, 0.001, 0.0035));
     assert!(end.contacts.is_empty() && swept);
@@ -318,14 +274,14 @@ fn random_motions_against_many_instants() {
         covered += 1;
         let held = bench.tissue.current();
         let mesh = held.surface.mesh();
-        let corners = |t: &[u32; 3]| t.map(|v| bench.link.positions[v as usize].as_dvec3());
+        let corners = |t: &[u32; 3]| t.map(|v| bench.link_mesh.positions[v as usize].as_dvec3());
         for t in mesh.triangle_ids().filter(|t| !touched_before.contains(t)) {
             let triangle = mesh.triangle(t);
             let crossed = (1..=INSTANTS).map(|k| k as f64 / INSTANTS as f64).find(|s| {
                 let pose = between(&start, &end, *s);
                 let placed = |own: &[u32; 3]| corners(own).map(|p| pose.point(p));
                 let near = triangle[0].distance(pose.translation) < 0.05;
-                near && bench.link.triangles.iter().any(|own| meet(&triangle, &placed(own)))
+                near && bench.link_mesh.triangles.iter().any(|own| meet(&triangle, &placed(own)))
             });
             let Some(instant) = crossed else { continue };
             let contact = answer.contacts.iter().find(|c| id(c) == t);
