@@ -45,8 +45,8 @@ struct Chord<'a> {
 
 impl Sweep<'_> {
     /// Adds the first contact of every tissue triangle that the link meets on its way, but those that
-    /// `is_known` says it touched at its start. False when there was more to test than a tick may, or than was done when it
-    /// became `late`.
+    /// `is_known` says it touched at its start. False when there was more to test than a tick may, or it became
+    /// `late` before the end.
     ///
     /// `contacts` holds those at the way's end. When `all_near`, what is not among them was never nearer than
     /// the way is long, so that only they are tested.
