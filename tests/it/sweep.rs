@@ -169,6 +169,29 @@ fn a_teleport_sweeps_nothing_and_a_rest_is_covered() {
     assert!(end.contacts.is_empty() && swept);
 }
 
+/// A tool that turns about a far point ends where it began, but on the way it dips into the sheet: by
+/// r (1 - cos(a / 2)), 0.5 mm.
+#[test]
+fn a_turn_that_ends_where_it_began_is_swept() {
+    let (radius, angle, above) = (0.1, 0.2, 3e-4);
+    let mut far = needle();
+    far.positions.iter_mut().for_each(|p| p.z -= radius as f32);
+    let tip = DVec3::new(0.0, 0.001, above);
+    let held = |turn: f64| {
+        let at = DQuat::from_rotation_y(turn) * DVec3::new(0.0, 0.0, -radius);
+        turned(DVec3::Y, turn, tip - at)
+    };
+    for margin in [1e-4, 1e-3] {
+        let options = TickOptions { contact_margin_m: margin, ..OPTIONS() };
+        let mut bench = Bench::new(sheet(), far.clone(), options);
+        bench.tick(held(0.0));
+        let (end, swept) = bench.tick(held(angle));
+        let toi = first_met(&end.contacts).expect("the needle dipped into the sheet");
+        assert!(swept && (0.05..0.5).contains(&toi), "{toi}");
+        assert!(end.contacts.iter().all(|c| c.passed || c.signed_distance_m > 0.0));
+    }
+}
+
 /// A tick that becomes late, at once or at any later time that it asks, leaves the way open unless all of it was
 /// tested; the next one in time makes up for it.
 #[test]
