@@ -16,12 +16,14 @@
 
 mod block;
 mod build;
+mod corners;
 mod frame;
 mod memory;
 mod nearest;
 mod overlap;
 mod quality;
 mod skip_list;
+mod strip;
 mod surface;
 mod update;
 mod validate;

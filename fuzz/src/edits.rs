@@ -278,8 +278,8 @@ impl Model {
         self.geometry_revision += 1;
         self.published_ns = now_ns;
         assert_eq!(done.geometry_revision, self.geometry_revision);
-        assert!(done.triangles_relocated <= done.triangles_touched);
-        assert!(done.triangles_touched <= self.triangles.len());
+        let counts = [done.triangles_touched, done.triangles_relocated];
+        assert!(counts.iter().all(|n| *n <= self.triangles.len()));
     }
 
     fn cut(&mut self, tissue: &Tissue, cut: TopologyEdit, limits: &Limits, now_ns: u64) {

@@ -100,6 +100,12 @@ impl TriangleMesh {
         self.positions[v as usize].as_dvec3()
     }
 
+    /// The triangle's corners as they are stored.
+    pub fn corners(&self, t: TriangleId) -> [Vec3; 3] {
+        let [a, b, c] = self.vertices(t);
+        [self.positions[a as usize], self.positions[b as usize], self.positions[c as usize]]
+    }
+
     /// The triangle's box, exact.
     pub fn triangle_box(&self, t: TriangleId) -> Aabb {
         Aabb::of_points(self.vertices(t).map(|v| self.positions[v as usize]))

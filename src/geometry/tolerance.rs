@@ -23,6 +23,10 @@ pub const SLIVER: f64 = 1e-12;
 /// normal's products by some 10 each; a smaller value would let a search leave out the nearest triangle.
 pub const SINGLE_DISTANCE_ROUNDING: f32 = 1.0 / 262_144.0;
 
+/// A normal whose square, in metres to the fourth power, is not above this has lost digits to underflow in `f32`,
+/// and bounds made of it tell nothing: triangles of less than 30 nm.
+pub const SINGLE_NORMAL_SQUARED_MIN: f32 = 1e-30;
+
 /// Squared sine of the angle below which two segments count as parallel when their closest points are
 /// computed; the answer is then taken from the four ends, which is exact for parallel segments and wrong
 /// by at most 1e-8 of a segment's length otherwise.

@@ -1,14 +1,15 @@
 //! Building a list, or one band of it, from sorted triangles.
 
 use super::{
-    block::{Entry, LANES},
+    block::{Entry, Key, LANES},
     frame::{Frame, FrameOptions, centroid},
-    skip_list::{END, FAN_OUT, HEAD_LEVELS, SkipList},
+    skip_list::{END, HEAD_LEVELS, SkipList},
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh, winding::Moments};
 
-/// Triangles put in a block at first: some room is left so that a moving triangle seldom splits one.
-const FILL: usize = LANES - 1;
+/// Fewest that a block, or a link's run, is given at first, the last one excepted. Between this and [`LANES`]
+/// the greatest step of the keys decides where one ends, so that its box is that of whole cells.
+const FEWEST: usize = 5;
 
 impl SkipList {
     /// Files every triangle of the mesh. O(n log n). With `moments` the list answers winding numbers.
@@ -17,8 +18,9 @@ impl SkipList {
         let mut filed: Vec<(u32, Entry)> = mesh
             .triangle_ids()
             .map(|t| {
-                let (band, key) = frame.file(centroid(mesh, t));
-                (band as u32, Entry { triangle: t, key, bounds: mesh.triangle_box(t) })
+                let corners = mesh.corners(t);
+                let (band, key) = frame.file(centroid(&corners));
+                (band as u32, Entry { triangle: t, key, corners })
             })
             .collect();
         filed.sort_unstable_by_key(|(band, e)| (*band, e.key, e.triangle));
@@ -29,26 +31,29 @@ impl SkipList {
             entries.extend(run.iter().map(|(_, e)| *e));
             list.relink_band(run[0].0 as usize, &entries);
         }
-        list.refit(mesh);
-        list.keep_moments(mesh, moments);
+        list.refit();
+        list.keep_moments(moments);
         list
     }
 
-    /// Replaces a band's nodes by new ones over these triangles, sorted by key. O(n). Towers are even:
-    /// each node in eight is one link taller, each in sixty-four two.
+    /// Replaces a band's nodes by new ones over these triangles, sorted by key. O(n). Towers are even: a node
+    /// in five to eight is one link taller, one of those in five to eight two.
     pub(super) fn relink_band(&mut self, band: usize, entries: &[Entry]) {
         self.clear_band(band);
         let head = self.bands[band].head;
-        let mut blocks = entries.chunks(FILL);
-        if let Some(first) = blocks.next() {
-            self.refill(head, first);
-        }
+        let starts = run_starts(entries.len(), |i| entries[i].key);
+        let heights = heights(&starts, entries);
         // The last node so far on each level.
         let mut last = [head; HEAD_LEVELS];
         let mut prev = head;
-        for (i, block) in (1u32..).zip(blocks) {
-            let height = 1 + (i.trailing_zeros() / FAN_OUT.trailing_zeros()) as usize;
-            let n_links = height.min(HEAD_LEVELS - 1);
+        for (i, &start) in starts.iter().enumerate() {
+            let end = starts.get(i + 1).map_or(entries.len(), |next| *next);
+            let block = &entries[start..end];
+            if i == 0 {
+                self.refill(head, block);
+                continue;
+            }
+            let n_links = heights[i];
             let node = self.new_node(band as u32, block[0].key, n_links);
             self.refill(node, block);
             self.nodes[node as usize].prev = prev;
@@ -95,7 +100,7 @@ impl SkipList {
     }
 
     /// Starts or stops keeping moments beside the links.
-    pub(super) fn keep_moments(&mut self, mesh: &TriangleMesh, keep: bool) {
+    pub(super) fn keep_moments(&mut self, keep: bool) {
         if keep != self.moments.is_empty() {
             return;
         }
@@ -105,11 +110,40 @@ impl SkipList {
                 self.touched.add(n);
             }
         }
-        self.refit(mesh);
+        self.refit();
     }
 
     /// Room for ids up to `end`.
     pub(super) fn reserve_ids(&mut self, end: TriangleId) {
         self.handles.resize(end.0 as usize, super::skip_list::Handle::NONE);
     }
+}
+
+/// Where runs of [`FEWEST`] to [`LANES`] out of `n` sorted keys begin.
+fn run_starts(n: usize, key: impl Fn(usize) -> Key) -> Vec<usize> {
+    let mut starts = Vec::with_capacity(n.div_ceil(FEWEST));
+    let mut start = 0;
+    while start < n {
+        starts.push(start);
+        let step = |end: &usize| (key(end - 1) ^ key(*end)).checked_ilog2();
+        let ends = start + FEWEST..=start + LANES;
+        let longest = ends.filter(|end| *end < n).max_by_key(|end| (step(end), *end));
+        start = longest.filter(|_| n - start > LANES).unwrap_or(n);
+    }
+    starts
+}
+
+/// Links of each block's node: those that begin a run of the level below are one taller.
+fn heights(starts: &[usize], entries: &[Entry]) -> Vec<usize> {
+    let mut heights = vec![1; starts.len()];
+    let mut level: Vec<usize> = (0..starts.len()).collect();
+    for _ in 2..HEAD_LEVELS {
+        if level.len() <= LANES {
+            break;
+        }
+        let runs = run_starts(level.len(), |i| entries[starts[level[i]]].key);
+        level = runs.iter().map(|i| level[*i]).collect();
+        level.iter().for_each(|i| heights[*i] += 1);
+    }
+    heights
 }

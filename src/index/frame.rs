@@ -15,18 +15,26 @@ use crate::geometry::{TriangleMesh, principal_axes::principal_axes};
 pub struct FrameOptions {
     /// Direction of latitude; `None`: the longest principal axis.
     pub latitude_axis: Option<DVec3>,
-    /// Height of a band in mean edge lengths; `None`: 4.
+    /// Height of a band in mean edge lengths; `None`: 8.
     pub band_edges: Option<f64>,
 }
 
-/// Height of a band in mean edge lengths. The source has 1; measured best is 2 to 4.
-pub const BAND_EDGES: f64 = 4.0;
+/// Height of a band in mean edge lengths. The source has 1; with cells in which neighbours stay neighbours,
+/// measured best is 8 to 16.
+pub const BAND_EDGES: f64 = 8.0;
 
 /// Most bands of a frame. A needle of a mesh gets higher bands rather than a table of empty ones.
-const BANDS_MAX: usize = 4096;
-const SECTORS_MAX: f32 = 4096.0;
-/// Radii are counted in this many steps, up to twice the largest radius met at build.
-const RADIUS_STEPS: f32 = 65_535.0;
+pub(super) const BANDS_MAX: usize = 4096;
+
+/// Bits of a key: sector, cell along the radius, and place in the cell along each of its sides.
+const SECTOR_BITS: u32 = 12;
+const RADIUS_BITS: u32 = 8;
+const STEP_BITS: u32 = 4;
+const _: () = assert!(SECTOR_BITS + RADIUS_BITS + 3 * STEP_BITS == Key::BITS);
+
+const SECTORS_MAX: f32 = (1 << SECTOR_BITS) as f32;
+const RADIUS_MAX: f32 = ((1 << RADIUS_BITS) - 1) as f32;
+const STEPS: f32 = (1 << STEP_BITS) as f32;
 /// A triangle may leave its band by this share of the band's height before it is filed elsewhere, so that
 /// a trembling surface is not filed back and forth.
 const BAND_OVERHANG: f32 = 0.25;
@@ -46,7 +54,6 @@ struct BandFrame {
     x: f32,
     y: f32,
     sectors: f32,
-    steps_per_metre: f32,
 }
 
 impl Frame {
@@ -55,7 +62,7 @@ impl Frame {
     }
 
     pub(super) fn new(mesh: &TriangleMesh, options: &FrameOptions) -> Frame {
-        let centroids = || mesh.triangle_ids().map(|t| centroid(mesh, t));
+        let centroids = || mesh.triangle_ids().map(|t| centroid(&mesh.corners(t)));
         let local_from_mesh = axes(mesh, options).transpose().as_mat3();
         let height = |c: Vec3| (local_from_mesh * c).z;
         let (bottom, top) = centroids()
@@ -86,7 +93,7 @@ impl Frame {
     pub(super) fn file(&self, centroid: Vec3) -> (usize, Key) {
         let p = self.local_from_mesh * centroid;
         let band = (self.latitude(p.z) as usize).min(self.bands.len() - 1);
-        (band, self.bands[band].key(p.x, p.y))
+        (band, self.key(band, p))
     }
 
     /// The key of a centroid in a band that it is filed in, unless it has left that band.
@@ -95,7 +102,24 @@ impl Frame {
         let above = band as f32 - self.latitude(p.z);
         let outside = (above > BAND_OVERHANG && band > 0)
             || (above < -1.0 - BAND_OVERHANG && band + 1 < self.bands.len());
-        (!outside).then(|| self.bands[band].key(p.x, p.y))
+        (!outside).then(|| self.key(band, p))
+    }
+
+    /// The cell of a point, sector by sector and each outwards, then where in the cell: along longitude,
+    /// latitude and radius in turn, a bit each (Morton's order), so that neighbours in the list are neighbours
+    /// in space in all three. Every other sector goes inwards, so that they are across a change of sector too.
+    fn key(&self, band: usize, p: Vec3) -> Key {
+        let BandFrame { x, y, sectors } = self.bands[band];
+        let (dx, dy) = (p.x - x, p.y - y);
+        let around = longitude(dx, dy) * sectors;
+        let sector = around.min(sectors - 1.0) as u32;
+        let radius = ((dx * dx + dy * dy).sqrt() * self.bands_per_metre).min(RADIUS_MAX);
+        let cell = radius as u32;
+        let depth = self.latitude(p.z) - band as f32;
+        let place =
+            spread(around - sector as f32) << 2 | spread(depth) << 1 | spread(radius - cell as f32);
+        let cell = if sector.is_multiple_of(2) { cell } else { RADIUS_MAX as u32 - cell };
+        (sector << RADIUS_BITS | cell) << (3 * STEP_BITS) | place
     }
 
     /// Bands below the top; fractional, may be negative.
@@ -119,34 +143,22 @@ impl Frame {
             }
             (band.x, band.y) = centre;
         }
-        let mut radii = vec![(0.0f32, 0.0f32); self.bands.len()];
+        let mut radii = vec![0.0f32; self.bands.len()];
         for (band, p) in &local {
-            let radius = self.bands[*band].radius(p.x, p.y);
-            let (sum, most) = &mut radii[*band];
-            (*sum, *most) = (*sum + radius, most.max(radius));
+            radii[*band] += (p.x - self.bands[*band].x).hypot(p.y - self.bands[*band].y);
         }
-        for ((band, (sum, most)), (_, _, n)) in self.bands.iter_mut().zip(radii).zip(sums) {
+        for ((band, sum), (_, _, n)) in self.bands.iter_mut().zip(radii).zip(sums) {
             let mean = if n > 0.0 { sum / n as f32 } else { 0.0 };
             let around = if band_height > 0.0 { 2.0 * PI * mean / band_height } else { 0.0 };
             band.sectors = around.ceil().clamp(1.0, SECTORS_MAX);
-            band.steps_per_metre = if most > 0.0 { RADIUS_STEPS / (2.0 * most) } else { 0.0 };
         }
     }
 }
 
-impl BandFrame {
-    fn radius(&self, x: f32, y: f32) -> f32 {
-        (x - self.x).hypot(y - self.y)
-    }
-
-    /// Sector, then radius: ascending in even sectors and descending in odd ones, so that neighbours in
-    /// the list are neighbours in space across a change of sector too.
-    fn key(&self, x: f32, y: f32) -> Key {
-        let (dx, dy) = (x - self.x, y - self.y);
-        let sector = (longitude(dx, dy) * self.sectors).min(self.sectors - 1.0) as u32;
-        let radius = ((dx * dx + dy * dy).sqrt() * self.steps_per_metre).min(RADIUS_STEPS) as u32;
-        sector << 16 | if sector.is_multiple_of(2) { radius } else { RADIUS_STEPS as u32 - radius }
-    }
+/// A share of a cell's side in [`STEPS`], two places left free behind each bit.
+fn spread(share: f32) -> Key {
+    let step = (share * STEPS).clamp(0.0, STEPS - 1.0) as Key;
+    (0..STEP_BITS).fold(0, |spread, bit| spread | (step >> bit & 1) << (3 * bit))
 }
 
 /// Longitude as a share of a turn in [0, 1], rising with atan2(y, x) but without its cost: sectors of equal
@@ -161,16 +173,15 @@ fn longitude(x: f32, y: f32) -> f32 {
     turn * 0.25
 }
 
-pub(super) fn centroid(mesh: &TriangleMesh, t: crate::geometry::TriangleId) -> Vec3 {
-    let [a, b, c] = mesh.vertices(t).map(|v| mesh.positions()[v as usize]);
-    (a + b + c) / 3.0
+pub(super) fn centroid([a, b, c]: &[Vec3; 3]) -> Vec3 {
+    (*a + *b + *c) / 3.0
 }
 
 /// Columns: two directions across, then latitude.
 fn axes(mesh: &TriangleMesh, options: &FrameOptions) -> DMat3 {
     let [long, across, other] = {
         let centroids: Vec<DVec3> =
-            mesh.triangle_ids().map(|t| centroid(mesh, t).as_dvec3()).collect();
+            mesh.triangle_ids().map(|t| centroid(&mesh.corners(t)).as_dvec3()).collect();
         let m = principal_axes(&centroids);
         [m.x_axis, m.y_axis, m.z_axis]
     };
@@ -195,7 +206,7 @@ mod tests {
         let mesh = TriangleMesh::new(data);
         let frame = Frame::new(&mesh, &FrameOptions::default());
         assert_eq!(frame.n_bands(), 1);
-        assert!(mesh.triangle_ids().all(|t| frame.file(centroid(&mesh, t)).0 == 0));
+        assert!(mesh.triangle_ids().all(|t| frame.file(centroid(&mesh.corners(t))).0 == 0));
     }
 
     #[test]

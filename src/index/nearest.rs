@@ -3,11 +3,14 @@
 use glam::{DVec3, Vec3};
 
 use super::{
-    block::{Boxes, NearLanes},
-    skip_list::{END, SkipList},
+    block::{LANES, Lane, least, lesser},
+    corners::Corners,
+    frame::BANDS_MAX,
+    skip_list::{HEAD_LEVELS, SkipList},
+    strip::Strip,
 };
 use crate::geometry::{
-    Aabb, TriangleId, TriangleMesh,
+    Aabb, TriangleId,
     point_triangle::{ClosestPoint, closest_point},
     tolerance::BOX_DISTANCE_SLACK,
     triangle_distance::{ClosestPair, closest_pair},
@@ -23,11 +26,22 @@ pub trait NearestTo {
     fn closest(&self, triangle: &[DVec3; 3]) -> Self::Found;
     /// Its squared distance, square metres.
     fn distance_squared(found: &Self::Found) -> f64;
+    /// Squared distances of a block's triangles, never too large; infinite in unused lanes and nowhere else.
+    /// `bounds` is the box, whose coordinates may be off by `slack`.
+    #[doc(hidden)]
+    fn below(&self, triangles: &BlockView, bounds: &Aabb, slack: f32) -> [f32; LANES] {
+        triangles.0.boxes().distances_squared(bounds, slack)
+    }
+
     /// True only when the triangle is farther than `limit`, square metres: cheaper than the exact answer.
     fn is_beyond(&self, _triangle: &[DVec3; 3], _limit: f64) -> bool {
         false
     }
 }
+
+/// The triangles of a block.
+#[doc(hidden)]
+pub struct BlockView<'a>(&'a Corners);
 
 /// Nearest to a point.
 pub struct Point(pub DVec3);
@@ -40,6 +54,11 @@ impl NearestTo for Point {
 
     fn bounds(&self) -> Aabb {
         Aabb::around([self.0])
+    }
+
+    #[inline(always)]
+    fn below(&self, triangles: &BlockView, bounds: &Aabb, slack: f32) -> [f32; LANES] {
+        triangles.0.distances_squared_below(bounds.min, slack)
     }
 
     fn closest(&self, triangle: &[DVec3; 3]) -> ClosestPoint {
@@ -113,45 +132,52 @@ pub struct NearestTriangle<F> {
     pub closest: F,
 }
 
+/// Strips above one another: the levels of the tallest tower, and of a table of as many bands as can be.
+const DEPTH: usize = HEAD_LEVELS + BANDS_MAX.ilog(LANES) as usize;
+
 /// A query under way.
 struct Search<'a, T: NearestTo> {
     list: &'a SkipList,
-    mesh: &'a TriangleMesh,
     to: &'a T,
     bounds: Aabb,
     slack: f32,
     /// Nothing farther is wanted, square metres; as near is.
     limit: f64,
+    /// The same, not less, and finite.
+    limit_above: f32,
     best: Option<NearestTriangle<T::Found>>,
-    visited: usize,
+}
+
+/// What is left of a strip.
+#[derive(Clone, Copy)]
+struct Run {
+    near: NearLanes,
+    strip: u32,
+    rest: u32,
 }
 
 impl SkipList {
-    /// The nearest triangle within `max_distance` metres, and the links and blocks that were looked at.
-    /// `hint`: a triangle that is likely near; it changes the work, never the answer.
+    /// The nearest triangle within `max_distance` metres. `hint`: a triangle that is likely near; it changes
+    /// the work, never the answer.
     pub fn nearest<T: NearestTo>(
         &self,
-        mesh: &TriangleMesh,
         to: &T,
         max_distance: f64,
         hint: Option<TriangleId>,
-    ) -> (Option<NearestTriangle<T::Found>>, usize) {
-        let bounds = to.bounds();
-        let mut search = Search {
-            list: self,
-            mesh,
-            to,
-            slack: self.slack(&bounds),
-            bounds,
-            limit: max_distance * max_distance,
-            best: None,
-            visited: 0,
-        };
-        if let Some(t) = hint.filter(|t| self.handle(*t).is_some()) {
-            search.offer(t);
+    ) -> Option<NearestTriangle<T::Found>> {
+        let mut search = self.search(to, max_distance);
+        if let Some((n, lane)) = hint.and_then(|t| self.handle(t)) {
+            search.offer(n, lane);
         }
-        search.bands();
-        (search.best, search.visited)
+        search.descend();
+        search.best
+    }
+
+    fn search<'a, T: NearestTo>(&'a self, to: &'a T, max_distance: f64) -> Search<'a, T> {
+        let bounds = to.bounds();
+        let limit = max_distance * max_distance;
+        let (slack, limit_above) = (self.slack(&bounds), above(limit));
+        Search { list: self, to, slack, bounds, limit, limit_above, best: None }
     }
 
     /// How much an `f32` distance along one axis between the two boxes may be too large, metres.
@@ -162,89 +188,92 @@ impl SkipList {
     }
 }
 
+/// [`Search::descend_by`] with eight lanes to an instruction instead of four.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn descend_wide<T: NearestTo>(search: &mut Search<'_, T>) {
+    search.descend_by();
+}
+
 impl<T: NearestTo> Search<'_, T> {
-    /// The band with the nearest box first, then the others that may hold something as near.
-    fn bands(&mut self) {
+    /// By the widest instructions that the processor has; the answer is the same.
+    fn descend(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { descend_wide(self) };
+        }
+        self.descend_by();
+    }
+
+    /// Depth first from the table of the bands, nearest first.
+    #[inline(always)]
+    fn descend_by(&mut self) {
         let list = self.list;
-        self.visited += list.bands.len();
-        let mut first = (f32::INFINITY, END);
-        for strip in &list.band_table {
-            let bounds = strip.boxes.distances_squared(&self.bounds, self.slack);
-            for (bound, band) in bounds.iter().zip(strip.nodes).take(strip.len as usize) {
-                // A bound may be infinite, when its square is beyond single precision.
-                if first.1 == END || *bound < first.0 {
-                    first = (*bound, band);
+        let mut runs = [self.run(list.root()); DEPTH];
+        let mut depth = 0;
+        loop {
+            let run = &mut runs[depth];
+            let strip = &list.strips[run.strip as usize];
+            let below = if let Some(lane) = run.near.next(self.limit_above) {
+                strip.below[lane]
+            } else if run.rest != strip.end {
+                let n = run.rest;
+                let link = list.link(n, strip.level as usize);
+                run.rest = link.next;
+                if self.lower_bound(&link.bounds) > self.limit_above {
+                    continue;
                 }
+                if strip.level == 0 { n } else { link.strip }
+            } else if depth > 0 {
+                depth -= 1;
+                continue;
+            } else {
+                return;
+            };
+            if strip.level == 0 {
+                self.block(below);
+            } else {
+                depth += 1;
+                runs[depth] = self.run(below);
             }
         }
-        if first.1 == END {
+    }
+
+    #[inline(always)]
+    fn run(&self, strip: u32) -> Run {
+        let Strip { boxes, rest, .. } = &self.list.strips[strip as usize];
+        let near = NearLanes(boxes.distances_squared(&self.bounds, self.slack));
+        Run { near, strip, rest: *rest }
+    }
+
+    #[inline(always)]
+    fn block(&mut self, n: u32) {
+        let block = &self.list.blocks[n as usize];
+        let mut near =
+            NearLanes(self.to.below(&BlockView(&block.corners), &self.bounds, self.slack));
+        while let Some(lane) = near.next(self.limit_above) {
+            self.offer(n, lane);
+        }
+    }
+
+    fn offer(&mut self, n: u32, lane: usize) {
+        let block = &self.list.blocks[n as usize];
+        let t = block.triangles[lane];
+        if self.best.is_some_and(|b| b.triangle == t) {
             return;
         }
-        if f64::from(first.0) <= self.limit {
-            self.band(first.1);
-        }
-        for strip in &list.band_table {
-            let mut near = self.near_lanes(&strip.boxes, strip.len as usize);
-            while let Some(lane) = near.next(self.limit) {
-                if strip.nodes[lane] != first.1 {
-                    self.band(strip.nodes[lane]);
-                }
-            }
-        }
-    }
-
-    fn band(&mut self, band: u32) {
-        let band = &self.list.bands[band as usize];
-        self.run(band.strip, END, band.top);
-    }
-
-    /// The links at `level` of a run that ends at `end`, nearest first.
-    fn run(&mut self, strip: u32, end: u32, level: usize) {
-        let strip = &self.list.strips[strip as usize];
-        self.visited += strip.len as usize;
-        let mut near = self.near_lanes(&strip.boxes, strip.len as usize);
-        while let Some(lane) = near.next(self.limit) {
-            self.link(strip.nodes[lane], level);
-        }
-        let mut n = strip.rest;
-        while n != end && n != END {
-            let link = self.list.link(n, level);
-            self.visited += 1;
-            if f64::from(self.lower_bound(&link.bounds)) <= self.limit {
-                self.link(n, level);
-            }
-            n = link.next;
-        }
-    }
-
-    fn link(&mut self, n: u32, level: usize) {
-        if level == 0 {
-            let block = &self.list.blocks[n as usize];
-            let mut near = self.near_lanes(&block.boxes, block.len());
-            while let Some(lane) = near.next(self.limit) {
-                self.offer(block.triangles[lane]);
-            }
-        } else {
-            let link = self.list.link(n, level);
-            self.run(link.strip, link.next, level - 1);
-        }
-    }
-
-    fn near_lanes(&self, boxes: &Boxes, used: usize) -> NearLanes {
-        NearLanes::new(&boxes.distances_squared(&self.bounds, self.slack), used, self.limit)
-    }
-
-    fn offer(&mut self, t: TriangleId) {
-        let triangle = self.mesh.triangle(t);
+        let triangle = block.corners.get(lane).map(|p| p.as_dvec3());
         if self.to.is_beyond(&triangle, self.limit) {
             return;
         }
         let closest = self.to.closest(&triangle);
         let d = T::distance_squared(&closest);
         let ties =
-            self.best.is_some_and(|b| T::distance_squared(&b.closest) == d && b.triangle <= t);
+            self.best.is_some_and(|b| T::distance_squared(&b.closest) == d && b.triangle < t);
         if d <= self.limit && !ties {
             self.limit = d;
+            self.limit_above = above(d);
             self.best = Some(NearestTriangle { triangle: t, closest });
         }
     }
@@ -253,6 +282,58 @@ impl<T: NearestTo> Search<'_, T> {
     fn lower_bound(&self, b: &Aabb) -> f32 {
         let slack = Vec3::splat(self.slack);
         let gap = (b.min - self.bounds.max).max(self.bounds.min - b.max) - slack;
-        gap.max(Vec3::ZERO).length_squared()
+        lesser(gap.max(Vec3::ZERO).length_squared(), f32::MAX)
+    }
+}
+
+/// Squared distances of the lanes that are left; infinite in the others.
+#[derive(Clone, Copy)]
+struct NearLanes(Lane);
+
+impl NearLanes {
+    /// The nearest lane within the limit, which is taken out.
+    #[inline(always)]
+    fn next(&mut self, limit: f32) -> Option<usize> {
+        let nearest = least(&self.0);
+        if nearest > limit {
+            return None;
+        }
+        let lane = nearest.to_bits() as usize % LANES;
+        self.0[lane] = f32::INFINITY;
+        Some(lane)
+    }
+}
+
+/// Not less, in single precision, a lane's number in its last bits included; finite, so that no lane without
+/// a box is within it.
+fn above(limit: f64) -> f32 {
+    let rounded = limit as f32;
+    let above = if f64::from(rounded) < limit { rounded.next_up() } else { rounded };
+    f32::from_bits(lesser(above, f32::MAX).to_bits() | (LANES - 1) as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        geometry::TriangleMesh,
+        index::FrameOptions,
+        oracle::{Random, shapes},
+    };
+
+    /// Four lanes to an instruction and eight answer the same.
+    #[test]
+    fn narrow_and_wide_agree() {
+        let mesh = TriangleMesh::new(shapes::organ(5_000, 3));
+        let list = SkipList::build(&mesh, &FrameOptions::default(), false);
+        let mut random = Random::new(4);
+        for _ in 0..1_000 {
+            let p = random.point(list.bounds().min.as_dvec3(), list.bounds().max.as_dvec3());
+            let point = Point(p);
+            let [mut narrow, mut wide] = [(); 2].map(|()| list.search(&point, f64::INFINITY));
+            narrow.descend_by();
+            wide.descend();
+            assert!(narrow.best.is_some() && narrow.best == wide.best, "at {p}");
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! Which triangles' boxes pass a test.
 
 use super::{
-    block::Boxes,
-    skip_list::{END, SkipList},
+    block::{Boxes, LaneSet},
+    skip_list::SkipList,
 };
 use crate::geometry::{Aabb, TriangleId};
 
@@ -11,11 +11,10 @@ pub trait BoxTest {
     /// Whether something in the box may be wanted.
     fn passes(&self, b: &Aabb) -> bool;
 
-    /// Bit n: box n of a few side by side passes. Unused ones may or may not.
+    /// Which of a few boxes side by side pass.
     #[doc(hidden)]
-    fn lanes(&self, boxes: &BoxesView) -> u32 {
-        (0..boxes.used)
-            .fold(0, |mask, lane| mask | u32::from(self.passes(&boxes.boxes.get(lane))) << lane)
+    fn lanes(&self, boxes: &BoxesView) -> Passing {
+        Passing(LaneSet::of(|lane| lane < boxes.used && self.passes(&boxes.boxes.get(lane))))
     }
 }
 
@@ -26,13 +25,18 @@ pub struct BoxesView<'a> {
     used: usize,
 }
 
+/// Some of them.
+#[doc(hidden)]
+pub struct Passing(LaneSet);
+
 impl BoxTest for Aabb {
     fn passes(&self, b: &Aabb) -> bool {
         self.overlaps(b)
     }
 
-    fn lanes(&self, boxes: &BoxesView) -> u32 {
-        boxes.boxes.overlap_mask(self)
+    #[inline(always)]
+    fn lanes(&self, boxes: &BoxesView) -> Passing {
+        Passing(boxes.boxes.overlapping(self).first(boxes.used))
     }
 }
 
@@ -42,14 +46,10 @@ impl<F: Fn(&Aabb) -> bool> BoxTest for (Aabb, F) {
         self.0.overlaps(b) && self.1(b)
     }
 
-    fn lanes(&self, boxes: &BoxesView) -> u32 {
-        let (mut left, mut passed) = (boxes.boxes.overlap_mask(&self.0), 0);
-        while left != 0 {
-            let lane = left.trailing_zeros();
-            passed |= u32::from(self.1(&boxes.boxes.get(lane as usize))) << lane;
-            left &= left - 1;
-        }
-        passed
+    #[inline(always)]
+    fn lanes(&self, boxes: &BoxesView) -> Passing {
+        let overlapping = boxes.boxes.overlapping(&self.0).first(boxes.used);
+        Passing(overlapping.only(|lane| self.1(&boxes.boxes.get(lane))))
     }
 }
 
@@ -63,54 +63,45 @@ impl SkipList {
     /// Gives every triangle whose box passes to `visit`, in list order. Returns the links and blocks that
     /// were looked at: O(bands + found) for a test on a small box, O(n) at worst.
     pub fn overlap(&self, test: &impl BoxTest, mut visit: impl FnMut(TriangleId)) -> usize {
-        let mut visited = self.bands.len();
-        for strip in &self.band_table {
-            for lane in passing(test, &strip.boxes, strip.len as usize) {
-                let band = &self.bands[strip.nodes[lane] as usize];
-                visited += self.overlap_run(test, band.strip, END, band.top, &mut visit);
-            }
-        }
-        visited
+        self.overlap_run(test, self.root(), &mut visit)
     }
 
     fn overlap_run(
         &self,
         test: &impl BoxTest,
         strip: u32,
-        end: u32,
-        level: usize,
         visit: &mut impl FnMut(TriangleId),
     ) -> usize {
         let strip = &self.strips[strip as usize];
         let mut visited = strip.len as usize;
         for lane in passing(test, &strip.boxes, strip.len as usize) {
-            visited += self.overlap_link(test, strip.nodes[lane], level, visit);
+            visited += self.overlap_below(test, strip.level, strip.below[lane], visit);
         }
         let mut n = strip.rest;
-        while n != end && n != END {
-            let link = self.link(n, level);
+        while n != strip.end {
+            let link = self.link(n, strip.level as usize);
             visited += 1;
             if test.passes(&link.bounds) {
-                visited += self.overlap_link(test, n, level, visit);
+                let below = if strip.level == 0 { n } else { link.strip };
+                visited += self.overlap_below(test, strip.level, below, visit);
             }
             n = link.next;
         }
         visited
     }
 
-    fn overlap_link(
+    fn overlap_below(
         &self,
         test: &impl BoxTest,
-        n: u32,
-        level: usize,
+        level: u32,
+        below: u32,
         visit: &mut impl FnMut(TriangleId),
     ) -> usize {
         if level > 0 {
-            let link = self.link(n, level);
-            return self.overlap_run(test, link.strip, link.next, level - 1, visit);
+            return self.overlap_run(test, below, visit);
         }
-        let block = &self.blocks[n as usize];
-        for lane in passing(test, &block.boxes, block.len()) {
+        let block = &self.blocks[below as usize];
+        for lane in passing(test, &block.corners.boxes(), block.len()) {
             visit(block.triangles[lane]);
         }
         1
@@ -118,12 +109,7 @@ impl SkipList {
 }
 
 /// The lanes whose boxes pass, ascending.
-fn passing(test: &impl BoxTest, boxes: &Boxes, used: usize) -> impl Iterator<Item = usize> {
-    let mut lanes = test.lanes(&BoxesView { boxes, used }) & ((1 << used) - 1);
-    std::iter::from_fn(move || {
-        let lane = lanes.trailing_zeros() as usize;
-        let some = lanes != 0;
-        lanes &= lanes.wrapping_sub(1);
-        some.then_some(lane)
-    })
+#[inline(always)]
+fn passing(test: &impl BoxTest, boxes: &Boxes, used: usize) -> LaneSet {
+    test.lanes(&BoxesView { boxes, used }).0
 }

@@ -45,7 +45,7 @@ impl Quality {
         let end = u64::from(mesh.triangle_id_end().max(1));
         let t = crate::geometry::TriangleId((list.next_random() % end) as u32);
         let Some((n, lane)) = list.handle(t) else { return self.running as usize };
-        let b = list.blocks[n as usize].entry(lane).bounds;
+        let b = Aabb::of_points(list.blocks[n as usize].corners.get(lane));
         let around =
             Aabb { min: b.min - Vec3::splat(self.reach), max: b.max + Vec3::splat(self.reach) };
         list.overlap(&around, |_| ())

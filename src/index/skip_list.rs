@@ -1,8 +1,9 @@
 //! The list itself: nodes and towers in arenas, search, insertion and removal of single triangles.
 
 use super::{
-    block::{Block, Entry, Key, LANES, Strip},
+    block::{Block, Entry, Key, LANES},
     frame::Frame,
+    strip::Strip,
 };
 use crate::geometry::{Aabb, TriangleId, winding::Moments};
 
@@ -26,10 +27,10 @@ pub struct SkipList {
     pub(super) nodes: Vec<Node>,
     pub(super) blocks: Vec<Block>,
     pub(super) links: Vec<Link>,
-    /// One for each link above the bottom and each band: the boxes of what it spans.
+    /// One for each link above the bottom and each band: the boxes of what it spans. Then the table.
     pub(super) strips: Vec<Strip>,
-    /// The boxes of the bands.
-    pub(super) band_table: Vec<Strip>,
+    /// Strips over the bands, strips over those, and so on up to one.
+    pub(super) table: Vec<Vec<u32>>,
     /// Beside `links` when the surface's sign needs winding numbers, else empty.
     pub(super) moments: Vec<Moments>,
     pub(super) handles: Vec<Handle>,
@@ -104,22 +105,35 @@ impl Handle {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Touched {
     pub(super) nodes: Vec<u32>,
-    pub(super) is_in: Vec<bool>,
+    /// Lanes of each node that changed, a bit each; 0 when the node is not in the list.
+    pub(super) lanes: Vec<u8>,
 }
 
 impl Touched {
+    /// Adds a node as a whole.
     pub(super) fn add(&mut self, node: u32) {
-        if self.is_in.len() <= node as usize {
-            self.is_in.resize(node as usize + 1, false);
+        self.add_lanes(node, u8::MAX);
+    }
+
+    /// Adds some lanes of a node.
+    pub(super) fn add_lanes(&mut self, node: u32, lanes: u8) {
+        if self.lanes.len() <= node as usize {
+            self.lanes.resize(node as usize + 1, 0);
         }
-        if !std::mem::replace(&mut self.is_in[node as usize], true) {
+        let there = &mut self.lanes[node as usize];
+        if *there == 0 {
             self.nodes.push(node);
         }
+        *there |= lanes;
+    }
+
+    pub(super) fn n_lanes(&self) -> usize {
+        self.nodes.iter().map(|n| self.lanes[*n as usize].count_ones() as usize).sum()
     }
 
     pub(super) fn take(&mut self) -> Vec<u32> {
         for n in &self.nodes {
-            self.is_in[*n as usize] = false;
+            self.lanes[*n as usize] = 0;
         }
         std::mem::take(&mut self.nodes)
     }
@@ -143,7 +157,7 @@ impl SkipList {
             blocks: Vec::new(),
             links: Vec::new(),
             strips: Vec::new(),
-            band_table: vec![Strip::EMPTY; n_bands.div_ceil(LANES)],
+            table: Vec::new(),
             moments: Vec::new(),
             handles: vec![Handle::NONE; n_triangle_ids as usize],
             free_nodes: Vec::new(),
@@ -166,11 +180,28 @@ impl SkipList {
                 strip: END,
             });
             list.touched.add(head);
-            let strip = &mut list.band_table[band / LANES];
-            strip.nodes[band % LANES] = band as u32;
-            strip.len += 1;
         }
+        list.lay_table(n_bands);
         list
+    }
+
+    /// Empty strips over so many bands, eight to one, up to a single one.
+    fn lay_table(&mut self, n_bands: usize) {
+        let mut n = n_bands;
+        while n > 1 || self.table.is_empty() {
+            let mut level = Vec::with_capacity(n.div_ceil(LANES));
+            for first in (0..n).step_by(LANES) {
+                level.push(self.strips.len() as u32);
+                self.strips.push(Strip { len: (n - first).min(LANES) as u32, ..Strip::EMPTY });
+            }
+            n = level.len();
+            self.table.push(level);
+        }
+    }
+
+    /// The strip that all searches begin at.
+    pub(super) fn root(&self) -> u32 {
+        self.table[self.table.len() - 1][0]
     }
 
     /// Triangles filed.

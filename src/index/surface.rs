@@ -26,8 +26,6 @@ pub struct Surface {
     options: FrameOptions,
     topology: Topology,
     quality: Quality,
-    stamps: Vec<u32>,
-    stamp: u32,
 }
 
 /// The nearest point of a surface and on which side of it the asker is.
@@ -53,8 +51,7 @@ impl Surface {
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options, needs_moments(&topology));
         let quality = Quality::of(&mut list, &mesh);
-        let stamps = vec![0; mesh.triangle_id_end() as usize];
-        Surface { mesh, list, options, topology, quality, stamps, stamp: 0 }
+        Surface { mesh, list, options, topology, quality }
     }
 
     /// The triangles as they are.
@@ -64,8 +61,7 @@ impl Surface {
 
     /// What mesh and list have allocated, room to grow included.
     pub fn heap_bytes(&self) -> usize {
-        let stamps = size_of::<u32>() * self.stamps.capacity();
-        self.mesh.heap_bytes() + self.list.heap_bytes() + stamps
+        self.mesh.heap_bytes() + self.list.heap_bytes()
     }
 
     /// How inside is told from outside.
@@ -96,7 +92,7 @@ impl Surface {
         max_distance: f64,
         hint: Option<TriangleId>,
     ) -> Option<NearestTriangle<T::Found>> {
-        self.list.nearest(&self.mesh, to, max_distance, hint).0
+        self.list.nearest(to, max_distance, hint)
     }
 
     /// The signed distance of a point, when the surface is within `max_distance` metres.
@@ -146,16 +142,7 @@ impl Surface {
         for (v, p) in vertices.iter().zip(positions) {
             self.mesh.move_vertex(*v, *p);
         }
-        self.stamp = self.stamp.wrapping_add(1);
-        let mut moved = Vec::with_capacity(vertices.len() * 2);
-        for &v in vertices {
-            for (t, _) in self.mesh.ring(v) {
-                if std::mem::replace(&mut self.stamps[t.0 as usize], self.stamp) != self.stamp {
-                    moved.push(t);
-                }
-            }
-        }
-        let updated = self.list.update(&self.mesh, moved.into_iter());
+        let updated = self.list.update(&self.mesh, vertices);
         self.quality.observe(&mut self.list, &self.mesh);
         updated
     }
@@ -185,10 +172,9 @@ impl Surface {
             self.mesh.remove_triangle(*t);
         }
         let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
-        self.stamps.resize(self.mesh.triangle_id_end() as usize, self.stamp);
         self.list.edit(&self.mesh, removed, &added);
         self.topology = Topology::of(&self.mesh);
-        self.list.keep_moments(&self.mesh, needs_moments(&self.topology));
+        self.list.keep_moments(needs_moments(&self.topology));
         first
     }
 
@@ -248,7 +234,7 @@ mod tests {
             };
             let positions: Vec<Vec3> = vertices.iter().map(moved).collect();
             let updated = s.move_vertices(&vertices, &positions);
-            assert!(updated.relocated <= updated.touched);
+            assert!(updated.touched.max(updated.relocated) <= s.mesh().n_triangles());
             s.assert_well_formed();
         }
     }

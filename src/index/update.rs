@@ -2,19 +2,22 @@
 
 use std::ops::RangeInclusive;
 
+use glam::Vec3;
+
 use super::{
-    block::{Entry, Key, LANES, Strip},
+    block::{Entry, Key, LANES},
     frame::centroid,
     skip_list::{Band, END, SkipList},
+    strip::Strip,
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh, winding::Moments};
 
 /// What a batch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Updated {
-    /// Triangles whose box was looked at.
+    /// Triangles with a vertex that moved.
     pub touched: usize,
-    /// Those that were filed elsewhere.
+    /// Triangles that were filed elsewhere; some may have moved earlier.
     pub relocated: usize,
 }
 
@@ -29,47 +32,35 @@ struct Move {
 }
 
 impl SkipList {
-    /// Brings the list up to date with triangles whose vertices moved. Each that stays between its
-    /// neighbours keeps its lane; the others are filed anew, in bulk where a band is much changed.
-    pub fn update(
-        &mut self,
-        mesh: &TriangleMesh,
-        moved: impl Iterator<Item = TriangleId>,
-    ) -> Updated {
-        let mut touched = 0;
-        let mut moves = Vec::new();
-        for t in moved {
-            touched += 1;
-            let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
-            moves.extend(self.update_in_place(mesh, n, self.keys_near(n), lane));
+    /// Brings the list up to date with vertices that moved. A triangle keeps its place as long as its block
+    /// stays together; the others are filed anew, in bulk where a band is much changed.
+    pub fn update(&mut self, mesh: &TriangleMesh, vertices: &[u32]) -> Updated {
+        for v in vertices {
+            let at = mesh.positions()[*v as usize];
+            for (t, corner) in mesh.ring(*v) {
+                let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
+                self.blocks[n as usize].corners.set_corner(lane, corner, at);
+                self.touched.add_lanes(n, 1 << lane);
+            }
         }
-        self.settle(mesh, touched, moves)
+        Updated { touched: self.touched.n_lanes(), relocated: self.settle() }
     }
 
-    /// The same when all triangles may have moved: in the order in which they are filed, so that neighbours
-    /// share what they read.
+    /// The same when all vertices may have moved: in the order in which triangles are filed, so that
+    /// neighbours share what they read.
     pub fn update_all(&mut self, mesh: &TriangleMesh) -> Updated {
-        let mut touched = 0;
-        let mut moves = Vec::new();
         for band in 0..self.bands.len() {
             let mut n = self.bands[band].head;
             while n != END {
-                let keys = self.keys_near(n);
-                for lane in 0..self.blocks[n as usize].len() {
-                    touched += 1;
-                    moves.extend(self.update_in_place(mesh, n, keys.clone(), lane));
+                let block = &mut self.blocks[n as usize];
+                for lane in 0..block.len() {
+                    block.corners.set(lane, &mesh.corners(block.triangles[lane]));
                 }
+                self.touched.add(n);
                 n = self.link(n, 0).next;
             }
         }
-        self.settle(mesh, touched, moves)
-    }
-
-    fn settle(&mut self, mesh: &TriangleMesh, touched: usize, moves: Vec<Move>) -> Updated {
-        let relocated = moves.len();
-        self.relocate(moves, true);
-        self.refit(mesh);
-        Updated { touched, relocated }
+        Updated { touched: self.len(), relocated: self.settle() }
     }
 
     /// Takes triangles out and files new ones. `removed` are not needed in the mesh any more.
@@ -78,36 +69,46 @@ impl SkipList {
             self.remove(*t);
         }
         self.reserve_ids(TriangleId(mesh.triangle_id_end()));
-        let place = |t: &TriangleId| {
-            let (band, key) = self.frame.file(centroid(mesh, *t));
-            let entry = Entry { triangle: *t, key, bounds: mesh.triangle_box(*t) };
-            Move { band: band as u32, entry }
-        };
+        let place = |t: &TriangleId| self.place(*t, mesh.corners(*t));
         let moves = added.iter().map(place).collect();
-        self.relocate(moves, false);
-        self.refit(mesh);
+        self.relocate(moves);
+        self.settle();
     }
 
-    /// Sets the box of a filed triangle; says where it has to go when it cannot stay: `keys` are those that
-    /// belong in its node or one of the two beside it.
-    fn update_in_place(
-        &mut self,
-        mesh: &TriangleMesh,
-        n: u32,
-        keys: RangeInclusive<Key>,
-        lane: usize,
-    ) -> Option<Move> {
-        let triangle = self.blocks[n as usize].triangles[lane];
-        let (centroid, bounds) = (centroid(mesh, triangle), mesh.triangle_box(triangle));
-        let band = self.nodes[n as usize].band as usize;
-        let key = self.frame.key_in_band(centroid, band);
-        if key.is_some_and(|key| keys.contains(&key)) {
-            self.blocks[n as usize].boxes.set(lane, &bounds);
-            self.touched.add(n);
-            return None;
+    /// Where a triangle belongs.
+    fn place(&self, triangle: TriangleId, corners: [Vec3; 3]) -> Move {
+        let (band, key) = self.frame.file(centroid(&corners));
+        Move { band: band as u32, entry: Entry { triangle, key, corners } }
+    }
+
+    /// Refits, files triangles of blocks that came apart elsewhere, and says how many.
+    fn settle(&mut self) -> usize {
+        let grown = self.refit();
+        if grown.is_empty() {
+            return 0;
         }
-        let (band, key) = self.frame.file(centroid);
-        Some(Move { band: band as u32, entry: Entry { triangle, key, bounds } })
+        let mut moves = Vec::new();
+        for n in grown {
+            let keys = self.keys_near(n);
+            moves
+                .extend(self.blocks[n as usize].entries().filter_map(|e| self.stray(n, &keys, &e)));
+        }
+        let relocated = moves.len();
+        for m in &moves {
+            self.remove(m.entry.triangle);
+        }
+        self.relocate(moves);
+        self.refit();
+        relocated
+    }
+
+    /// Where a triangle has to go when it cannot stay in its node: `keys` are those that belong in there or
+    /// one of the two beside it.
+    fn stray(&self, n: u32, keys: &RangeInclusive<Key>, e: &Entry) -> Option<Move> {
+        let band = self.nodes[n as usize].band as usize;
+        let key = self.frame.key_in_band(centroid(&e.corners), band);
+        let stays = key.is_some_and(|key| keys.contains(&key));
+        (!stays).then(|| self.place(e.triangle, e.corners))
     }
 
     /// The keys that belong in this node or one of its two neighbours.
@@ -120,14 +121,8 @@ impl SkipList {
         low..=high
     }
 
-    /// Carries out moves of filed (`from_list`) or new triangles, band by band: one by one where few enter,
-    /// else in bulk.
-    fn relocate(&mut self, mut moves: Vec<Move>, from_list: bool) {
-        if from_list {
-            for m in &moves {
-                self.remove(m.entry.triangle);
-            }
-        }
+    /// Files triangles that are not in the list, band by band: one by one where few enter, else in bulk.
+    fn relocate(&mut self, mut moves: Vec<Move>) {
         moves.sort_unstable_by_key(|m| (m.band, m.entry.key, m.entry.triangle));
         for run in moves.chunk_by(|a, b| a.band == b.band) {
             let band = run[0].band as usize;
@@ -144,21 +139,26 @@ impl SkipList {
         }
     }
 
-    /// Drops emptied nodes and recomputes the boxes of all links above touched ones, once, bottom-up.
-    pub(super) fn refit(&mut self, mesh: &TriangleMesh) {
+    /// Drops emptied nodes and recomputes the boxes of all links above touched ones, once, bottom-up. Names
+    /// the nodes whose blocks have grown.
+    pub(super) fn refit(&mut self) -> Vec<u32> {
         self.drop_empty();
         let nodes = self.touched.take();
         let mut owners: Vec<u32> = Vec::with_capacity(nodes.len());
-        let mut bands: Vec<u32> = Vec::new();
+        let (mut bands, mut grown) = (Vec::new(), Vec::new());
         for &n in &nodes {
             if self.nodes[n as usize].n_links == 0 {
                 continue;
             }
-            self.link_mut(n, 0).bounds = self.blocks[n as usize].boxes.union();
+            let block = &mut self.blocks[n as usize];
+            let bounds = block.corners.boxes().union();
+            if block.has_grown(&bounds) {
+                grown.push(n);
+            }
+            self.link_mut(n, 0).bounds = bounds;
             if !self.moments.is_empty() {
-                let block = &self.blocks[n as usize];
-                let of = |t: &TriangleId| Moments::of_triangle(&mesh.triangle(*t));
-                let sum = block.triangles[..block.len()].iter().map(of);
+                let of = |e: Entry| Moments::of_triangle(&e.corners.map(|p| p.as_dvec3()));
+                let sum = self.blocks[n as usize].entries().map(of);
                 let sum = sum.fold(Moments::NONE, |a, b| a.union(&b));
                 self.moments[self.nodes[n as usize].tower as usize] = sum;
             }
@@ -179,7 +179,7 @@ impl SkipList {
         for band in bands {
             self.refit_band(band as usize);
         }
-        self.bounds = self.bands.iter().fold(Aabb::EMPTY, |b, band| b.union(&band.bounds));
+        grown
     }
 
     /// Notes who has to be recomputed after the link of `n` at `level`, once each.
@@ -216,21 +216,37 @@ impl SkipList {
         let (bounds, moments) = self.union_of_run(head, END, top);
         let here = &mut self.bands[band];
         (here.bounds, here.moments, here.strip) = (bounds, moments, strip);
-        self.band_table[band / LANES].boxes.set(band % LANES, &bounds);
+        self.refit_table(band, strip, bounds);
+    }
+
+    /// Puts a band into the table, and its box into all that is above it.
+    fn refit_table(&mut self, band: usize, strip: u32, bounds: Aabb) {
+        let (mut at, mut below, mut bounds) = (band, strip, bounds);
+        for level in &self.table {
+            let number = level[at / LANES];
+            let strip = &mut self.strips[number as usize];
+            strip.boxes.set(at % LANES, &bounds);
+            strip.below[at % LANES] = below;
+            (below, bounds) = (number, strip.boxes.union());
+            at /= LANES;
+        }
+        self.bounds = bounds;
     }
 
     /// Copies the boxes of a run into its strip, a new one when it has none yet.
     fn refit_strip(&mut self, strip: u32, start: u32, end: u32, level: usize) -> u32 {
-        let mut filled = Strip::EMPTY;
+        let mut filled = Strip { level: level as u32, ..Strip::EMPTY };
         let mut n = start;
         while n != end && (filled.len as usize) < LANES {
             let (lane, link) = (filled.len as usize, self.link(n, level));
             filled.boxes.set(lane, &link.bounds);
-            filled.nodes[lane] = n;
+            filled.below[lane] = if level == 0 { n } else { link.strip };
             filled.len += 1;
             n = link.next;
         }
-        filled.rest = if n == end { END } else { n };
+        if n != end {
+            (filled.rest, filled.end) = (n, end);
+        }
         let at = match strip {
             END => self.free_strips.pop().unwrap_or_else(|| {
                 self.strips.push(Strip::EMPTY);

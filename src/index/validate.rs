@@ -20,10 +20,11 @@ impl SkipList {
             }
             let Band { head, top, strip, .. } = self.bands[band];
             self.assert_strip(strip, head, END, top);
-            let listed = &self.band_table[band / LANES];
-            assert_eq!(listed.boxes.get(band % LANES), self.bands[band].bounds, "band table");
+            self.assert_table(band);
             let Aabb { min, max } = self.bands[band].bounds;
-            let all = self.band_entries(band).fold(Aabb::EMPTY, |b, e| b.union(&e.bounds));
+            let all = self
+                .band_entries(band)
+                .fold(Aabb::EMPTY, |b, e| b.union(&Aabb::of_points(e.corners)));
             assert_eq!(Aabb { min, max }, all, "box of band {band}");
         }
         assert_eq!(self.bounds, mesh.used_box(), "box of the list");
@@ -80,7 +81,7 @@ impl SkipList {
                 assert_eq!(link.owner, owner, "owner of link {n} at level {level}");
             }
             let (bounds, moments) = if level == 0 {
-                (self.blocks[n as usize].boxes.union(), None)
+                (self.blocks[n as usize].corners.boxes().union(), None)
             } else {
                 self.assert_strip(link.strip, n, link.next, level - 1);
                 let (b, m) = self.union_of_run(n, link.next, level - 1);
@@ -98,16 +99,29 @@ impl SkipList {
         let strip = &self.strips[strip as usize];
         let mut n = start;
         for lane in 0..strip.len as usize {
-            assert_eq!(strip.nodes[lane], n, "strip of run {start} at level {level}");
+            let below = if level == 0 { n } else { self.link(n, level).strip };
+            assert_eq!(strip.below[lane], below, "strip of run {start} at level {level}");
             assert_eq!(strip.boxes.get(lane), self.link(n, level).bounds, "box in a strip");
             n = self.link(n, level).next;
         }
-        assert_eq!(
-            strip.rest,
-            if n == end { END } else { n },
-            "rest of run {start} at level {level}"
-        );
+        let rest = if n == end { (END, END) } else { (n, end) };
+        assert_eq!((strip.rest, strip.end), rest, "rest of run {start} at level {level}");
+        assert_eq!(strip.level as usize, level, "level of the strip of run {start}");
         assert!(n == end || strip.len as usize == LANES, "a strip with room has no rest");
+    }
+
+    /// The band is in the table, and what is above it holds it.
+    fn assert_table(&self, band: usize) {
+        let (mut at, mut below) = (band, self.bands[band].strip);
+        let mut bounds = self.bands[band].bounds;
+        for level in &self.table {
+            let strip = &self.strips[level[at / LANES] as usize];
+            assert_eq!(strip.boxes.get(at % LANES), bounds, "box of band {band} in the table");
+            assert_eq!(strip.below[at % LANES], below, "band {band} in the table");
+            (below, bounds) = (level[at / LANES], strip.boxes.union());
+            at /= LANES;
+        }
+        assert_eq!(bounds, self.bounds, "box of the table");
     }
 
     fn assert_moments(&self, n: u32, level: usize, expected: &Moments) {
@@ -123,13 +137,16 @@ impl SkipList {
             let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
             let entry = self.blocks[n as usize].entry(lane);
             assert!(lane < self.blocks[n as usize].len(), "handle of {t:?} points past its block");
-            assert_eq!((entry.triangle, entry.bounds), (t, mesh.triangle_box(t)), "entry of {t:?}");
+            assert_eq!((entry.triangle, entry.corners), (t, mesh.corners(t)), "entry of {t:?}");
         }
     }
 }
 
 fn assert_lanes_clear(block: &Block) {
     for lane in block.len()..LANES {
-        assert!(block.entry(lane).bounds.is_empty(), "an unused lane has a box");
+        assert!(
+            block.entry(lane).corners.iter().all(|p| p.is_nan()),
+            "an unused lane has a triangle"
+        );
     }
 }

@@ -25,7 +25,7 @@ pub struct Deformed {
     pub geometry_revision: u64,
     /// Triangles with a moved vertex.
     pub triangles_touched: usize,
-    /// Those that had to be filed elsewhere in the index.
+    /// Triangles that were filed elsewhere in the index; some may have moved earlier.
     pub triangles_relocated: usize,
 }
 
