@@ -9,9 +9,11 @@
 //! What decides a pair is source 003, [`crate::geometry::triangle_triangle`], on the vertices as placed: the
 //! pairs are those of brute force. `bvh` does not know what a tool, a tissue or an index is: it is given
 //! boxes to pass or refuse ([`Placed::may_meet`]) and then the triangles that passed ([`Placed::meeting`]).
+//! The same boxes also bound distances ([`Tree::nearest`], [`Tree::each_within`]).
 
 mod build;
 pub mod deforming;
+mod nearest;
 mod pairs;
 mod placed;
 mod strip;
@@ -20,6 +22,7 @@ mod validate;
 mod volume;
 
 pub use deforming::{DeformingTree, Front, Trees};
+pub use nearest::{Guess, NearestTo, NearestTriangle};
 pub use pairs::{Pair, Rigid};
 pub use placed::Placed;
 pub use tree::Tree;

@@ -30,7 +30,7 @@ mod validate;
 mod winding;
 
 pub use frame::FrameOptions;
-pub use nearest::{NearestTo, NearestTriangle, Point, Triangle};
+pub use nearest::NearestTriangle;
 pub use overlap::BoxTest;
 pub use skip_list::SkipList;
 pub use surface::{SignedNearest, Surface};

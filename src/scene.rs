@@ -16,6 +16,7 @@ pub mod lifecycle;
 pub mod limits;
 mod motion;
 pub mod pairs;
+mod proofs;
 mod proximity;
 pub mod query;
 pub mod self_collision;

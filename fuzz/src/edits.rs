@@ -10,7 +10,6 @@ use palpate::{
         LoadOptions, MeshData, Topology, TriangleId, TriangleMesh, mesh_load::load,
         point_triangle::closest_point, tolerance::COORDINATE_MAX_M,
     },
-    index::Point,
     oracle::shapes,
     scene::{
         Held, Limits, Scene, Tissue, TissueOptions, deform::Deformation, edit::TopologyEdit,
@@ -346,7 +345,7 @@ impl Model {
             (*t, closest_point(p, &corners).distance_squared)
         });
         let nearest = distances.reduce(|best, next| if next.1 < best.1 { next } else { best });
-        let found = held.surface.nearest(&Point(p), f64::INFINITY, None);
+        let found = held.surface.nearest(p, f64::INFINITY, None);
         assert_eq!(found.map(|n| (n.triangle.0, n.closest.distance_squared)), nearest);
     }
 }

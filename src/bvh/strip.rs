@@ -3,7 +3,7 @@
 //! A strip holds up to eight nodes that a node is divided into, largest first; the nodes between are left out.
 //! One wide pass tests them all, so a triangle alone keeps all lanes busy.
 
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 
 use super::{tree::Tree, volume::Node};
 use crate::geometry::{Aabb, Dop16, Pose, tolerance::SLAB_ROUNDING, triangle_triangle::Triangle};
@@ -53,21 +53,12 @@ impl Strip {
 
     /// Bit n: neither the planes of box n nor that of the triangle separate them.
     pub(super) fn meet(&self, t: &Single) -> u32 {
-        let [p, q, r] = &t.corners;
         let mut meets = [1; LANES];
         for k in 0..3 {
-            let [x, y, z] = &self.axes[k];
-            let (min, max) = (&self.min[k], &self.max[k]);
+            let ([least, most], min, max) = (self.span(k, t), &self.min[k], &self.max[k]);
             for lane in 0..LANES {
-                let (x, y, z) = (x[lane], y[lane], z[lane]);
-                let (p, q, r) = (
-                    x * p[0] + y * p[1] + z * p[2],
-                    x * q[0] + y * q[1] + z * q[2],
-                    x * r[0] + y * r[1] + z * r[2],
-                );
-                let least = lesser(lesser(p, q), r) - t.slack;
-                let most = greater(greater(p, q), r) + t.slack;
-                meets[lane] &= u32::from(least <= max[lane]) & u32::from(most >= min[lane]);
+                meets[lane] &=
+                    u32::from(least[lane] <= max[lane]) & u32::from(most[lane] >= min[lane]);
             }
         }
         let [below, above] = self.along(t.normal, 0.0, t.slack);
@@ -76,6 +67,53 @@ impl Strip {
             meets[lane] &= u32::from(above[lane] >= t.height[0]);
         }
         lanes_of_one(&meets)
+    }
+
+    /// Squared distance of each box to the triangle, never too large; infinite in unused lanes.
+    pub(super) fn distances_squared(&self, t: &Single) -> Lanes {
+        let mut sum = [0.0; LANES];
+        for k in 0..3 {
+            let ([least, most], min, max) = (self.span(k, t), &self.min[k], &self.max[k]);
+            for lane in 0..LANES {
+                let gap = greater(greater(min[lane] - most[lane], least[lane] - max[lane]), 0.0);
+                sum[lane] += gap * gap;
+            }
+        }
+        let [below, above] = self.along(t.normal, 0.0, t.slack);
+        for lane in 0..LANES {
+            // NaN, from an unused lane, is not greater.
+            let gap = greater(greater(below[lane] - t.height[1], t.height[0] - above[lane]), 0.0);
+            sum[lane] = greater(gap * gap, sum[lane]) * (1.0 - SLAB_ROUNDING as f32);
+        }
+        sum
+    }
+
+    /// Where the triangle begins and ends along side `k` of each box, as wide as rounding asks.
+    #[inline(always)]
+    fn span(&self, k: usize, t: &Single) -> [Lanes; 2] {
+        let [p, q, r] = &t.corners;
+        let [x, y, z] = &self.axes[k];
+        let (mut least, mut most) = ([0.0; LANES], [0.0; LANES]);
+        for lane in 0..LANES {
+            let (x, y, z) = (x[lane], y[lane], z[lane]);
+            let (p, q, r) = (
+                x * p[0] + y * p[1] + z * p[2],
+                x * q[0] + y * q[1] + z * q[2],
+                x * r[0] + y * r[1] + z * r[2],
+            );
+            least[lane] = lesser(lesser(p, q), r) - t.slack;
+            most[lane] = greater(greater(p, q), r) + t.slack;
+        }
+        [least, most]
+    }
+
+    /// Where the boxes begin along a unit vector; infinite in unused lanes.
+    pub(super) fn begins(&self, along: [f32; 3], farthest: f32) -> Lanes {
+        let [mut begins, _] = self.along(along, 0.0, farthest * SLAB_ROUNDING as f32);
+        for (begin, below) in begins.iter_mut().zip(self.below) {
+            *begin = if below == u32::MAX { f32::INFINITY } else { *begin };
+        }
+        begins
     }
 
     /// Axis-aligned boxes that hold these, in the frame that the pose maps to. `slack` covers what `f32`
@@ -146,9 +184,9 @@ pub(super) struct Single {
     corners: [[f32; 3]; 3],
     /// What rounding costs along any axis, metres.
     slack: f32,
-    /// Unit, or zero.
+    /// Unit, or zero; the triangle's, unless it is seen along another.
     normal: [f32; 3],
-    /// Least and greatest of the corners along the normal.
+    /// Least and greatest of the corners along it.
     height: [f32; 2],
     /// As wide as rounding asks.
     pub(super) dop: Dop16,
@@ -170,10 +208,25 @@ impl Single {
             }
         }
         let normal = (corners[1] - corners[0]).cross(corners[2] - corners[0]).normalize_or_zero();
-        let [a, b, c] = corners.map(|p| normal.dot(p));
-        let height = [lesser(lesser(a, b), c), greater(greater(a, b), c)];
         let corners = corners.map(|p| p.to_array());
-        Single { corners, slack, normal: normal.to_array(), height, dop }
+        let single = Single { corners, slack, normal: [0.0; 3], height: [0.0; 2], dop };
+        single.seen_along(normal)
+    }
+
+    /// With another unit vector in the place of the normal, along which boxes are told apart too.
+    pub(super) fn seen_along(self, normal: Vec3) -> Single {
+        let [a, b, c] = self.corners.map(|p| normal.dot(Vec3::from_array(p)));
+        let height = [lesser(lesser(a, b), c), greater(greater(a, b), c)];
+        Single { normal: normal.to_array(), height, ..self }
+    }
+
+    /// True only when a triangle is farther along the normal than `limit`, square metres.
+    pub(super) fn is_beyond(&self, t: &Triangle, limit: f64) -> bool {
+        let normal = Vec3::from_array(self.normal).as_dvec3();
+        let [a, b, c] = t.map(|p| normal.dot(p));
+        let [least, most] = self.height.map(f64::from);
+        let gap = (a.min(b).min(c) - most).max(least - a.max(b).max(c)) - f64::from(self.slack);
+        gap > 0.0 && gap * gap * (1.0 - SLAB_ROUNDING) > limit
     }
 }
 

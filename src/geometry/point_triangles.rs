@@ -76,6 +76,12 @@ fn segment(a: Vec3, along: Vec3) -> f32 {
     dot(nearest, nearest)
 }
 
+/// The lane of the least.
+#[inline(always)]
+pub fn least_lane(lanes: &[f32; LANES]) -> usize {
+    (1..LANES).fold(0, |least, lane| if lanes[lane] < lanes[least] { lane } else { least })
+}
+
 #[inline(always)]
 fn minus(a: Vec3, b: Vec3) -> Vec3 {
     Vec3::new(a.x - b.x, a.y - b.y, a.z - b.z)

@@ -15,8 +15,9 @@ pub fn closest_parameters(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> (f64, f
     }
     let (uw, vw) = (u.dot(w), v.dot(w));
     let s = ((uv * vw - vv * uw) / determinant).clamp(0.0, 1.0);
-    let t = nearest_on_segment(a0 + u * s, b0, b1);
-    (nearest_on_segment(b0 + v * t, a0, a1), t)
+    // Neither has no length: the determinant would be 0.
+    let t = ((uv * s + vw) / vv).clamp(0.0, 1.0);
+    (((uv * t - uw) / uu).clamp(0.0, 1.0), t)
 }
 
 /// One of the closest pairs of parallel segments has an end in it.

@@ -19,40 +19,112 @@ pub struct ClosestPair {
     pub distance_squared: f64,
 }
 
-/// The closest points of two triangles: of six vertex-face and nine edge-edge pairs, unless an edge of one
-/// crosses the other's face.
+/// The closest points of two triangles: of a vertex of one and the face of the other, or of two edges, unless an
+/// edge of one crosses the other's face.
 pub fn closest_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
-    let mut best: Option<ClosestPair> = None;
-    let mut offer = |pair: ClosestPair| {
-        if best.is_none_or(|b| pair.distance_squared < b.distance_squared) {
-            best = Some(pair);
-        }
-    };
-    for k in 0..3 {
-        let (c, weights) = (closest_point(a[k], b), DVec3::AXES[k]);
-        offer(pair_of(a, weights, b, c.barycentric));
-        let c = closest_point(b[k], a);
-        offer(pair_of(a, c.barycentric, b, weights));
+    closest_pair_within(a, b, f64::INFINITY).expect("no limit")
+}
+
+/// [`closest_pair`], unless the plane of one triangle tells that they are farther apart than `limit`, square
+/// metres.
+pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option<ClosestPair> {
+    let (over_b, over_a) = (Heights::of(a, b), Heights::of(b, a));
+    if over_b.are_beyond(limit) || over_a.are_beyond(limit) {
+        return None;
     }
+    let mut best = edge_pair(a, b);
+    // Only the lowest of the vertices on one side of a face can be nearest to the face's inside.
+    if let Some(k) = over_b.lowest() {
+        let c = closest_point(a[k], b);
+        if c.distance_squared < best.distance_squared {
+            best = pair_of(a, DVec3::AXES[k], b, c.barycentric);
+        }
+    }
+    if let Some(k) = over_a.lowest() {
+        let c = closest_point(b[k], a);
+        if c.distance_squared < best.distance_squared {
+            best = pair_of(a, c.barycentric, b, DVec3::AXES[k]);
+        }
+    }
+    if over_a.lowest().is_none() && over_b.lowest().is_none() {
+        for i in 0..3 {
+            if let Some((s, weights)) = crossing(a[i], a[(i + 1) % 3], b) {
+                return Some(crossing_pair(a, on_edge(i, s), b, weights));
+            }
+            if let Some((s, weights)) = crossing(b[i], b[(i + 1) % 3], a) {
+                return Some(crossing_pair(a, weights, b, on_edge(i, s)));
+            }
+        }
+    }
+    Some(best)
+}
+
+/// The closest points of the borders.
+fn edge_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
+    let mut best = (f64::INFINITY, DVec3::X, DVec3::X);
     for i in 0..3 {
         let (a0, a1) = (a[i], a[(i + 1) % 3]);
         for j in 0..3 {
-            let (s, t) = closest_parameters(a0, a1, b[j], b[(j + 1) % 3]);
-            offer(pair_of(a, on_edge(i, s), b, on_edge(j, t)));
-        }
-    }
-    if !is_on_one_side(a, b) && !is_on_one_side(b, a) {
-        for i in 0..3 {
-            if let Some((s, weights)) = crossing(a[i], a[(i + 1) % 3], b) {
-                offer(crossing_pair(a, on_edge(i, s), b, weights));
-            }
-            if let Some((s, weights)) = crossing(b[i], b[(i + 1) % 3], a) {
-                offer(crossing_pair(a, weights, b, on_edge(i, s)));
+            let (b0, b1) = (b[j], b[(j + 1) % 3]);
+            let (s, t) = closest_parameters(a0, a1, b0, b1);
+            let gap = (a0 + (a1 - a0) * s).distance_squared(b0 + (b1 - b0) * t);
+            if gap < best.0 {
+                best = (gap, on_edge(i, s), on_edge(j, t));
             }
         }
     }
-    best.expect("six vertices were offered")
+    pair_of(a, best.1, b, best.2)
 }
+
+/// Heights of a triangle's vertices over the plane of another, in lengths of the plane's normal.
+struct Heights {
+    of: [f64; 3],
+    normal_squared: f64,
+    /// The plane's triangle is so thin that its normal tells little.
+    thin: bool,
+}
+
+impl Heights {
+    fn of(vertices: &[DVec3; 3], plane: &[DVec3; 3]) -> Heights {
+        let (e1, e2) = (plane[1] - plane[0], plane[2] - plane[0]);
+        let normal = e1.cross(e2);
+        let (normal_squared, longest) =
+            (normal.length_squared(), e1.length_squared().max(e2.length_squared()));
+        Heights {
+            of: vertices.map(|p| (p - plane[0]).dot(normal)),
+            normal_squared,
+            thin: normal_squared < THIN * longest * longest,
+        }
+    }
+
+    /// The vertex nearest to the plane when all are strictly on one side of it, as far as rounding lets tell:
+    /// where it does not, the distances are 0 to rounding.
+    fn lowest(&self) -> Option<usize> {
+        let [x, y, z] = self.of;
+        let same = (x > 0.0 && y > 0.0 && z > 0.0) || (x < 0.0 && y < 0.0 && z < 0.0);
+        let [x, y, z] = [x.abs(), y.abs(), z.abs()];
+        same.then_some(if x <= y && x <= z {
+            0
+        } else if y <= z {
+            1
+        } else {
+            2
+        })
+    }
+
+    /// Farther from the plane than that.
+    fn are_beyond(&self, limit: f64) -> bool {
+        let Some(k) = self.lowest().filter(|_| !self.thin) else { return false };
+        self.of[k] * self.of[k] > limit * self.normal_squared * (1.0 + GAP_ROUNDING)
+    }
+}
+
+/// The plane of a triangle whose height is less than 1 % of its edges is not asked: its rounding grows with
+/// edge over height.
+const THIN: f64 = 1e-4;
+
+/// Covers the rounding of a slab's width, relative: a triangle exactly at the limit is not lost.
+const GAP_ROUNDING: f64 = 1e-9;
 
 fn on_edge(k: usize, s: f64) -> DVec3 {
     DVec3::AXES[k] * (1.0 - s) + DVec3::AXES[(k + 1) % 3] * s
@@ -67,14 +139,6 @@ fn pair_of(a: &[DVec3; 3], wa: DVec3, b: &[DVec3; 3], wb: DVec3) -> ClosestPair 
 
 fn crossing_pair(a: &[DVec3; 3], wa: DVec3, b: &[DVec3; 3], wb: DVec3) -> ClosestPair {
     ClosestPair { distance_squared: 0.0, ..pair_of(a, wa, b, wb) }
-}
-
-/// All of `a` is strictly on one side of the plane of `b`, as far as rounding lets tell: where it does not,
-/// the distances are 0 to rounding.
-fn is_on_one_side(a: &[DVec3; 3], b: &[DVec3; 3]) -> bool {
-    let normal = (b[1] - b[0]).cross(b[2] - b[0]);
-    let heights = a.map(|p| (p - b[0]).dot(normal));
-    heights.iter().all(|h| *h > 0.0) || heights.iter().all(|h| *h < 0.0)
 }
 
 /// Where segment `p q` crosses the triangle's inside: (0 to 1 along it, weights). Touching a border is

@@ -3,12 +3,8 @@
 use glam::{DVec3, Vec3};
 
 use super::{
-    frame::FrameOptions,
-    nearest::{NearestTo, NearestTriangle, Point},
-    overlap::BoxTest,
-    quality::Quality,
-    skip_list::SkipList,
-    update::Updated,
+    frame::FrameOptions, nearest::NearestTriangle, overlap::BoxTest, quality::Quality,
+    skip_list::SkipList, update::Updated,
 };
 use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
@@ -86,12 +82,12 @@ impl Surface {
 
     /// The nearest triangle within `max_distance` metres, the smallest id among equals. A good `hint` makes
     /// it faster and changes nothing else.
-    pub fn nearest<T: NearestTo>(
+    pub fn nearest(
         &self,
-        to: &T,
+        to: DVec3,
         max_distance: f64,
         hint: Option<TriangleId>,
-    ) -> Option<NearestTriangle<T::Found>> {
+    ) -> Option<NearestTriangle> {
         self.list.nearest(to, max_distance, hint)
     }
 
@@ -102,7 +98,7 @@ impl Surface {
         max_distance: f64,
         hint: Option<TriangleId>,
     ) -> Option<SignedNearest> {
-        let NearestTriangle { triangle, closest } = self.nearest(&Point(p), max_distance, hint)?;
+        let NearestTriangle { triangle, closest } = self.nearest(p, max_distance, hint)?;
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
         let away = p - closest.point;
         let by_winding = self.sign_rule() == SignRule::WindingNumber;

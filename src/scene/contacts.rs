@@ -6,10 +6,12 @@ use glam::DVec3;
 
 use super::{
     Contact, Link, Revision, SurfacePoint, TissueId,
-    deepest::{Part, deepest},
+    deepest::{Part, at, deepest},
     deepest_vertex::DeepestVertex,
     distance::to_surface,
+    proofs::Proofs,
     proximity::{Pair, closest_pair},
+    soundings::Soundings,
     tick::deepest_first,
 };
 use crate::{
@@ -28,19 +30,28 @@ pub(super) struct Meeting<'a> {
 }
 
 /// What was closest or deepest last time: changes the work of the next search, never its answer.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug)]
 pub(super) struct MeetingHint {
     pair: Option<(TissueId, TriangleId, TriangleId)>,
     deepest_vertex: Option<u32>,
+    soundings: Soundings,
+}
+
+impl MeetingHint {
+    /// Knows nothing.
+    pub(super) fn new() -> MeetingHint {
+        MeetingHint { pair: None, deepest_vertex: None, soundings: Soundings::new() }
+    }
 }
 
 impl Meeting<'_> {
     /// Adds a contact for every tissue triangle that is inside the link or within the margin of it: at its
     /// point deepest in the link, the field deciding where and the link's exact surface how deep.
-    /// `waiting`: room to work in. False when it became `late` before all were found.
+    /// `proofs`: of the last ticks. `waiting`: room to work in. False when it became `late` before all were found.
     pub(super) fn find(
         &self,
         contacts: &mut Vec<Contact>,
+        proofs: &mut Proofs,
         waiting: &mut BinaryHeap<Part>,
         late: &dyn Fn() -> bool,
     ) -> bool {
@@ -55,7 +66,7 @@ impl Meeting<'_> {
                 return;
             }
             let triangle = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
-            contacts.extend(self.contact_of(t, &triangle, &mut hint, waiting));
+            contacts.extend(self.contact_of(t, &triangle, &mut hint, proofs, waiting));
         });
         !is_late
     }
@@ -66,11 +77,15 @@ impl Meeting<'_> {
         t: TriangleId,
         triangle: &[DVec3; 3],
         hint: &mut Option<TriangleId>,
+        proofs: &mut Proofs,
         waiting: &mut BinaryHeap<Part>,
     ) -> Option<Contact> {
-        let found = deepest(self.link, triangle, self.margin, waiting)?;
+        let key = (self.tissue, t);
+        let (found, proof) = deepest(self.link, triangle, self.margin, proofs.get(key), waiting);
+        proofs.note(key, proof);
+        let found = found?;
         let w = found.barycentric;
-        let p = triangle[0] * w.x + triangle[1] * w.y + triangle[2] * w.z;
+        let p = at(triangle, w);
         let exact = self.exact(&found.reading, p, *hint)?;
         *hint = Some(exact.triangle);
         let on_tissue =
@@ -159,7 +174,8 @@ impl Meeting<'_> {
 
     /// The vertex of the link that is deepest in the tissue, if any is deeper than `at_least` metres.
     fn deepest_vertex(&self, at_least: f64, hint: &mut MeetingHint) -> Option<Contact> {
-        let found = DeepestVertex::of(self, at_least, hint.deepest_vertex);
+        hint.soundings.follow(self.tissue, self.revision);
+        let found = DeepestVertex::of(self, at_least, hint.deepest_vertex, &hint.soundings);
         if let Some((v, _)) = found {
             hint.deepest_vertex = Some(v);
         }

@@ -4,14 +4,14 @@ use std::{cmp::Ordering, collections::BinaryHeap};
 
 use glam::DVec3;
 
-use super::Link;
+use super::{Link, proofs::Proof};
 use crate::{
+    bvh::Guess,
     geometry::{
         TriangleId,
         point_triangle::{ClosestPoint, closest_point},
         triangle_distance::ClosestPair,
     },
-    index::{Point, Triangle},
     sdf::Reading,
 };
 
@@ -39,35 +39,69 @@ pub(super) struct Part {
     near: [Option<TriangleId>; 2],
 }
 
+/// What was proved before serves while it leaves no more than this to chance, in tolerances of the field. A search
+/// leaves one, so that what it proved is good for another tolerance of motion.
+const LOOSENESS: f64 = 2.0;
 /// After so many reads without a point inside, the exact distance of the two surfaces costs less than more.
-const PATIENCE: usize = 12;
+const PATIENCE: usize = 5;
 /// Points at which the field is read at most; each adds three parts to those that wait.
 const READS_MAX: usize = 1024;
 /// Parts that wait at most.
 pub(super) const PARTS_MAX: usize = 3 * READS_MAX + 1;
-/// Reads of a walk down from the best point, and its first step in tolerances.
+/// Reads of a walk down from the best point, those of them that may find nothing deeper in a row, and the first
+/// step in tolerances.
 const POLISHING_STEPS: usize = 8;
+const POLISHING_VAIN: usize = 2;
 const FIRST_STEP: f64 = 2.0;
+/// Depths that differ by less are level, in tolerances.
+const LEVEL: f64 = 0.01;
 
-/// Looks for the deepest point of `triangle` (link frame) by branch and bound: the field is 1-Lipschitz, so
-/// a part is at most its radius deeper than its middle. `None` when all of it is proved to be farther than
-/// `margin`. Exact to the field's tolerance unless the cap on reads is met, and then `lower` tells.
+/// The deepest point of `triangle` (link frame), and what is proved of the triangle now. `None` when all of it is
+/// proved to be farther than `margin`. No other point is deeper by more than [`LOOSENESS`] tolerances of the field,
+/// unless the cap on reads is met, and then `lower` tells. `known`: what was proved where the triangle was before.
 /// `waiting`: room to work in.
 pub(super) fn deepest(
     link: &Link,
     triangle: &[DVec3; 3],
     margin: f64,
+    known: Option<&Proof>,
     waiting: &mut BinaryHeap<Part>,
-) -> Option<Deepest> {
+) -> (Option<Deepest>, Proof) {
+    let Some(known) = known else { return search(link, triangle, margin, None, waiting) };
+    let lower = known.lower_of(triangle);
+    if lower > margin {
+        return (None, *known);
+    }
+    let p = at(triangle, known.barycentric);
+    let reading = link.field.read(link.surface.mesh(), p);
+    let start = Deepest { barycentric: known.barycentric, reading, lower };
+    let (mut best, stride) = polished(link, triangle, start, known.stride);
+    best.reading = link.refined(at(triangle, best.barycentric), best.reading, known.near);
+    let upper = best.reading.upper;
+    if upper <= margin && lower >= upper - LOOSENESS * link.field.tolerance() {
+        return (Some(best), known.still(&best, stride));
+    }
+    search(link, triangle, margin, Some(best), waiting)
+}
+
+/// By branch and bound: the field is 1-Lipschitz, so a part is at most its radius deeper than its middle.
+/// `start`: a point that is likely deep.
+fn search(
+    link: &Link,
+    triangle: &[DVec3; 3],
+    margin: f64,
+    start: Option<Deepest>,
+    waiting: &mut BinaryHeap<Part>,
+) -> (Option<Deepest>, Proof) {
     let (field, tolerance) = (&link.field, link.field.tolerance());
-    let point = |w: DVec3| triangle[0] * w.x + triangle[1] * w.y + triangle[2] * w.z;
+    let point = |w: DVec3| at(triangle, w);
     let part = |corners: [DVec3; 3], lower: f64, bound: f64, near| {
         let middle = point(middle(&corners));
         let radius = corners.iter().map(|c| point(*c).distance(middle)).fold(0.0, f64::max);
         Part { corners, radius, lower: lower.max(bound - radius), near }
     };
-    let mut best =
-        Deepest { barycentric: DVec3::X, reading: Reading::BEYOND, lower: f64::INFINITY };
+    let unknown = Deepest { barycentric: DVec3::X, reading: Reading::BEYOND, lower: 0.0 };
+    let mut best = Deepest { lower: f64::INFINITY, ..start.unwrap_or(unknown) };
     let mut near = [None; 2];
     let readings = field.reads(link.surface.mesh(), triangle);
     for (barycentric, reading) in DVec3::AXES.into_iter().zip(readings) {
@@ -84,9 +118,13 @@ pub(super) fn deepest(
         let is_wanted =
             |lower: f64, best: &Deepest| lower <= (best.reading.upper - tolerance).min(margin);
         if n_reads == PATIENCE && best.reading.lower > 0.0 {
-            match link.apart(triangle, margin, near[0]) {
-                Apart::Beyond => return None,
-                Apart::By(found) => return Some(found),
+            let reach = margin.min(best.reading.upper * COVER);
+            let guess = Guess { triangle: near[0], way: -best.reading.gradient };
+            match link.apart(triangle, reach, guess) {
+                Apart::Beyond => return (None, Proof::of(triangle, &best, reach, 0.0)),
+                Apart::By(found) => {
+                    return (Some(found), Proof::of(triangle, &found, found.lower, 0.0));
+                }
                 Apart::Crossing => {}
             }
         }
@@ -111,10 +149,12 @@ pub(super) fn deepest(
         best.lower = best.lower.min(lower);
     }
     best.lower = best.lower.min(best.reading.lower);
-    if best.lower > margin {
-        return None;
+    let lower = best.lower;
+    if lower > margin {
+        return (None, Proof::of(triangle, &best, lower, 0.0));
     }
-    Some(polished(link, triangle, best))
+    let (best, stride) = polished(link, triangle, best, 0.0);
+    (Some(best), Proof::of(triangle, &best, lower, stride))
 }
 
 /// The triangle of a reading first, then another one known before.
@@ -165,31 +205,44 @@ impl Deepest {
 }
 
 /// Walks down the slope from the best point found. Depth is known to the tolerance, but where it is flat that
-/// leaves the point, and so the normal, loose by the root of it: a hand would feel that jitter.
-fn polished(link: &Link, triangle: &[DVec3; 3], mut best: Deepest) -> Deepest {
+/// leaves the point, and so the normal, loose by the root of it: a hand would feel that jitter. `stride`: metres for
+/// each unit of slope, as the last walk here found, and this one for the next; 0 when not known.
+fn polished(
+    link: &Link,
+    triangle: &[DVec3; 3],
+    mut best: Deepest,
+    mut stride: f64,
+) -> (Deepest, f64) {
     let [a, b, c] = *triangle;
     let normal = (b - a).cross(c - a).normalize_or_zero();
-    let at = |w: DVec3| a * w.x + b * w.y + c * w.z;
     let slope = |r: &Reading| r.gradient - normal * r.gradient.dot(normal);
-    let tolerance = link.field.tolerance();
-    let (mut from, mut down) = (at(best.barycentric), slope(&best.reading));
-    let mut step = FIRST_STEP * tolerance / down.length();
+    let level = LEVEL * link.field.tolerance();
+    let (mut from, mut down) = (at(triangle, best.barycentric), slope(&best.reading));
+    let first = FIRST_STEP * link.field.tolerance() / down.length();
+    let mut step = if stride > 0.0 { stride } else { first };
+    let mut vain = 0;
     for _ in 0..POLISHING_STEPS {
-        // A slope that makes less than a hundredth of the tolerance in a step is level.
-        if !(step.is_finite() && down.length_squared() * step > 0.01 * tolerance) {
+        if !(step.is_finite() && down.length_squared() * step > level) {
             break;
         }
         let moved = closest_point(from - down * step, triangle);
         let reading = link.field.read(link.surface.mesh(), moved.point);
+        vain = if reading.upper < best.reading.upper - level { 0 } else { vain + 1 };
         best.offer(moved.barycentric, reading);
+        if vain == POLISHING_VAIN {
+            break;
+        }
         // Barzilai and Borwein 1988: the step that the last two slopes ask for; on a flat, a longer one.
         let (way, turn) = (moved.point - from, slope(&reading) - down);
         let curved = way.dot(turn).abs();
         step = (way.length_squared() / curved).min(4.0 * step);
+        if step.is_finite() {
+            stride = step;
+        }
         (from, down) = (moved.point, slope(&reading));
     }
     best.lower = best.lower.min(best.reading.lower);
-    best
+    (best, stride)
 }
 
 impl Link {
@@ -210,7 +263,9 @@ impl Link {
         }
         let near = reading.exact.map(|(t, _)| t).or(near);
         let reach = reading.lower.abs().max(reading.upper.abs()) * COVER;
-        if is_sure && let Some(found) = self.surface.nearest(&Point(p), reach, near) {
+        let guess = Guess { triangle: near, way: -reading.value * reading.gradient };
+        let nearest = || self.tree.nearest(self.surface.mesh(), &p, reach, guess);
+        if is_sure && let Some(found) = nearest() {
             let side = if reading.lower > 0.0 { 1.0 } else { -1.0 };
             let distance = found.closest.distance_squared.sqrt();
             let gradient = (p - found.closest.point) / distance * side;
@@ -223,8 +278,8 @@ impl Link {
     }
 
     /// How far a triangle with a point outside the link is from its surface.
-    fn apart(&self, triangle: &[DVec3; 3], margin: f64, near: Option<TriangleId>) -> Apart {
-        let Some(found) = self.surface.nearest(&Triangle(*triangle), margin, near) else {
+    fn apart(&self, triangle: &[DVec3; 3], reach: f64, guess: Guess) -> Apart {
+        let Some(found) = self.tree.nearest(self.surface.mesh(), triangle, reach, guess) else {
             return Apart::Beyond;
         };
         let ClosestPair { on_a, barycentric_a, on_b, distance_squared, .. } = found.closest;
@@ -279,12 +334,17 @@ fn exactly(
 /// Covers the rounding of a bound, relative.
 const COVER: f64 = 1.0 + 1e-9;
 
+/// A point of a triangle by its weights.
+pub(super) fn at([a, b, c]: &[DVec3; 3], w: DVec3) -> DVec3 {
+    *a * w.x + *b * w.y + *c * w.z
+}
+
 fn middle(corners: &[DVec3; 3]) -> DVec3 {
     (corners[0] + corners[1] + corners[2]) / 3.0
 }
 
 /// A triangle in four.
-pub(super) fn quarters([a, b, c]: &[DVec3; 3]) -> [[DVec3; 3]; 4] {
+fn quarters([a, b, c]: &[DVec3; 3]) -> [[DVec3; 3]; 4] {
     let (ab, bc, ca) = ((*a + *b) * 0.5, (*b + *c) * 0.5, (*c + *a) * 0.5);
     [[*a, ab, ca], [ab, *b, bc], [ca, bc, *c], [ab, bc, ca]]
 }

@@ -18,7 +18,7 @@ pub(super) struct DeepestVertex<'a> {
     depth: Cell<f64>,
     /// The tissue triangle that was nearest last.
     near: Cell<Option<TriangleId>>,
-    soundings: Soundings,
+    soundings: &'a Soundings,
 }
 
 impl DeepestVertex<'_> {
@@ -28,13 +28,14 @@ impl DeepestVertex<'_> {
         meeting: &Meeting,
         at_least: f64,
         hint: Option<u32>,
+        soundings: &Soundings,
     ) -> Option<(u32, SignedNearest)> {
         let search = DeepestVertex {
             meeting,
             best: Cell::new(None),
             depth: Cell::new(at_least),
             near: Cell::new(None),
-            soundings: Soundings::default(),
+            soundings,
         };
         let (surface, mesh) = (&meeting.link.surface, meeting.link.surface.mesh());
         hint.into_iter().for_each(|v| search.offer(v));
@@ -88,9 +89,8 @@ impl DeepestVertex<'_> {
                 return reach > 0.0;
             }
         }
-        let (least, most) = self.soundings.bounds(centre);
-        if least > reach || most <= reach {
-            return most <= reach;
+        if let Some(is_within) = self.soundings.is_within(centre, reach) {
+            return is_within;
         }
         if radius == 0.0 {
             return true;

@@ -2,7 +2,7 @@
 
 use crate::{
     geometry::Aabb,
-    index::{Point, Surface},
+    index::Surface,
     sdf::{self, Exact, ExactDistance, Field, FieldOptions},
 };
 
@@ -36,7 +36,7 @@ fn with_exact<T>(surface: &Surface, work: impl FnOnce(&Exact) -> T) -> T {
     };
     let near = |b: &Aabb, out: &mut Vec<_>| surface.overlap(b, |t| out.push(t));
     let nearest = |p, hint| {
-        let found = surface.nearest(&Point(p), f64::INFINITY, hint).expect("a link has triangles");
+        let found = surface.nearest(p, f64::INFINITY, hint).expect("a link has triangles");
         (found.closest.distance_squared.sqrt(), found.triangle)
     };
     let closed = surface.is_closed();

@@ -4,10 +4,10 @@ use std::cell::Cell;
 
 use glam::DVec3;
 
-use super::{Link, Revision, deepest::quarters};
+use super::{Link, Revision};
 use crate::{
-    geometry::{Aabb, Pose, TriangleId, triangle_distance::ClosestPair},
-    index::{Point, Triangle},
+    bvh::Guess,
+    geometry::{Aabb, Pose, TriangleId, tolerance::POSE_ROUNDING, triangle_distance::ClosestPair},
 };
 
 /// A tissue triangle and a link triangle with their closest points: A is the tissue's, in link frame.
@@ -27,46 +27,93 @@ pub(super) fn closest_pair(
     max_distance: f64,
     hint: Option<(TriangleId, TriangleId)>,
 ) -> Option<Pair> {
-    let (tissue, link_surface) = (&revision.surface, &link.surface);
+    let (tissue, mesh) = (&revision.surface, link.surface.mesh());
     let link_from_scene = scene_from_link.inverse();
     let best: Cell<Option<Pair>> = Cell::new(None);
+    let slab = Cell::new(Slab::UNKNOWN);
     let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt() * COVER);
-    let offer = |t: TriangleId, link_hint: Option<TriangleId>| {
+    let offer = |t: TriangleId, triangle: Option<TriangleId>| {
         let corners = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
-        if !link.may_be_near_triangle(&corners, reach()) {
+        if slab.get().is_before(&corners, reach()) {
             return;
         }
-        let Some(found) = link_surface.nearest(&Triangle(corners), reach(), link_hint) else {
-            return;
-        };
+        let guess = Guess { triangle, way: slab.get().along };
+        let Some(found) = link.tree.nearest(mesh, &corners, reach(), guess) else { return };
         let pair =
             Pair { tissue_triangle: t, link_triangle: found.triangle, closest: found.closest };
         if best.get().is_none_or(|b| is_before(&pair, &b)) {
             best.set(Some(pair));
+            slab.set(Slab::between(&pair, link, &link_from_scene));
         }
     };
     if let Some((t, l)) = hint.filter(|(t, _)| tissue.mesh().get(*t).is_some()) {
         offer(t, Some(l));
     } else {
-        let mut far = max_distance + link_surface.bounds().diagonal();
+        let mut far = max_distance + link.surface.bounds().diagonal();
         let mut nearest = None;
         for v in &link.extremes {
-            let p = scene_from_link.point(link_surface.mesh().position(*v));
-            if let Some(found) = tissue.nearest(&Point(p), far, None) {
+            let p = scene_from_link.point(mesh.position(*v));
+            if let Some(found) = tissue.nearest(p, far, None) {
                 far = found.closest.distance_squared.sqrt();
                 nearest = Some(found.triangle);
             }
         }
         nearest.into_iter().for_each(|t| offer(t, None));
     }
-    let bounds = scene_from_link.aabb(link_surface.bounds()).grown(reach());
-    let within_reach = |b: &Aabb| link.may_be_near(&link_from_scene, b, reach());
+    let bounds = scene_from_link.aabb(link.surface.bounds()).grown(reach());
+    let within_reach = |b: &Aabb| {
+        !slab.get().is_box_before(b, reach()) && link.may_be_near(&link_from_scene, b, reach())
+    };
     tissue.overlap(&(bounds, &within_reach), |t| {
         if within_reach(&tissue.mesh().triangle_box(t)) {
-            offer(t, best.get().map(|b| b.link_triangle));
+            offer(t, None);
         }
     });
     best.get()
+}
+
+/// All of a link is beyond a plane: what is farther before it than the reach is not near.
+#[derive(Clone, Copy, Debug)]
+struct Slab {
+    /// The plane's unit normal, in link frame; zero when no plane is known.
+    along: DVec3,
+    /// The same in scene frame, and how far along it the scene's origin is, metres.
+    in_scene: DVec3,
+    origin: f64,
+    /// Where the link begins along it, metres.
+    begins: f64,
+}
+
+impl Slab {
+    const UNKNOWN: Slab =
+        Slab { along: DVec3::ZERO, in_scene: DVec3::ZERO, origin: 0.0, begins: f64::NEG_INFINITY };
+
+    /// Across the shortest way.
+    fn between(pair: &Pair, link: &Link, link_from_scene: &Pose) -> Slab {
+        let Some(along) = (pair.closest.on_b - pair.closest.on_a).try_normalize() else {
+            return Slab::UNKNOWN;
+        };
+        Slab {
+            along,
+            in_scene: link_from_scene.rotation.transpose() * along,
+            origin: link_from_scene.translation.dot(along),
+            begins: link.tree.begins_along(along),
+        }
+    }
+
+    /// A triangle in link frame is farther before the plane than that.
+    fn is_before(&self, corners: &[DVec3; 3], reach: f64) -> bool {
+        let ends = corners.map(|p| p.dot(self.along));
+        self.begins - ends[0].max(ends[1]).max(ends[2]) > reach
+    }
+
+    /// A box in the scene is.
+    fn is_box_before(&self, b: &Aabb, reach: f64) -> bool {
+        let (centre, half) = (b.centre(), 0.5 * b.size());
+        let rounding = POSE_ROUNDING * ((centre.abs() + half).element_sum() + self.origin.abs());
+        let ends = self.origin + centre.dot(self.in_scene) + half.dot(self.in_scene.abs());
+        self.begins - (ends + rounding) > reach
+    }
 }
 
 impl Link {
@@ -81,57 +128,9 @@ impl Link {
         let to_box = self.surface.bounds().distance_squared(centre).sqrt();
         to_box <= radius + reach && self.field.lower_bound(centre) <= radius + reach
     }
-
-    /// The same for a triangle in link frame, part by part; true when that takes too long to tell.
-    fn may_be_near_triangle(&self, corners: &[DVec3; 3], reach: f64) -> bool {
-        let mut waiting = [*corners; PARTS_MAX];
-        let mut n_waiting = 1;
-        while n_waiting > 0 {
-            n_waiting -= 1;
-            let [a, b, c] = waiting[n_waiting];
-            let middle = (a + b + c) / 3.0;
-            let radius =
-                [a, b, c].map(|p| p.distance_squared(middle)).into_iter().fold(0.0, f64::max);
-            let radius = radius.sqrt() * COVER;
-            let lower = self.field.lower_bound(middle);
-            if lower > radius + reach {
-                continue;
-            }
-            if lower <= reach {
-                return true;
-            }
-            if self.field_bound(&[a, b, c], lower - radius) > reach {
-                continue;
-            }
-            if n_waiting + 4 > PARTS_MAX {
-                return true;
-            }
-            waiting[n_waiting..n_waiting + 4].copy_from_slice(&quarters(&[a, b, c]));
-            n_waiting += 4;
-        }
-        false
-    }
-
-    /// No point of a triangle that is nowhere nearer than `clearance` metres is nearer than this: there the
-    /// distance bends by 1 / clearance at most, so on the triangle it is at least what the corners' distances
-    /// give less sum(w_i |c_i - x|^2) / (2 clearance), and that sum is at most a third of the longest edge
-    /// squared.
-    fn field_bound(&self, corners: &[DVec3; 3], clearance: f64) -> f64 {
-        if clearance <= 0.0 {
-            return f64::NEG_INFINITY;
-        }
-        let [a, b, c] = *corners;
-        let edges = [a.distance_squared(b), b.distance_squared(c), c.distance_squared(a)];
-        let longest = edges.into_iter().fold(0.0, f64::max);
-        let least = self.field.lower_bounds(corners).into_iter().fold(f64::INFINITY, f64::min);
-        least - longest / (6.0 * clearance) * COVER
-    }
 }
 
-/// Parts of a triangle that wait at most: four quarterings.
-const PARTS_MAX: usize = 13;
-
-/// Covers the rounding of a radius and a bound, relative: a pair that is exactly in reach is not lost.
+/// Covers the rounding of a bound, relative: a pair that is exactly in reach is not lost.
 const COVER: f64 = 1.0 + 1e-9;
 
 /// Nearer first, then the smaller ids: the answer does not depend on the order of the search.

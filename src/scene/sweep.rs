@@ -33,6 +33,8 @@ const CHORD_ERROR: f64 = 2e-4;
 const PARTS_MAX: f64 = 32.0;
 /// Triangle pairs of one link and tissue that are tested in a tick.
 const PAIRS_MAX: usize = 20_000;
+/// Covers the rounding of a length, relative.
+const COVER: f64 = 1.0 + 1e-9;
 
 /// A step in which all vertices go straight, in the link's frame.
 struct Chord<'a> {
@@ -139,7 +141,13 @@ impl Sweep<'_> {
         let corners = moving.t0.into_iter().chain(moving.t1);
         let around = Aabb::around(corners).grown(chord.thickness);
         let mut earliest: Option<(TriangleContact, TriangleId)> = None;
-        link.surface.overlap(&around, |own| {
+        // No point of it is ever farther from where it ends than its corners began.
+        let gone = |k: usize| moving.t0[k].distance_squared(moving.t1[k]);
+        let reach = gone(0).max(gone(1)).max(gone(2)).sqrt() * COVER + chord.thickness;
+        link.tree.each_within(&moving.t1, reach, |own| {
+            if !link.surface.mesh().triangle_box(own).overlaps(&around) {
+                return;
+            }
             *room = room.saturating_sub(1);
             let corners = link.surface.mesh().triangle(own);
             let still = MovingTriangle { t0: corners, t1: corners, owned: Owned::ALL };

@@ -9,6 +9,7 @@ use super::{
     deepest::Part,
     lifecycle::Lifecycle,
     pairs::Found,
+    proofs::Proofs,
     sweep::Sweep,
     tick::{TickOptions, deepest_first, is_uncertain},
     way::Way,
@@ -18,6 +19,7 @@ use crate::geometry::{Pose, TriangleId};
 /// What the last tick left, and the way since.
 pub(super) struct TrackedLink {
     hint: MeetingHint,
+    proofs: Proofs,
     lifecycle: Lifecycle,
     way: Way,
     /// The contacts that the lifecycle knows are those at the way's start.
@@ -45,7 +47,8 @@ impl TrackedLink {
     /// With room for so many contacts.
     pub(super) fn new(room: usize) -> TrackedLink {
         TrackedLink {
-            hint: MeetingHint::default(),
+            hint: MeetingHint::new(),
+            proofs: Proofs::default(),
             lifecycle: Lifecycle::with_room(room),
             way: Way::new(),
             start_is_known: false,
@@ -124,7 +127,7 @@ impl TrackedLink {
             let meeting = Meeting { tissue: *tissue, revision, link, scene_from_link, margin };
             let first = found.len();
             let reach = nearest.map_or(max_distance_m, |n| n.signed_distance_m.max(0.0));
-            *late = *late || !meeting.find(found, tick.waiting, tick.late);
+            *late = *late || !meeting.find(found, &mut self.proofs, tick.waiting, tick.late);
             let closest = if *late {
                 meeting.apart_or_inside(reach, &mut self.hint)
             } else {
@@ -139,6 +142,7 @@ impl TrackedLink {
                 nearest = Some(closest);
             }
         }
+        self.proofs.turn();
         if *late {
             found.clear();
         }

@@ -7,7 +7,7 @@ use super::{build::Exact, cell::Corner, sides::Sides};
 use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
     point_triangle::{ClosestPoint, closest_point},
-    point_triangles::{LANES, TriangleLanes},
+    point_triangles::{LANES, TriangleLanes, least_lane},
     winding::solid_angles,
 };
 
@@ -119,7 +119,7 @@ impl ShortList {
                 |e: &Entry| mesh.vertices(e.triangle()).map(|v| mesh.positions()[v as usize]);
             let mut below = TriangleLanes::new(entries.iter().map(corners)).distances_below(p);
             loop {
-                let lane = least(&below);
+                let lane = least_lane(&below);
                 if f64::from(below[lane]) > wanted || below[lane] == f32::INFINITY {
                     break;
                 }
@@ -173,11 +173,6 @@ impl ShortList {
             && (by_winding || self.far_winding.is_none())
             && self.far_winding.iter().all(|w| w.iter().all(|w| w.is_finite()))
     }
-}
-
-/// The lane of the least.
-fn least(lanes: &[f32; LANES]) -> usize {
-    (1..LANES).fold(0, |least, lane| if lanes[lane] < lanes[least] { lane } else { least })
 }
 
 /// Covers the rounding of two distances and their sum.

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
     geometry::{Aabb, MeshData, TriangleMesh},
-    index::{FrameOptions, Point, Surface},
+    index::{FrameOptions, Surface},
     oracle::{Random, shapes},
 };
 
@@ -215,7 +215,7 @@ fn beyond_single_precision() {
         }
         for exponent in [20, 30, 37] {
             let p = random.unit_vector() * 10f64.powi(exponent);
-            let found = s.nearest(&Point(p), f64::INFINITY, None).expect("has triangles");
+            let found = s.nearest(p, f64::INFINITY, None).expect("has triangles");
             let share = found.closest.distance_squared.sqrt() / p.length();
             assert!((share - 1.0).abs() < 1e-12, "{p:?}: {share}");
         }

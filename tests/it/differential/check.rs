@@ -3,7 +3,7 @@
 use glam::DVec3;
 use palpate::{
     geometry::{SignRule, TriangleId, TriangleMesh, point_triangle::closest_point},
-    index::{Point, Surface},
+    index::Surface,
     oracle::{Random, brute_force, solid_angle::winding_number, triangle::closest_on_triangle},
 };
 
@@ -104,7 +104,7 @@ pub fn check_nearest(
 ) -> brute_force::Nearest {
     let mesh = surface.mesh();
     let oracle = brute_force::nearest(mesh, p).expect("has triangles");
-    let found = surface.nearest(&Point(p), f64::INFINITY, None).expect("has triangles");
+    let found = surface.nearest(p, f64::INFINITY, None).expect("has triangles");
     let distance = found.closest.distance_squared.sqrt();
     let error = distance_error(mesh, found.triangle, p) + distance_error(mesh, oracle.triangle, p);
     assert!(
@@ -122,15 +122,15 @@ pub fn check_nearest(
     assert_eq!(found.closest.distance_squared, scanned.1, "{about}: at {p:?}");
 
     let hint = TriangleId(random.below(mesh.triangle_id_end() as usize + 3) as u32);
-    let hinted = surface.nearest(&Point(p), f64::INFINITY, Some(hint));
+    let hinted = surface.nearest(p, f64::INFINITY, Some(hint));
     assert_eq!(hinted, Some(found), "{about}: at {p:?}, hint {hint:?}");
     let reach = distance * (1.0 + 1e-9);
-    assert_eq!(surface.nearest(&Point(p), reach, Some(hint)), Some(found), "{about}: at {p:?}");
-    assert_eq!(surface.nearest(&Point(p), reach, None), Some(found), "{about}: at {p:?}");
+    assert_eq!(surface.nearest(p, reach, Some(hint)), Some(found), "{about}: at {p:?}");
+    assert_eq!(surface.nearest(p, reach, None), Some(found), "{about}: at {p:?}");
     if distance > 0.0 {
         let short = distance * (1.0 - 1e-9);
-        assert_eq!(surface.nearest(&Point(p), short, None), None, "{about}: at {p:?}");
-        assert_eq!(surface.nearest(&Point(p), short, Some(hint)), None, "{about}: at {p:?}");
+        assert_eq!(surface.nearest(p, short, None), None, "{about}: at {p:?}");
+        assert_eq!(surface.nearest(p, short, Some(hint)), None, "{about}: at {p:?}");
     }
     oracle
 }
@@ -169,7 +169,7 @@ pub fn check_on_triangle(
 pub fn check_sign(surface: &Surface, p: DVec3, oracle: &brute_force::Nearest, about: &str) -> bool {
     let mesh = surface.mesh();
     let signed = surface.signed_distance(p, f64::INFINITY, None).expect("has triangles");
-    let nearest = surface.nearest(&Point(p), f64::INFINITY, None).expect("has triangles");
+    let nearest = surface.nearest(p, f64::INFINITY, None).expect("has triangles");
     assert_eq!(signed.signed_distance.abs(), nearest.closest.distance_squared.sqrt());
     assert_eq!((signed.triangle, signed.closest), (nearest.triangle, nearest.closest));
     assert!((0.0..=1.0).contains(&signed.certainty), "{about}: certainty {}", signed.certainty);

@@ -3,7 +3,7 @@
 use glam::Vec3;
 use palpate::{
     geometry::{MeshData, SignRule, TriangleId, TriangleMesh},
-    index::{FrameOptions, Point, Surface},
+    index::{FrameOptions, Surface},
     oracle::{Random, shapes},
 };
 
@@ -94,7 +94,7 @@ fn a_surface_without_triangles_answers_nothing_and_can_be_filled() {
         cut(&mut surface, n, &mut random);
         surface.assert_well_formed();
         let none = |s: &Surface| {
-            assert_eq!(s.nearest(&Point(glam::DVec3::ZERO), f64::INFINITY, None), None);
+            assert_eq!(s.nearest(glam::DVec3::ZERO, f64::INFINITY, None), None);
             assert_eq!(s.signed_distance(glam::DVec3::ZERO, 1.0, Some(TriangleId(0))), None);
             assert_eq!(s.contains(glam::DVec3::ZERO), (false, 0.0));
             s.overlap(&s.mesh().used_box(), |t| panic!("gives {t:?}"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use glam::{DVec3, Vec3};
 use palpate::{
     geometry::{Aabb, MeshData, Topology, TriangleId, TriangleMesh, point_triangle::closest_point},
-    index::{Point, Surface},
+    index::Surface,
     oracle::{Random, shapes},
 };
 
@@ -170,7 +170,7 @@ impl Model {
 
         let reach = if random.below(2) == 0 { f64::INFINITY } else { random.range(0.0, 0.5) };
         let hint = TriangleId(random.below(self.next_id as usize + 2) as u32);
-        let found = surface.nearest(&Point(p), reach, Some(hint));
+        let found = surface.nearest(p, reach, Some(hint));
         let distances = self.triangles.iter().map(|(t, v)| {
             (*t, closest_point(p, &corners(v).map(|c| c.as_dvec3())).distance_squared)
         });

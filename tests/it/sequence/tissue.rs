@@ -8,7 +8,6 @@ use std::sync::{
 use glam::Vec3;
 use palpate::{
     geometry::{LoadOptions, MeshData, TriangleId, mesh_load::load},
-    index::Point,
     oracle::{Random, shapes},
     scene::{Held, Limits, Scene, Tissue, TissueOptions, deform::Deformation, edit::TopologyEdit},
 };
@@ -171,7 +170,7 @@ fn readers_see_whole_revisions_while_a_writer_works() {
                 assert!(held.surface.mesh().positions().iter().copied().eq(expected));
                 let vertex = data.positions[revision as usize % data.positions.len()];
                 let at = moved(&vertex, revision).as_dvec3();
-                let found = held.surface.nearest(&Point(at), 1e-12, None);
+                let found = held.surface.nearest(at, 1e-12, None);
                 assert!(found.is_some(), "revision {revision} is not indexed at its vertex");
             }
             seen

@@ -1,0 +1,321 @@
+//! The triangle of a tree that is nearest to a point or to another triangle, and those that are near.
+
+use glam::{DVec3, Vec3};
+
+use super::{
+    strip::{LANES, Single},
+    tree::Tree,
+    volume::LEAF,
+};
+use crate::geometry::{
+    TriangleId, TriangleMesh,
+    point_triangle::{ClosestPoint, closest_point},
+    point_triangles::least_lane,
+    triangle_distance::{ClosestPair, closest_pair_within},
+    triangle_triangle::Triangle,
+};
+
+/// What a triangle can be near to, in the tree's frame.
+pub trait NearestTo {
+    /// What is known of the closest triangle.
+    type Found: Copy;
+    /// A triangle, or a point thrice.
+    fn corners(&self) -> Triangle;
+    /// Where a triangle is closest; `None` only when it is farther than `limit`, square metres.
+    fn closest(&self, triangle: &Triangle, limit: f64) -> Option<Self::Found>;
+    /// Its squared distance, square metres.
+    fn distance_squared(found: &Self::Found) -> f64;
+    /// From this to the triangle, metres.
+    fn way(&self, found: &Self::Found) -> DVec3;
+}
+
+/// What is likely of an answer. It changes the work, never the answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Guess {
+    /// A triangle that is near.
+    pub triangle: Option<TriangleId>,
+    /// The way to what is nearest, of any length; zero when nothing is known.
+    pub way: DVec3,
+}
+
+/// The nearest triangle; the smallest id among equally near ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NearestTriangle<F> {
+    /// Which one.
+    pub triangle: TriangleId,
+    /// Where on it.
+    pub closest: F,
+}
+
+impl NearestTo for DVec3 {
+    type Found = ClosestPoint;
+
+    fn corners(&self) -> Triangle {
+        [*self; 3]
+    }
+
+    fn closest(&self, triangle: &Triangle, _limit: f64) -> Option<ClosestPoint> {
+        Some(closest_point(*self, triangle))
+    }
+
+    fn distance_squared(found: &ClosestPoint) -> f64 {
+        found.distance_squared
+    }
+
+    fn way(&self, found: &ClosestPoint) -> DVec3 {
+        found.point - *self
+    }
+}
+
+/// A of the pair; 0 apart where they cross.
+impl NearestTo for Triangle {
+    type Found = ClosestPair;
+
+    fn corners(&self) -> Triangle {
+        *self
+    }
+
+    fn closest(&self, triangle: &Triangle, limit: f64) -> Option<ClosestPair> {
+        closest_pair_within(self, triangle, limit)
+    }
+
+    fn distance_squared(found: &ClosestPair) -> f64 {
+        found.distance_squared
+    }
+
+    fn way(&self, found: &ClosestPair) -> DVec3 {
+        found.on_b - found.on_a
+    }
+}
+
+impl Tree {
+    /// The triangle of `mesh`, which the tree was built of, nearest to something within `max_distance` metres.
+    pub fn nearest<T: NearestTo>(
+        &self,
+        mesh: &TriangleMesh,
+        to: &T,
+        max_distance: f64,
+        guess: Guess,
+    ) -> Option<NearestTriangle<T::Found>> {
+        let single = Single::of(&to.corners(), self.farthest(), 0.0);
+        let limit = max_distance * max_distance;
+        let mut search = Search { tree: self, mesh, to, single, limit, best: None };
+        search.look_along(guess.way);
+        guess.triangle.into_iter().for_each(|t| search.offer(t));
+        if !self.strips.is_empty() {
+            search.descend(0);
+        }
+        search.best
+    }
+
+    /// Gives every triangle that is within `reach` metres of one in the tree's frame to `visit`, and some that
+    /// are farther.
+    pub fn each_within(&self, to: &Triangle, reach: f64, mut visit: impl FnMut(TriangleId)) {
+        if !self.strips.is_empty() {
+            let single = Single::of(to, self.farthest(), 0.0);
+            self.within(0, &single, reach * reach, &mut visit);
+        }
+    }
+
+    fn within(&self, strip: u32, single: &Single, limit: f64, visit: &mut impl FnMut(TriangleId)) {
+        let strip = &self.strips[strip as usize];
+        let bounds = strip.distances_squared(single);
+        for (bound, below) in bounds.into_iter().zip(strip.below) {
+            if f64::from(bound) > limit || below == u32::MAX {
+                continue;
+            }
+            if below & LEAF == 0 {
+                self.within(below, single, limit, visit);
+            } else {
+                visit(self.triangles[(below & !LEAF) as usize]);
+            }
+        }
+    }
+
+    /// Nothing of the tree is at less than this along a unit vector in its frame, metres; infinite when there is
+    /// nothing.
+    pub fn begins_along(&self, along: DVec3) -> f64 {
+        let mut least = f32::INFINITY;
+        if !self.strips.is_empty() {
+            self.begin(0, along.as_vec3().to_array(), &mut least);
+        }
+        f64::from(least)
+    }
+
+    fn begin(&self, strip: u32, along: [f32; 3], least: &mut f32) {
+        let strip = &self.strips[strip as usize];
+        let mut begins = strip.begins(along, self.farthest());
+        loop {
+            let lane = least_lane(&begins);
+            if begins[lane] >= *least {
+                return;
+            }
+            if strip.below[lane] & LEAF == 0 {
+                self.begin(strip.below[lane], along, least);
+            } else {
+                *least = begins[lane];
+            }
+            begins[lane] = f32::INFINITY;
+        }
+    }
+}
+
+/// A query under way.
+struct Search<'a, T: NearestTo> {
+    tree: &'a Tree,
+    mesh: &'a TriangleMesh,
+    to: &'a T,
+    /// The same for boxes, seen along the shortest way so far.
+    single: Single,
+    /// Nothing farther is wanted, square metres; as near is.
+    limit: f64,
+    best: Option<NearestTriangle<T::Found>>,
+}
+
+impl<T: NearestTo> Search<'_, T> {
+    /// What is below a strip, nearest first.
+    fn descend(&mut self, strip: u32) {
+        let strip = &self.tree.strips[strip as usize];
+        let mut bounds = strip.distances_squared(&self.single);
+        for _ in 0..LANES {
+            let lane = least_lane(&bounds);
+            let below = strip.below[lane];
+            // Coordinates are limited, so that only lanes without a box are infinitely far.
+            if f64::from(bounds[lane]) > self.limit || bounds[lane] == f32::INFINITY {
+                break;
+            }
+            bounds[lane] = f32::INFINITY;
+            if below & LEAF == 0 {
+                self.descend(below);
+            } else {
+                self.offer(self.tree.triangles[(below & !LEAF) as usize]);
+            }
+        }
+    }
+
+    fn offer(&mut self, t: TriangleId) {
+        let triangle = self.mesh.triangle(t);
+        if self.single.is_beyond(&triangle, self.limit) {
+            return;
+        }
+        let Some(closest) = self.to.closest(&triangle, self.limit) else { return };
+        let d = T::distance_squared(&closest);
+        let ties =
+            |b: &NearestTriangle<T::Found>| T::distance_squared(&b.closest) == d && b.triangle <= t;
+        if d <= self.limit && !self.best.as_ref().is_some_and(ties) {
+            self.limit = d;
+            self.best = Some(NearestTriangle { triangle: t, closest });
+            self.look_along(self.to.way(&closest));
+        }
+    }
+
+    /// From here on boxes that begin farther along that way are left out.
+    fn look_along(&mut self, way: DVec3) {
+        let along = way.as_vec3().normalize_or_zero();
+        if along != Vec3::ZERO {
+            self.single = self.single.seen_along(along);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        bvh::Tree,
+        geometry::MeshData,
+        oracle::{Random, brute_force, shapes, triangle::triangle_distance},
+    };
+
+    const SHAPES: [fn() -> MeshData; 4] = [
+        || shapes::jaw(0.03, 8),
+        || shapes::capsule(0.004, 0.05, 12),
+        || shapes::torus(0.02, 0.006, 14, 9),
+        || shapes::sheet(6, 5, 0.003),
+    ];
+
+    /// A triangle about the mesh: far, near, crossing, thin.
+    fn triangle_about(mesh: &TriangleMesh, random: &mut Random) -> Triangle {
+        let b = mesh.used_box().grown(0.02);
+        let at = random.point(b.min.as_dvec3(), b.max.as_dvec3());
+        let size = 10f64.powf(random.range(-4.0, -1.5));
+        let thin = if random.below(5) == 0 { 1e-4 } else { 1.0 };
+        let along = random.unit_vector() * size;
+        [at, at + along, at + along * random.f64() + random.unit_vector() * (size * thin)]
+    }
+
+    /// Against every triangle in turn, by the oracle's formulas.
+    #[test]
+    fn nearest_is_that_of_brute_force() {
+        let seed = 5;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        for shape in SHAPES {
+            let mesh = TriangleMesh::new(shape());
+            let tree = Tree::build(&mesh);
+            let ids: Vec<TriangleId> = mesh.triangle_ids().collect();
+            for round in 0..400 {
+                let guess = Guess {
+                    triangle: (round % 2 == 0).then(|| ids[random.below(ids.len())]),
+                    way: if round % 3 == 0 { DVec3::ZERO } else { random.unit_vector() },
+                };
+                let t = triangle_about(&mesh, &mut random);
+                let truth = brute_force::nearest(&mesh, t[0]).expect("triangles");
+                let found = tree.nearest(&mesh, &t[0], f64::INFINITY, guess).expect("no limit");
+                let got = found.closest.distance_squared.sqrt();
+                assert!((got - truth.distance).abs() < 1e-12, "{got}, {truth:?}: {t:?}, {guess:?}");
+
+                let distances = ids.iter().map(|i| triangle_distance(&t, &mesh.triangle(*i)));
+                let truth = distances.fold(f64::INFINITY, f64::min);
+                let found = tree.nearest(&mesh, &t, f64::INFINITY, guess).expect("no limit");
+                let got = found.closest.distance_squared.sqrt();
+                assert!((got - truth).abs() < 1e-12, "{got}, {truth}: {t:?}, {guess:?}");
+                let reach = got * (1.0 + 1e-12);
+                assert_eq!(tree.nearest(&mesh, &t, reach, Guess::default()), Some(found));
+                let short = got * (1.0 - 1e-9);
+                assert!(got == 0.0 || tree.nearest(&mesh, &t, short, guess).is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn all_within_reach_are_given_and_few_beyond() {
+        let mut random = Random::new(6);
+        let (mut given, mut near) = (0, 0);
+        for shape in SHAPES {
+            let mesh = TriangleMesh::new(shape());
+            let tree = Tree::build(&mesh);
+            for _ in 0..200 {
+                let t = triangle_about(&mesh, &mut random);
+                let reach = random.range(0.0, 0.01);
+                let mut visited = Vec::new();
+                tree.each_within(&t, reach, |own| visited.push(own));
+                given += visited.len();
+                for own in mesh.triangle_ids() {
+                    if triangle_distance(&t, &mesh.triangle(own)) <= reach {
+                        near += 1;
+                        assert!(visited.contains(&own), "{own:?} from {t:?} within {reach}");
+                    }
+                }
+            }
+        }
+        assert!(given < 2 * near, "{given} for {near}");
+    }
+
+    #[test]
+    fn a_tree_begins_at_its_first_vertex() {
+        let mut random = Random::new(7);
+        for shape in SHAPES {
+            let mesh = TriangleMesh::new(shape());
+            let tree = Tree::build(&mesh);
+            for _ in 0..100 {
+                let along = random.unit_vector();
+                let first = mesh.positions().iter().map(|p| p.as_dvec3().dot(along));
+                let first = first.fold(f64::INFINITY, f64::min);
+                let begins = tree.begins_along(along);
+                // A box of a triangle has corners that the triangle has not.
+                assert!(begins <= first && begins > first - 0.01, "{begins}, {first}");
+            }
+        }
+    }
+}
