@@ -8,6 +8,7 @@
 mod access;
 mod add;
 mod bell;
+mod call_body;
 mod calls;
 pub mod clock;
 mod connection;

@@ -2,6 +2,7 @@
 
 pub mod keys;
 pub mod tls;
+pub mod withdrawal;
 
 use std::{
     fs, io,
@@ -21,6 +22,7 @@ use tracing::{error, info};
 
 use crate::config;
 use keys::{Key, Keys, Quotas, Role};
+use withdrawal::Watch;
 
 /// What is checked of each call and each connection.
 pub struct Access {
@@ -55,6 +57,12 @@ pub enum Denied {
     /// No key, or one that does not exist.
     #[error("no valid key was given, expected the metadata `authorization: Bearer KEY`")]
     Unknown,
+    /// The key was good when the call began.
+    #[error("key {key:?} was taken out or changed since this call began")]
+    Withdrawn {
+        /// The key's name.
+        key: String,
+    },
     /// The key's role is too small.
     #[error("key {key:?} is {role}, expected a key that is {needed}")]
     Role {
@@ -94,6 +102,24 @@ impl Caller {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether both came with one key, and it was not withdrawn in between.
+    pub fn is_same(&self, other: &Caller) -> bool {
+        match (&self.0, &other.0) {
+            (Some(own), Some(other)) => Arc::ptr_eq(&own.standing, &other.standing),
+            (own, other) => own.is_none() && other.is_none(),
+        }
+    }
+
+    /// Whether its key was taken out or changed since it called.
+    pub fn is_withdrawn(&self) -> bool {
+        self.0.as_ref().is_some_and(|key| key.standing.is_withdrawn())
+    }
+
+    /// An eye on its key, if it has one.
+    pub fn watch(&self) -> Option<Watch> {
+        self.0.clone().map(Watch::new)
     }
 
     fn role(&self) -> Role {
@@ -147,10 +173,10 @@ impl Access {
                 _ = hangup.recv() => true,
             };
             if let Some(keys) = &self.keys {
-                keys.refresh(asked);
+                keys.refresh(asked, |new, old| new.succeed(old));
             }
             if let Some(tls) = &self.tls {
-                tls.refresh(asked);
+                tls.refresh(asked, |_, _| ());
             }
         }
     }
@@ -174,8 +200,8 @@ impl<T> Watched<T> {
         Ok(Watched { now: ArcSwap::from_pointee(read()?), files, changed, read: Box::new(read) })
     }
 
-    /// Files that cannot be used change nothing: what was read last stays.
-    fn refresh(&self, asked: bool) {
+    /// Files that cannot be used change nothing: what was read last stays. `succeed` is given the new and the old.
+    fn refresh(&self, asked: bool, succeed: impl FnOnce(&mut T, &T)) {
         let seen = changes(&self.files);
         let is_new = std::mem::replace(&mut *self.changed.lock(), seen.clone()) != seen;
         if !is_new && !asked {
@@ -183,9 +209,10 @@ impl<T> Watched<T> {
         }
         let files = self.files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>();
         match (self.read)() {
-            Ok(read) => {
-                self.now.store(Arc::new(read));
+            Ok(mut read) => {
                 info!(files = files.join(", "), "read again");
+                succeed(&mut read, &self.now.load());
+                self.now.store(Arc::new(read));
             }
             Err(problem) => error!("what was read before stays in use: {problem}"),
         }

@@ -9,14 +9,14 @@ use atomic_waker::AtomicWaker;
 use parking_lot::Mutex;
 
 /// The bells of all streams.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Bells {
     /// Locked when a stream starts or all are rung, never in a tick.
     hung: Mutex<Vec<Weak<Bell>>>,
 }
 
 /// Of one stream; gone with it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct Bell(AtomicWaker);
 
 impl Bells {

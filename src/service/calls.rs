@@ -15,7 +15,8 @@ use tower::{Layer, Service};
 use tracing::{Instrument, debug, info_span};
 
 use super::{
-    access::{Access, Caller, keys::Role},
+    access::{Access, Caller, keys::Role, withdrawal::while_standing},
+    call_body::CallBody,
     contain::{ContainedBody, contain_future},
     haptics::Haptics,
     metrics::{Metrics, code_name},
@@ -84,13 +85,16 @@ where
             }
         };
         let span = info_span!("call", method = name, key = caller.name());
+        let watch = caller.watch();
         request.extensions_mut().insert(caller);
         let answering = self.inner.call(request);
         let answering = async move {
             let started = Instant::now();
-            let answer = match contain_future(answering).await {
-                Ok(answer) => answer?.map(ContainedBody::of),
-                Err(panicked) => Status::from(panicked).into_http(),
+            let answered = while_standing(watch.as_ref(), contain_future(answering)).await;
+            let answer = match answered {
+                Ok(Ok(answer)) => answer?.map(|body| CallBody::of(ContainedBody::of(body), watch)),
+                Ok(Err(panicked)) => Status::from(panicked).into_http(),
+                Err(denied) => Status::from(denied).into_http(),
             };
             let code = code_of(&answer);
             metrics.note_call(name, code);

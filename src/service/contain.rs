@@ -71,9 +71,7 @@ impl http_body::Body for ContainedBody {
             Ok(polled) => polled,
             Err(panicked) => {
                 self.inner = None;
-                let mut trailers = HeaderMap::new();
-                Status::from(panicked).add_header(&mut trailers)?;
-                Poll::Ready(Some(Ok(Frame::trailers(trailers))))
+                Poll::Ready(Some(last_frame(panicked.into())))
             }
         }
     }
@@ -85,6 +83,16 @@ impl http_body::Body for ContainedBody {
     fn size_hint(&self) -> SizeHint {
         self.inner.as_ref().map_or(SizeHint::with_exact(0), |body| body.size_hint())
     }
+}
+
+/// What ends an answer before it is whole.
+///
+/// # Errors
+/// When the status cannot be sent: the answer breaks off then.
+pub fn last_frame(status: Status) -> Result<Frame<Bytes>, Status> {
+    let mut trailers = HeaderMap::new();
+    status.add_header(&mut trailers)?;
+    Ok(Frame::trailers(trailers))
 }
 
 /// Panics that tests ask for, on their own thread.

@@ -44,7 +44,7 @@ pub struct Slot {
     /// Its name.
     pub token: Token,
     scene_id: String,
-    key: Option<String>,
+    caller: Caller,
     tools: Vec<u32>,
     /// The loop, but while a poll computes with it.
     resting: AtomicCell<Option<Box<Loop>>>,
@@ -134,7 +134,7 @@ impl Sessions {
         let slot = Arc::new(Slot {
             token,
             scene_id: scene_id.to_owned(),
-            key: caller.name().map(str::to_owned),
+            caller: caller.clone(),
             tools: tools.to_vec(),
             resting: AtomicCell::new(Some(Box::new(haptic_loop))),
             holder: AtomicU64::new(1),
@@ -170,8 +170,7 @@ impl Sessions {
     ) -> Result<Hold, SessionError> {
         let now = self.now.lock();
         let slot = Token::try_from(token).ok().and_then(|token| now.get(&token));
-        let is_own =
-            |slot: &&Arc<Slot>| slot.scene_id == scene_id && slot.key.as_deref() == caller.name();
+        let is_own = |slot: &&Arc<Slot>| slot.scene_id == scene_id && slot.caller.is_same(caller);
         let slot = slot.filter(is_own).ok_or(SessionError::Unknown)?;
         if !tools.is_empty() && tools != slot.tools {
             let (got, expected) = (tools.to_vec(), slot.tools.clone());
@@ -204,9 +203,12 @@ impl Sessions {
             u128::from(now_ns.saturating_sub(since_ns)) > than.as_nanos()
         };
         let config::Sessions { stale_after, grace, .. } = self.settings;
-        let mut over = Vec::new();
+        let (mut over, mut n_expired) = (Vec::new(), 0);
         self.now.lock().retain(|_, slot| {
-            if slot.is_waiting() && longer(slot.broke_off_ns.load(Relaxed), grace) {
+            // Nobody may come back for one whose key is withdrawn.
+            let is_expired = longer(slot.broke_off_ns.load(Relaxed), grace);
+            if slot.is_waiting() && (is_expired || slot.caller.is_withdrawn()) {
+                n_expired += u64::from(is_expired);
                 over.push(Arc::clone(slot));
                 return false;
             }
@@ -217,7 +219,8 @@ impl Sessions {
             true
         });
         // Dropped here, after the lock: a loop holds meshes.
-        self.expired.fetch_add(over.len() as u64, Relaxed);
+        drop(over);
+        self.expired.fetch_add(n_expired, Relaxed);
     }
 
     /// How many sessions are how.

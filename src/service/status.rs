@@ -313,7 +313,9 @@ impl From<Denied> for Refused {
     fn from(error: Denied) -> Refused {
         let message = error.to_string();
         match error {
-            Denied::Unknown => Refused::server(Code::Unauthenticated, message),
+            Denied::Unknown | Denied::Withdrawn { .. } => {
+                Refused::server(Code::Unauthenticated, message)
+            }
             Denied::Role { key, .. } => {
                 Refused::resource(Code::PermissionDenied, "key", key, message)
             }

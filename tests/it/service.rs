@@ -16,3 +16,4 @@ mod tool_uploads;
 mod track_streams;
 mod transport;
 mod uploads;
+mod withdrawn_keys;

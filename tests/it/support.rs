@@ -2,6 +2,8 @@
 
 pub mod bench;
 pub mod figures;
+pub mod folder;
+pub mod keys;
 pub mod meshes;
 pub mod messages;
 pub mod paced;

@@ -3,8 +3,9 @@
 use std::{fmt, path::Path, sync::Arc};
 
 use serde::Deserialize;
+use tracing::info;
 
-use super::{AccessError, read_file};
+use super::{AccessError, read_file, withdrawal::Standing};
 
 /// Shorter secrets can be guessed.
 const SECRET_CHARS_MIN: usize = 16;
@@ -21,6 +22,8 @@ pub struct Key {
     pub role: Role,
     /// How much it allows at a time.
     pub quotas: Quotas,
+    /// Ends when it is taken out.
+    pub standing: Arc<Standing>,
     secret: blake3::Hash,
 }
 
@@ -104,6 +107,22 @@ impl Keys {
         Ok(Keys(keys))
     }
 
+    /// Takes the place of `old`: keys that stay go on, with the quotas they have now, and all others of `old` are
+    /// withdrawn.
+    pub fn succeed(&mut self, old: &Keys) {
+        for key in &old.0 {
+            // Nobody has one of the new keys yet.
+            let mut own = self.0.iter_mut().filter_map(Arc::get_mut);
+            match own.find(|new| new.is_as(key)) {
+                Some(new) => new.standing = Arc::clone(&key.standing),
+                None => {
+                    info!(key = key.name, "withdrawn: its streams end");
+                    key.standing.withdraw();
+                }
+            }
+        }
+    }
+
     /// The key of a secret. Takes as long for any: digests are compared in constant time, all of them.
     pub fn find(&self, secret: &str) -> Option<Arc<Key>> {
         let digest = blake3::hash(secret.as_bytes());
@@ -114,6 +133,12 @@ impl Keys {
             }
         }
         found.cloned()
+    }
+}
+
+impl Key {
+    fn is_as(&self, other: &Key) -> bool {
+        self.name == other.name && self.role == other.role && self.secret == other.secret
     }
 }
 
@@ -129,6 +154,7 @@ impl Entry {
             return Err(format!("the secret of key {name:?} has {got} characters, {expected}"));
         }
         let quotas = Quotas { scenes, triangles, bytes, streams };
-        Ok(Key { name, role, quotas, secret: blake3::hash(secret.as_bytes()) })
+        let secret = blake3::hash(secret.as_bytes());
+        Ok(Key { name, role, quotas, standing: Arc::default(), secret })
     }
 }

@@ -1,10 +1,6 @@
 //! Keys, roles, quotas, TLS and client certificates, and what is read again.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::time::Duration;
 
 use palpate::{
     config::{self, Config},
@@ -17,12 +13,14 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
-    Code, Request, Status,
+    Code, Status,
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint, Identity},
 };
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::support::{
+    folder::Folder,
+    keys::{ADMIN, OTHER, SURGEON, VIEWER, all_keys, by, key, with_keys},
     messages::{
         SCENE, start, start_message, tick, tick_message, tissue_upload, tool_head, tool_header,
         tool_piece,
@@ -32,63 +30,6 @@ use crate::support::{
 };
 
 const SOON: Duration = Duration::from_secs(20);
-const SURGEON: &str = "surgeon-0123456789";
-const OTHER: &str = "other-0123456789ab";
-const VIEWER: &str = "viewer-0123456789a";
-const ADMIN: &str = "admin-0123456789ab";
-
-/// A folder of this test, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("palpate-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a temporary folder");
-        Folder(folder)
-    }
-
-    fn write(&self, name: &str, text: &str) -> PathBuf {
-        let file = self.0.join(name);
-        // Renamed into place, so that no reader meets half of it.
-        let new = self.0.join(format!("{name}.new"));
-        fs::write(&new, text).expect("room");
-        fs::rename(new, &file).expect("the same folder");
-        file
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // An error: it is gone already.
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-fn key(name: &str, role: &str, secret: &str, quotas: &str) -> String {
-    format!("[[key]]\nname = \"{name}\"\nrole = \"{role}\"\nsecret = \"{secret}\"\n{quotas}\n")
-}
-
-fn all_keys(quotas: &str) -> String {
-    key("surgeon", "full", SURGEON, quotas)
-        + &key("other", "full", OTHER, "")
-        + &key("viewer", "read-only", VIEWER, "")
-        + &key("admin", "admin", ADMIN, "")
-}
-
-fn with_keys(file: &Path) -> Config {
-    let look_every = Duration::from_millis(10);
-    let access =
-        config::Access { keys_file: Some(file.to_owned()), look_every, ..Default::default() };
-    Config { access, ..Config::default() }
-}
-
-fn by<T>(secret: &str, message: T) -> Request<T> {
-    let mut request = Request::new(message);
-    let value = format!("Bearer {secret}").parse().expect("ASCII");
-    request.metadata_mut().insert("authorization", value);
-    request
-}
-
 fn creation(id: &str) -> CreateSceneRequest {
     CreateSceneRequest { scene_id: id.to_owned() }
 }

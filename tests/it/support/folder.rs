@@ -1,0 +1,30 @@
+//! A place for the files of one test.
+
+use std::{fs, path::PathBuf};
+
+/// A folder of this test, removed at the end.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Folder {
+        let folder = std::env::temp_dir().join(format!("palpate-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder");
+        Folder(folder)
+    }
+
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.0.join(name);
+        // Renamed into place, so that no reader meets half of it.
+        let new = self.0.join(format!("{name}.new"));
+        fs::write(&new, text).expect("room");
+        fs::rename(new, &file).expect("the same folder");
+        file
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // An error: it is gone already.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
