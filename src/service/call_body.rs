@@ -1,15 +1,18 @@
-//! A call's answer on its way to the client.
+//! A call's answer on its way to the client, and the call's end in the log.
 
 use std::{
     pin::Pin,
     task::{Context, Poll},
+    time::Instant,
 };
 
 use bytes::Bytes;
-use http_body::{Frame, SizeHint};
-use tonic::{Status, body::Body};
+use http::Response;
+use http_body::{Body as _, Frame, SizeHint};
+use tonic::{Code, Status, body::Body};
+use tracing::{Span, debug};
 
-use super::{access::withdrawal::Watch, contain::last_frame};
+use super::{access::withdrawal::Watch, contain::last_frame, metrics::code_name};
 
 /// An answer that ends when the key that it was asked with is withdrawn.
 pub struct CallBody {
@@ -17,26 +20,24 @@ pub struct CallBody {
     inner: Option<Body>,
     /// `None` for anybody.
     watch: Option<Watch>,
+    /// Of the call; lasts as long as its answer.
+    span: Span,
+    started: Instant,
+    /// How it ended, once the client can know.
+    code: Option<Code>,
 }
 
 impl CallBody {
-    /// The same messages.
-    pub fn of(inner: Body, watch: Option<Watch>) -> Body {
-        Body::new(CallBody { inner: Some(inner), watch })
+    /// The same answer to a call that began at `started` and has the current span.
+    pub fn of(answer: Response<Body>, watch: Option<Watch>, started: Instant) -> Response<Body> {
+        let code = Status::from_header_map(answer.headers()).map(|status| status.code());
+        let span = Span::current();
+        answer.map(|body| Body::new(CallBody { inner: Some(body), watch, span, started, code }))
     }
-}
 
-impl http_body::Body for CallBody {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let CallBody { inner, watch } = self.get_mut();
-        let Some(body) = inner else { return Poll::Ready(None) };
-        let Some(watch) = watch else { return Pin::new(body).poll_frame(cx) };
+    fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Some(body) = &mut self.inner else { return Poll::Ready(None) };
+        let Some(watch) = &self.watch else { return Pin::new(body).poll_frame(cx) };
         // A stream that always has a next message is to end too.
         let denied = match watch.denied() {
             Some(denied) => denied,
@@ -45,8 +46,26 @@ impl http_body::Body for CallBody {
                 (polled, _) => return polled,
             },
         };
-        *inner = None;
+        self.inner = None;
         Poll::Ready(Some(last_frame(denied.into())))
+    }
+}
+
+impl http_body::Body for CallBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let polled = self.poll_inner(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(trailers) = frame.trailers_ref()
+        {
+            self.code = Status::from_header_map(trailers).map(|status| status.code());
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
@@ -55,5 +74,15 @@ impl http_body::Body for CallBody {
 
     fn size_hint(&self) -> SizeHint {
         self.inner.as_ref().map_or(SizeHint::with_exact(0), |body| body.size_hint())
+    }
+}
+
+impl Drop for CallBody {
+    fn drop(&mut self) {
+        let ms = self.started.elapsed().as_secs_f64() * 1e3;
+        self.span.in_scope(|| match self.code {
+            Some(code) => debug!(code = code_name(code), ms, "answered"),
+            None => debug!(ms, "broken off"),
+        });
     }
 }

@@ -12,14 +12,14 @@ use std::{
 use http::{Request, Response};
 use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::{Layer, Service};
-use tracing::{Instrument, debug, info_span};
+use tracing::{Instrument, debug, field::Empty, info_span};
 
 use super::{
     access::{Access, Caller, keys::Role, withdrawal::while_standing},
     call_body::CallBody,
     contain::{ContainedBody, contain_future},
     haptics::Haptics,
-    metrics::{Metrics, code_name},
+    metrics::Metrics,
     proto::haptic_service_server::HapticServiceServer,
 };
 use crate::config::Transport;
@@ -84,7 +84,8 @@ where
                 return Box::pin(ready(Ok(status.into_http())));
             }
         };
-        let span = info_span!("call", method = name, key = caller.name());
+        // The scene is filled in where it is found; a stream's first message names it.
+        let span = info_span!("call", method = name, key = caller.name(), scene = Empty);
         let watch = caller.watch();
         request.extensions_mut().insert(caller);
         let answering = self.inner.call(request);
@@ -92,15 +93,12 @@ where
             let started = Instant::now();
             let answered = while_standing(watch.as_ref(), contain_future(answering)).await;
             let answer = match answered {
-                Ok(Ok(answer)) => answer?.map(|body| CallBody::of(ContainedBody::of(body), watch)),
+                Ok(Ok(answer)) => answer?.map(ContainedBody::of),
                 Ok(Err(panicked)) => Status::from(panicked).into_http(),
                 Err(denied) => Status::from(denied).into_http(),
             };
-            let code = code_of(&answer);
-            metrics.note_call(name, code);
-            let ms = started.elapsed().as_secs_f64() * 1e3;
-            debug!(code = code_name(code), ms, "answered");
-            Ok(answer)
+            metrics.note_call(name, code_of(&answer));
+            Ok(CallBody::of(answer, watch, started))
         };
         Box::pin(answering.instrument(span))
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio_stream::{Stream, StreamExt};
 use tonic::Status;
+use tracing::{Instrument, Span};
 
 use super::{
     access::Caller,
@@ -22,13 +23,16 @@ pub fn deform(
     requests: impl Stream<Item = Result<DeformRequest, Status>> + Unpin,
 ) -> impl Stream<Item = Result<DeformResponse, Status>> {
     let mut last = None;
+    let mut span = Span::current();
     UntilEnded::new(&table, requests).then(move |request| {
         let checked = request.and_then(|request| {
             rise(&mut last, request.sequence)?;
             Ok(request)
         });
         let (table, caller) = (Arc::clone(&table), caller.clone());
-        async move { Ok(apply(&table, &caller, &checked?).await?) }
+        let work = async move { Ok(apply(&table, &caller, &checked?).await?) };
+        // The call's span has the first request's scene: one that each request is noted in would grow with them.
+        work.instrument(std::mem::replace(&mut span, Span::none()))
     })
 }
 

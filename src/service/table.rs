@@ -10,7 +10,7 @@ use std::{
 };
 
 use parking_lot::RwLock;
-use tracing::info;
+use tracing::{Span, info};
 
 use super::{
     access::Caller,
@@ -170,7 +170,7 @@ impl SceneTable {
 
     /// Makes an empty scene, which is the caller's.
     pub fn create(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, TableError> {
-        scene_id(id)?;
+        check_id(id)?;
         let mut hosts = self.hosts.write();
         if hosts.contains_key(id) {
             return Err(TableError::Taken { id: id.to_owned() });
@@ -221,7 +221,7 @@ impl SceneTable {
 
     /// Finds a scene, even when it is not served now.
     pub fn get(&self, id: &str) -> Result<Arc<SceneHost>, TableError> {
-        scene_id(id)?;
+        check_id(id)?;
         let unknown = || TableError::Unknown { id: id.to_owned() };
         self.hosts.read().get(id).cloned().ok_or_else(unknown)
     }
@@ -252,6 +252,13 @@ impl SceneTable {
     pub fn life(&self) -> Life {
         Life(Arc::clone(&self.server))
     }
+}
+
+/// Whether it is an id; the call's span has it from now on.
+fn check_id(id: &str) -> Result<(), FieldError> {
+    scene_id(id)?;
+    Span::current().record("scene", id);
+    Ok(())
 }
 
 impl Life {

@@ -12,6 +12,7 @@ use std::{
 
 use tokio_stream::Stream;
 use tonic::Status;
+use tracing::Span;
 
 use super::{
     access::Caller,
@@ -30,6 +31,8 @@ pub struct Track<S> {
     table: Arc<SceneTable>,
     caller: Caller,
     requests: S,
+    /// Of the call, for its first message.
+    span: Span,
     hold: Option<Hold>,
     /// The client has been given its session's token.
     token_told: bool,
@@ -48,7 +51,8 @@ enum End {
 impl<S> Track<S> {
     /// A loop that starts with the first request.
     pub fn new(table: Arc<SceneTable>, caller: Caller, requests: S) -> Track<S> {
-        Track { table, caller, requests, hold: None, token_told: false, gathered: false }
+        let (span, hold) = (Span::current(), None);
+        Track { table, caller, requests, span, hold, token_told: false, gathered: false }
     }
 }
 
@@ -59,11 +63,15 @@ where
     type Item = Result<TrackResponse, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Track { table, caller, requests, hold, token_told, gathered } = self.get_mut();
+        let Track { table, caller, requests, span, hold, token_told, gathered } = self.get_mut();
         let hold = match hold {
             Some(hold) => &*hold,
             None => match ready!(Pin::new(&mut *requests).poll_next(cx)) {
-                Some(first) => &*hold.insert(begin(table, caller, first?)?),
+                Some(first) => {
+                    let begun =
+                        span.in_scope(|| begin(table, caller, first?).map_err(Status::from));
+                    &*hold.insert(begun?)
+                }
                 None => return Poll::Ready(None),
             },
         };

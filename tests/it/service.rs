@@ -4,6 +4,7 @@ mod access;
 mod deforms;
 mod edits;
 mod hard_input;
+mod logs;
 mod metrics;
 mod queries;
 mod scenes;
