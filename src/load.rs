@@ -69,7 +69,7 @@ pub enum LoadError {
         /// The system's reason.
         error: io::Error,
     },
-    /// Those who may vouch for the server, or the key.
+    /// Those who may vouch for the server, what it is shown, or the key.
     #[error("cannot read {}: {error}", file.display())]
     Credentials {
         /// As given.
@@ -133,6 +133,10 @@ pub fn load(args: &LoadArgs) -> Result<(), LoadError> {
     }
     if let Some(key) = &args.key_file {
         server = server.map(|s| s.with_key(key)).transpose().map_err(unread(key))?;
+    }
+    if let (Some(certificate), Some(key)) = (&args.client_certificate, &args.client_key) {
+        let shown = server.map(|s| s.showing(certificate, key)).transpose();
+        server = shown.map_err(|(file, error)| LoadError::Credentials { file, error })?;
     }
     let (plan, objective) = (args.plan()?, args.slo.clone());
     let mut run = Run { plan, server, with_baseline: args.baseline, objective };

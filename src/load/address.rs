@@ -1,12 +1,16 @@
 //! Where a server is and how it is reached: TCP, TLS or a Unix socket.
 
-use std::{fmt, fs, io, path::Path, sync::Arc};
+use std::{
+    fmt, fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use tonic::{
     Request, Status,
     metadata::{Ascii, MetadataValue},
     service::Interceptor,
-    transport::{Certificate, ClientTlsConfig, Endpoint, Error},
+    transport::{Certificate, ClientTlsConfig, Endpoint, Error, Identity},
 };
 
 /// `host:port` or `http://host:port`, `https://host:port`, or `unix:/path`.
@@ -15,7 +19,22 @@ pub struct ServerAddress {
     text: String,
     /// PEM; who may vouch for the server.
     ca: Option<Arc<[u8]>>,
+    /// PEM; what the server is shown when it asks who calls.
+    identity: Option<Arc<Shown>>,
     key: Option<Arc<Bearer>>,
+}
+
+/// A certificate chain and its private key.
+#[derive(PartialEq, Eq)]
+struct Shown {
+    certificate: Vec<u8>,
+    key: Vec<u8>,
+}
+
+impl fmt::Debug for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a certificate and its key")
+    }
 }
 
 /// An API key as each call brings it.
@@ -38,7 +57,7 @@ impl Interceptor for BringKey {
 impl ServerAddress {
     /// Without TLS, unless the text begins with `https`.
     pub fn new(text: &str) -> ServerAddress {
-        ServerAddress { text: text.to_owned(), ca: None, key: None }
+        ServerAddress { text: text.to_owned(), ca: None, identity: None, key: None }
     }
 
     /// Trusts the certificates in a PEM file.
@@ -47,6 +66,20 @@ impl ServerAddress {
     /// When it cannot be read.
     pub fn trusting(self, ca: &Path) -> io::Result<ServerAddress> {
         Ok(ServerAddress { ca: Some(fs::read(ca)?.into()), ..self })
+    }
+
+    /// Shows the certificate in a PEM file, whose private key is in another.
+    ///
+    /// # Errors
+    /// The file that cannot be read, and why.
+    pub fn showing(
+        self,
+        certificate: &Path,
+        key: &Path,
+    ) -> Result<ServerAddress, (PathBuf, io::Error)> {
+        let read = |file: &Path| fs::read(file).map_err(|error| (file.to_owned(), error));
+        let shown = Shown { certificate: read(certificate)?, key: read(key)? };
+        Ok(ServerAddress { identity: Some(Arc::new(shown)), ..self })
     }
 
     /// Brings the API key in a file, white space around it aside.
@@ -78,7 +111,11 @@ impl ServerAddress {
             return Ok(endpoint);
         }
         let ca = self.ca.iter().map(Certificate::from_pem);
-        endpoint.tls_config(ClientTlsConfig::new().ca_certificates(ca))
+        let mut tls = ClientTlsConfig::new().ca_certificates(ca);
+        if let Some(shown) = &self.identity {
+            tls = tls.identity(Identity::from_pem(&shown.certificate, &shown.key));
+        }
+        endpoint.tls_config(tls)
     }
 }
 

@@ -34,6 +34,12 @@ pub struct LoadArgs {
     /// Certificates (PEM) that may vouch for an https server.
     #[arg(long, value_name = "FILE", requires = "server")]
     pub(super) tls_ca: Option<PathBuf>,
+    /// Certificate chain (PEM) to show an https server that asks for one.
+    #[arg(long, value_name = "FILE", requires_all = ["server", "client_key"])]
+    pub(super) client_certificate: Option<PathBuf>,
+    /// The private key (PEM) of that certificate.
+    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    pub(super) client_key: Option<PathBuf>,
     /// File with the API key that each call brings.
     #[arg(long, value_name = "FILE", requires = "server")]
     pub(super) key_file: Option<PathBuf>,

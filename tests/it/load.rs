@@ -2,6 +2,7 @@
 
 use std::{
     env, fs,
+    path::PathBuf,
     process::{self, Command, Output},
 };
 
@@ -13,6 +14,12 @@ use palpate::{
 use serde_json::Value;
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
+
+use crate::support::{
+    certificates::{Authority, with_tls},
+    folder::Folder,
+    server::{link, tissue},
+};
 
 fn load(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
@@ -105,4 +112,49 @@ async fn tls_is_not_spoken_to_a_server_without_it() {
     let https = ServerAddress::new(&format!("https://{address}"));
     let error = Client::connect(&https).await.err().expect("no TLS there").to_string();
     assert!(error.starts_with(&format!("cannot connect to https://{address}: ")), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_asks_who_calls_is_shown_a_certificate() {
+    let folder = Folder::new("load-mtls");
+    let (ca, clients, strangers) = (Authority::new(), Authority::new(), Authority::new());
+    let server = with_tls(&folder, &ca, Some(&clients)).await;
+    let address = format!("--server=https://{}", server.address);
+    let ca = folder.write("ca.pem", &ca.pem());
+    let files = |name: &str, of: &Authority| {
+        let (certificate, key) = of.sign();
+        [
+            folder.write(&format!("{name}.pem"), &certificate),
+            folder.write(&format!("{name}.key"), &key),
+        ]
+    };
+    // Small ones: it is the way to the server that is tested.
+    let [tissue, tool] = [tissue(), link()].map(|mesh| mesh.obj());
+    let (tissue, tool) = (folder.write("tissue.obj", &tissue), folder.write("tool.obj", &tool));
+    let run = |[certificate, key]: [PathBuf; 2]| {
+        let mut args = ["--seconds=0.2", "--rate=100", "--deform-hz=0"].map(str::to_owned).to_vec();
+        args.push(address.clone());
+        args.push(format!("--tissue={}", tissue.display()));
+        args.push(format!("--tool={}", tool.display()));
+        args.push(format!("--tls-ca={}", ca.display()));
+        args.push(format!("--client-certificate={}", certificate.display()));
+        args.push(format!("--client-key={}", key.display()));
+        let run = move || load(&args.iter().map(String::as_str).collect::<Vec<_>>());
+        async { tokio::task::spawn_blocking(run).await.expect("no panic") }
+    };
+    let done = run(files("client", &clients)).await;
+    assert!(done.status.success(), "{}", said(&done));
+    let done = run(files("stranger", &strangers)).await;
+    assert_eq!(done.status.code(), Some(1), "{}", said(&done));
+    let [certificate, key] = files("swapped", &clients);
+    let done = run([key, certificate]).await;
+    assert!(
+        said(&done).contains(&format!("cannot connect to {}", &address[9..])),
+        "{}",
+        said(&done)
+    );
+    let done = run([folder.0.join("gone.pem"), folder.0.join("gone.key")]).await;
+    assert!(said(&done).contains("gone.pem: No such file"), "{}", said(&done));
+    let alone = load(&[&address, "--client-key=client.key"]);
+    assert!(said(&alone).contains("--client-certificate"), "{}", said(&alone));
 }

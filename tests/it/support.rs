@@ -1,6 +1,7 @@
 //! What the integration tests share.
 
 pub mod bench;
+pub mod certificates;
 pub mod figures;
 pub mod folder;
 pub mod keys;

@@ -2,14 +2,10 @@
 
 use std::time::Duration;
 
-use palpate::{
-    config::{self, Config},
-    service::proto::{
-        AddTissueRequest, CreateSceneRequest, DeleteSceneRequest, GetSceneRequest, TrackMode,
-        scene_service_client::SceneServiceClient,
-    },
+use palpate::service::proto::{
+    AddTissueRequest, CreateSceneRequest, DeleteSceneRequest, GetSceneRequest, TrackMode,
+    scene_service_client::SceneServiceClient,
 };
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
@@ -19,6 +15,7 @@ use tonic::{
 use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::support::{
+    certificates::{Authority, with_tls},
     folder::Folder,
     keys::{ADMIN, OTHER, SURGEON, VIEWER, all_keys, by, key, with_keys},
     messages::{
@@ -193,30 +190,6 @@ fn a_bad_keys_file_is_refused_without_its_secrets() {
     }
 }
 
-/// An authority, with what it signs.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
-
-impl Authority {
-    fn new() -> Authority {
-        let mut params = CertificateParams::new(Vec::new()).expect("good");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let key = KeyPair::generate().expect("a key");
-        Authority(CertifiedIssuer::self_signed(params, key).expect("signed"))
-    }
-
-    /// Certificate and private key, PEM.
-    fn sign(&self) -> (String, String) {
-        let params = CertificateParams::new(vec!["localhost".to_owned()]).expect("good");
-        let key = KeyPair::generate().expect("a key");
-        let certificate = params.signed_by(&key, &self.0).expect("signed");
-        (certificate.pem(), key.serialize_pem())
-    }
-
-    fn pem(&self) -> String {
-        self.0.pem()
-    }
-}
-
 async fn over_tls(
     server: &TestServer,
     tls: ClientTlsConfig,
@@ -231,18 +204,6 @@ async fn over_tls(
 
 fn trusting(authority: &Authority) -> ClientTlsConfig {
     ClientTlsConfig::new().ca_certificate(Certificate::from_pem(authority.pem()))
-}
-
-async fn with_tls(folder: &Folder, server: &Authority, clients: Option<&Authority>) -> TestServer {
-    let (certificate, key) = server.sign();
-    let access = config::Access {
-        certificate_file: Some(folder.write("server.pem", &certificate)),
-        private_key_file: Some(folder.write("server.key", &key)),
-        client_ca_file: clients.map(|ca| folder.write("clients.pem", &ca.pem())),
-        look_every: Duration::from_millis(10),
-        keys_file: None,
-    };
-    TestServer::lazily(Config { access, ..Config::default() }).await
 }
 
 #[tokio::test]

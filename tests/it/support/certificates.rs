@@ -1,0 +1,50 @@
+//! Authorities, and servers and clients with certificates of theirs.
+
+use std::time::Duration;
+
+use palpate::config::{self, Config};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+use super::{folder::Folder, server::TestServer};
+
+/// An authority, with what it signs.
+pub struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    pub fn new() -> Authority {
+        let mut params = CertificateParams::new(Vec::new()).expect("good");
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key");
+        Authority(CertifiedIssuer::self_signed(params, key).expect("signed"))
+    }
+
+    /// Certificate and private key, PEM.
+    pub fn sign(&self) -> (String, String) {
+        let params =
+            CertificateParams::new(["localhost", "127.0.0.1"].map(str::to_owned)).expect("good");
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.signed_by(&key, &self.0).expect("signed");
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    pub fn pem(&self) -> String {
+        self.0.pem()
+    }
+}
+
+/// Its files may change: they are looked at every 10 ms.
+pub async fn with_tls(
+    folder: &Folder,
+    server: &Authority,
+    clients: Option<&Authority>,
+) -> TestServer {
+    let (certificate, key) = server.sign();
+    let access = config::Access {
+        certificate_file: Some(folder.write("server.pem", &certificate)),
+        private_key_file: Some(folder.write("server.key", &key)),
+        client_ca_file: clients.map(|ca| folder.write("clients.pem", &ca.pem())),
+        look_every: Duration::from_millis(10),
+        keys_file: None,
+    };
+    TestServer::lazily(Config { access, ..Config::default() }).await
+}
