@@ -67,6 +67,9 @@ pub struct Log {
     pub format: LogFormat,
     /// What is logged, as `info` or `palpate=debug,info`; `RUST_LOG` goes before it.
     pub filter: String,
+    /// A collector that is told of each call, OTLP over gRPC; `None`: nobody is. Needs the feature `otlp`.
+    #[serde(with = "unset")]
+    pub otlp_endpoint: Option<String>,
 }
 
 /// How a log line looks.
@@ -187,7 +190,7 @@ impl Default for Config {
 
 impl Default for Log {
     fn default() -> Log {
-        Log { format: LogFormat::Auto, filter: "info".to_owned() }
+        Log { format: LogFormat::Auto, filter: "info".to_owned(), otlp_endpoint: None }
     }
 }
 

@@ -72,13 +72,14 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
 }
 
 fn serve(config: &Config) -> Result<(), Box<dyn Error>> {
-    service::log::start(&config.log);
     let mut runtime = runtime::Builder::new_multi_thread();
     if config.runtime.threads > 0 {
         runtime.worker_threads(config.runtime.threads);
     }
     let runtime = runtime.enable_all().build()?;
+    let log = runtime.block_on(async { service::log::start(&config.log) });
     let served = runtime.block_on(service::run(config));
+    log.end();
     runtime.shutdown_timeout(BLOCKING_WORK_MAX);
     Ok(served?)
 }

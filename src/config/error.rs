@@ -67,6 +67,14 @@ pub enum ConfigError {
         /// The one that is missing.
         needs: &'static str,
     },
+    /// A setting that this program knows but cannot follow.
+    #[error("{key} is set, expected a program that was built with `--features {feature}`")]
+    NotBuilt {
+        /// The setting.
+        key: &'static str,
+        /// What was left out.
+        feature: &'static str,
+    },
     /// Anybody on the network could connect, or read along.
     #[error(
         "listen is {listen}: without {missing} only a loopback address is served (--insecure \

@@ -36,6 +36,7 @@ impl Config {
             let expected = "a filter as \"info\" or \"palpate=debug,info\"".to_owned();
             return Err(ConfigError::Range { key, got, expected });
         }
+        self.check_otlp()?;
         self.check_access()
     }
 
@@ -88,6 +89,20 @@ impl Config {
             ("access.look_every", self.access.look_every, 100 * MOMENT),
         ]
         .into_iter()
+    }
+
+    fn check_otlp(&self) -> Result<(), ConfigError> {
+        let Some(endpoint) = &self.log.otlp_endpoint else { return Ok(()) };
+        let key = "log.otlp_endpoint";
+        if !cfg!(feature = "otlp") {
+            return Err(ConfigError::NotBuilt { key, feature: "otlp" });
+        }
+        let is_http = |uri: http::Uri| uri.scheme_str() == Some("http") && uri.port_u16().is_some();
+        if !endpoint.parse().is_ok_and(is_http) {
+            let expected = "an address as http://127.0.0.1:4317".to_owned();
+            return Err(ConfigError::Range { key, got: format!("{endpoint:?}"), expected });
+        }
+        Ok(())
     }
 
     fn check_access(&self) -> Result<(), ConfigError> {

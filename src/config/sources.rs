@@ -273,6 +273,14 @@ mod tests {
             ("transport.stream_window_bytes", "5000000000", &["5000000000"]),
             ("insecure", "yes", &["\"yes\"", "true or false"]),
             ("log.format", "xml", &["xml", "json"]),
+            #[cfg(not(feature = "otlp"))]
+            ("log.otlp_endpoint", "http://127.0.0.1:4317", &["otlp_endpoint", "--features otlp"]),
+            #[cfg(feature = "otlp")]
+            (
+                "log.otlp_endpoint",
+                "https://collector",
+                &["https://collector", "http://127.0.0.1:4317"],
+            ),
             ("metrics.listen", "9464", &["metrics.listen", "9464"]),
             ("listen", "0.0.0.0:1", &["0.0.0.0:1", "loopback", "--insecure"]),
             ("access.client_ca_file", "ca.pem", &["client_ca_file", "certificate_file"]),

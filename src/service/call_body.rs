@@ -80,9 +80,10 @@ impl http_body::Body for CallBody {
 impl Drop for CallBody {
     fn drop(&mut self) {
         let ms = self.started.elapsed().as_secs_f64() * 1e3;
-        self.span.in_scope(|| match self.code {
-            Some(code) => debug!(code = code_name(code), ms, "answered"),
-            None => debug!(ms, "broken off"),
-        });
+        if let Some(code) = self.code {
+            self.span.record("code", code_name(code));
+        }
+        let how = if self.code.is_some() { "answered" } else { "broken off" };
+        self.span.in_scope(|| debug!(ms, "{how}"));
     }
 }

@@ -84,8 +84,9 @@ where
                 return Box::pin(ready(Ok(status.into_http())));
             }
         };
-        // The scene is filled in where it is found; a stream's first message names it.
-        let span = info_span!("call", method = name, key = caller.name(), scene = Empty);
+        // The scene is filled in where it is found: a stream's first message names it. The code is at the end.
+        let key = caller.name();
+        let span = info_span!("call", method = name, key, scene = Empty, code = Empty);
         let watch = caller.watch();
         request.extensions_mut().insert(caller);
         let answering = self.inner.call(request);

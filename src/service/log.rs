@@ -1,19 +1,57 @@
-//! The log: text for people, JSON for machines, on stderr.
+//! The log: text for people, JSON for machines, on stderr; and traces, where they are built in.
+
+#[cfg(feature = "otlp")]
+mod otlp;
 
 use std::io::{self, IsTerminal};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::config::{Log, LogFormat};
 
-/// Starts the log of this process. `RUST_LOG` goes before the configured filter.
-pub fn start(log: &Log) {
+/// The log of this process.
+pub struct Started {
+    #[cfg(feature = "otlp")]
+    traces: Option<otlp::Traces>,
+}
+
+/// Starts the log of this process. `RUST_LOG` goes before the configured filter. With a collector, this is to be
+/// called in the runtime that traces are sent from.
+pub fn start(log: &Log) -> Started {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.filter));
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    let lines = fmt::layer().with_writer(io::stderr);
     let is_text = match log.format {
         LogFormat::Auto => io::stderr().is_terminal(),
         LogFormat::Text => true,
         LogFormat::Json => false,
     };
-    if is_text { lines.init() } else { lines.json().init() }
+    let lines = if is_text { lines.boxed() } else { lines.json().boxed() };
+    let subscriber = tracing_subscriber::registry().with(filter).with(lines);
+    #[cfg(feature = "otlp")]
+    {
+        let traces = log.otlp_endpoint.as_deref().map(otlp::Traces::to).transpose();
+        subscriber
+            .with(traces.as_ref().ok().and_then(Option::as_ref).map(otlp::Traces::layer))
+            .init();
+        let traces = traces.unwrap_or_else(|problem| {
+            tracing::error!("no traces are sent: {problem}");
+            None
+        });
+        Started { traces }
+    }
+    #[cfg(not(feature = "otlp"))]
+    {
+        subscriber.init();
+        Started {}
+    }
+}
+
+impl Started {
+    /// Sends what is waiting to be sent, for a bounded time. Not for a thread of the runtime.
+    pub fn end(self) {
+        #[cfg(feature = "otlp")]
+        if let Some(traces) = self.traces {
+            traces.end();
+        }
+    }
 }

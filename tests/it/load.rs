@@ -129,7 +129,7 @@ async fn a_server_that_asks_who_calls_is_shown_a_certificate() {
         ]
     };
     // Small ones: it is the way to the server that is tested.
-    let [tissue, tool] = [tissue(), link()].map(|mesh| mesh.obj());
+    let [tissue, tool] = [tissue(), link()].map(|m| String::from_utf8(m.obj()).expect("ASCII"));
     let (tissue, tool) = (folder.write("tissue.obj", &tissue), folder.write("tool.obj", &tool));
     let run = |[certificate, key]: [PathBuf; 2]| {
         let mut args = ["--seconds=0.2", "--rate=100", "--deform-hz=0"].map(str::to_owned).to_vec();

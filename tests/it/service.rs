@@ -14,6 +14,8 @@ mod sessions;
 mod shutdown;
 mod ticks;
 mod tool_uploads;
+#[cfg(feature = "otlp")]
+mod traces;
 mod track_streams;
 mod transport;
 mod uploads;

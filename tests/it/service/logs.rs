@@ -65,10 +65,8 @@ fn ends(log: &str) -> Vec<[String; 3]> {
     let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
     let ends = lines.filter(|line| line["fields"]["message"] == "answered");
     let text = |value: &Value| value.as_str().unwrap_or("none").to_owned();
-    let parts = ends.map(|line| {
-        let [method, scene] = ["method", "scene"].map(|field| text(&line["span"][field]));
-        [method, scene, text(&line["fields"]["code"])]
-    });
+    let parts =
+        ends.map(|line| ["method", "scene", "code"].map(|field| text(&line["span"][field])));
     parts.collect()
 }
 

@@ -85,7 +85,7 @@ impl UnderWay {
         UnderWay { track: track_begun, token, silent, deform, upload, _open }
     }
 
-    async fn is_ended(mut self, case: &str) {
+    async fn assert_ended(mut self, case: &str) {
         let code = Code::Unauthenticated;
         let told = timeout(SOON, self.track.answers.message()).await.expect(case);
         let status = told.clone().expect_err(case);
@@ -130,7 +130,7 @@ async fn what_is_under_way_with_a_key_ends_when_it_is_withdrawn() {
         let (mut stays, _) = begun(&mut server, ADMIN).await;
         let token = under_way.token.clone();
         folder.write("keys.toml", &(after + &admin));
-        under_way.is_ended(case).await;
+        under_way.assert_ended(case).await;
         stays.ask(tick_message(tick(2, 0.105))).await.expect("another key's goes on");
         if let Some(secret) = secret {
             let gone = resumed(&mut server, secret, &token).await;
@@ -173,7 +173,7 @@ async fn a_key_with_other_quotas_goes_on_until_it_is_withdrawn() {
     timeout(SOON, refused).await.expect("it is read again");
     stays.ask(tick_message(tick(2, 0.105))).await.expect("it goes on");
     folder.write("keys.toml", &key("other", "full", OTHER, ""));
-    under_way.is_ended("after another quota").await;
+    under_way.assert_ended("after another quota").await;
     let told = timeout(SOON, stays.answers.message()).await.expect("ended as well");
     assert_refused(told, Code::Unauthenticated, "", "a stream from before both");
 }

@@ -12,7 +12,7 @@ impl Folder {
         Folder(folder)
     }
 
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
         let file = self.0.join(name);
         // Renamed into place, so that no reader meets half of it.
         let new = self.0.join(format!("{name}.new"));
