@@ -1,4 +1,5 @@
 //! What a server survives, and what its other clients notice of it.
 
+mod disk;
 mod floods;
 mod stops;

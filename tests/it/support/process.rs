@@ -1,13 +1,16 @@
-//! The binary as a server of its own.
+//! The binary as a process of its own.
 
 use std::{
     io::{BufRead, BufReader, Read},
     net::SocketAddr,
+    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
 };
 
-/// A server process, killed when a test fails before it ended.
+/// A server or a client, killed when a test fails before it ended.
 pub struct Process(Child);
+
+const PALPATE: &str = env!("CARGO_BIN_EXE_palpate");
 
 impl Process {
     /// `palpate serve --listen ADDR` and more arguments.
@@ -17,12 +20,28 @@ impl Process {
 
     /// The same with variables.
     pub fn serve_with(listen: &str, more: &[&str], variables: &[(&str, &str)]) -> Process {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        let mut command = Command::new(PALPATE);
         command.args(["serve", "--listen", listen]).args(more).env("RUST_LOG", "off");
         command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));
         command.envs(variables.iter().copied());
+        Process::spawn(command)
+    }
+
+    /// A server on a free port with its data in `folder`, as a command's arguments say: `exec \"$0\" \"$@\"` starts it.
+    pub fn serve_through(command: &[&str], folder: &Path) -> Process {
+        let mut through = Command::new(command[0]);
+        through.args(&command[1..]).args([PALPATE, "serve", "--listen", "127.0.0.1:0"]);
+        through.env("RUST_LOG", "warn").env("PALPATE_DATA_DIR", folder);
+        Process::spawn(through)
+    }
+
+    fn spawn(mut command: Command) -> Process {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        Process(command.spawn().expect("it was built"))
+        Process(command.spawn().expect("it is installed"))
+    }
+
+    pub fn id(&self) -> u32 {
+        self.0.id()
     }
 
     /// What it says first.
