@@ -1,25 +1,29 @@
 //! Server and clients that are stopped for seconds, and the end of a server at work.
 
 use std::{
-    thread,
+    fs,
     time::{Duration, Instant},
 };
 
 use palpate::service::proto::TrackMode;
+use tokio::time::timeout;
 use tonic::Code;
 
 use crate::{
     seed::{figure, scaled},
     support::{
+        figures::{get, of_scene, value},
+        folder::Folder,
         messages::{SCENE, start, start_message, tick, tick_message},
         paced::Paced,
         process::Process,
-        server::TestServer,
+        server::{TestServer, free_address, link, tissue},
     },
 };
 
 /// Until an answer is fresh after the server goes on, milliseconds.
 const FRESH_MS_MAX: f64 = 50.0;
+const SOON: Duration = Duration::from_secs(60);
 
 async fn served(more: &[&str]) -> (Process, TestServer) {
     let mut process = Process::serve("127.0.0.1:0", more);
@@ -66,31 +70,62 @@ async fn a_server_that_was_stopped_goes_on_with_every_stream() {
     }
 }
 
-/// A client whose threads stand still, as with SIGSTOP; another on its own connection does not notice.
+/// A client process that gets no processor; another on its own connection does not notice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_was_stopped_goes_on_and_disturbs_nobody() {
-    let (mut process, mut server) = served(&[]).await;
-    let address = server.address;
+    let folder = Folder::new("stopped-client");
+    let figures = free_address();
+    let (mut process, mut server) = served(&["--metrics", &figures.to_string()]).await;
     let other = Paced::start(&mut server).await;
-    let stopped = thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(async {
-            let mut server = TestServer::connect(address).await;
-            let client = Paced::start(&mut server).await;
-            client.fresh().await;
-            // Nothing of this client runs meanwhile.
-            thread::sleep(Duration::from_millis(scaled(500).min(8_000) as u64));
-            let fresh = client.fresh().await;
-            client.stop().await;
-            fresh
-        })
-    });
+    let stop = Duration::from_millis(scaled(500).min(8_000) as u64);
+    let [tissue, tool] = [tissue(), link()].map(|m| String::from_utf8(m.obj()).expect("ASCII"));
+    let csv = folder.0.join("ticks.csv");
+    let seconds = stop.as_secs_f64() + 2.0;
+    let stopped = Process::load(&[
+        &format!("--server={}", server.address),
+        &format!("--seconds={seconds}"),
+        "--deform-hz=0",
+        &format!("--tissue={}", folder.write("tissue.obj", &tissue).display()),
+        &format!("--tool={}", folder.write("tool.obj", &tool).display()),
+        &format!("--csv={}", csv.display()),
+    ]);
+    let scene = format!("load-{}-1", stopped.id());
+    let ticks = async || {
+        let text = get(figures, "/metrics").await.1;
+        of_scene(&text, "palpate_stream_ticks_total", &scene).unwrap_or(0.0)
+    };
+    let read = async |series| value(&get(figures, "/metrics").await.1, series);
+    let is_at_work = async { while ticks().await < 100.0 {} };
+    timeout(SOON, is_at_work).await.expect("the client begins");
+    let before = read("palpate_resident_bytes").await;
+    stopped.signal("STOP");
+    let is_stale = async { while read("palpate_sessions_stale").await < 1.0 {} };
+    timeout(SOON, is_stale).await.expect("it is noticed");
     other.fresh().await;
     other.times();
-    let fresh = tokio::task::spawn_blocking(|| stopped.join()).await.expect("no panic");
-    let fresh = fresh.expect("it goes on");
-    figure("client stopped: fresh answer after", fresh.as_secs_f64() * 1e3, FRESH_MS_MAX, "ms");
+    tokio::time::sleep(stop).await;
     println!("another client meanwhile: {}", other.times());
+    let grown = (read("palpate_resident_bytes").await - before) / 1e6;
+    let answered = ticks().await;
+    let goes_on = Instant::now();
+    stopped.signal("CONT");
+    let is_fresh = async { while ticks().await <= answered {} };
+    timeout(SOON, is_fresh).await.expect("its stream is there yet");
+    let fresh_ms = goes_on.elapsed().as_secs_f64() * 1e3;
+    figure(
+        &format!("client stopped for {stop:?}: fresh answer after"),
+        fresh_ms,
+        FRESH_MS_MAX,
+        "ms",
+    );
+    figure("memory kept for a client that is stopped", grown, 8.0, "MB");
+    // It has met nothing but a pause: in its last half second each of its ticks has an answer.
+    tokio::task::spawn_blocking(move || stopped.end()).await.expect("no panic");
+    let rows = fs::read_to_string(csv).expect("it wrote its ticks");
+    let numbers = |row: &str| row.split(',').map(|n| n.parse().expect("a number")).collect();
+    let rows = rows.lines().skip(1).map(numbers);
+    let last: Vec<Vec<f64>> = rows.filter(|row: &Vec<f64>| row[0] >= seconds - 0.5).collect();
+    assert_eq!(last.iter().map(|row| row[1]).sum::<f64>(), 500.0, "{last:?}");
     assert!(other.is_alive());
     other.stop().await;
     process.signal("TERM");

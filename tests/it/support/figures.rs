@@ -18,6 +18,13 @@ pub async fn get(address: SocketAddr, path: &str) -> (String, String) {
     (head.lines().next().expect("a status").to_owned(), body.to_owned())
 }
 
+/// The value of a scene's series, when it has one.
+pub fn of_scene(text: &str, family: &str, scene: &str) -> Option<f64> {
+    let series = format!("{family}{{scene=\"{scene}\",");
+    let line = text.lines().find(|line| line.starts_with(&series))?;
+    Some(line.rsplit(' ').next().expect("a value").parse().expect("a number"))
+}
+
 /// The value of one series.
 pub fn value(text: &str, series: &str) -> f64 {
     let line = text.lines().find(|l| l.strip_prefix(series).is_some_and(|r| r.starts_with(' ')));

@@ -35,6 +35,13 @@ impl Process {
         Process::spawn(through)
     }
 
+    /// `palpate load` and its arguments.
+    pub fn load(args: &[&str]) -> Process {
+        let mut command = Command::new(PALPATE);
+        command.arg("load").args(args);
+        Process::spawn(command)
+    }
+
     fn spawn(mut command: Command) -> Process {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Process(command.spawn().expect("it is installed"))
