@@ -24,13 +24,14 @@ use super::{
     sessions::Hold,
     status::Refused,
     table::SceneTable,
+    until_ended::UntilEnded,
 };
 
 /// The answers of one haptic loop. `S` brings its requests.
 pub struct Track<S> {
     table: Arc<SceneTable>,
     caller: Caller,
-    requests: S,
+    requests: UntilEnded<S>,
     /// Of the call, for its first message.
     span: Span,
     hold: Option<Hold>,
@@ -51,6 +52,7 @@ enum End {
 impl<S> Track<S> {
     /// A loop that starts with the first request.
     pub fn new(table: Arc<SceneTable>, caller: Caller, requests: S) -> Track<S> {
+        let requests = UntilEnded::new(&table, requests);
         let (span, hold) = (Span::current(), None);
         Track { table, caller, requests, span, hold, token_told: false, gathered: false }
     }

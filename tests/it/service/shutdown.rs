@@ -15,7 +15,7 @@ use tonic_health::pb::{
 
 use crate::support::{
     messages::{SCENE, sparse, start, start_message, tick, tick_message},
-    server::TestServer,
+    server::{HandFed, TestServer},
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -39,6 +39,10 @@ async fn idle_streams_are_told_at_once_and_health_first() {
         stream.ask(tick_message(tick(1, 0.2))).await.expect("an answer");
         idle.push(stream);
     }
+    // Its first message is awaited.
+    let (silent, sent) = tokio::sync::mpsc::channel(1);
+    let answers = server.haptics.track(ReceiverStream::new(sent)).await.expect("a stream");
+    idle.push(HandFed { requests: silent, answers: answers.into_inner() });
     let (deforms, sent) = tokio::sync::mpsc::channel(1);
     deforms.send(sparse(1, &[0], &[0.1, 0.0, 0.0])).await.expect("room");
     let deformed = server.scenes.deform(ReceiverStream::new(sent)).await.expect("a stream");
@@ -62,7 +66,7 @@ async fn idle_streams_are_told_at_once_and_health_first() {
     }
     let ended = timeout(SOON, deformed.message()).await.expect("soon");
     assert_eq!(ended.expect_err("the server ends").code(), Code::Unavailable);
-    println!("8 idle Track streams and a Deform stream told within {:?}", started.elapsed());
+    println!("9 idle Track streams and a Deform stream told within {:?}", started.elapsed());
     drop((idle, deformed, deforms, health, server));
     timeout(SOON, served).await.expect("soon").expect("no panic").expect("a good end");
 }
