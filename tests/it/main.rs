@@ -24,5 +24,6 @@ mod seed;
 mod self_collision;
 mod sequence;
 mod service;
+mod soak;
 mod support;
 mod sweep;
