@@ -6,6 +6,7 @@ pub mod mesh_file;
 pub mod poses;
 pub mod sessions;
 mod stage;
+pub mod streams;
 mod watched;
 
 use arbitrary::{Arbitrary, Result, Unstructured};

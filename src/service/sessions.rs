@@ -198,7 +198,8 @@ impl Sessions {
         }
     }
 
-    fn look(&self, now_ns: u64) {
+    /// One look, at `now_ns`.
+    pub fn look(&self, now_ns: u64) {
         let longer = |since_ns: u64, than: Duration| {
             u128::from(now_ns.saturating_sub(since_ns)) > than.as_nanos()
         };
