@@ -22,7 +22,8 @@ use super::{
     tally::{Tally, n_contacts, nearest_m},
 };
 use crate::service::proto::{
-    Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart, track_request::Message,
+    ReportOptions, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart,
+    track_request::Message,
 };
 
 /// Ticks that may wait for the transport: a tenth of a second. Their time counts from their instants.
@@ -139,7 +140,7 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
             scene_id: plan.scene_id.clone(),
             tool_ids: vec![plan.tool_id],
             mode: TrackMode::Latest.into(),
-            report: None,
+            report: Some(ReportOptions { report_stages: true, ..Default::default() }),
             ..Default::default()
         };
         let stream = client.track(start, WAITING_MAX).await?;

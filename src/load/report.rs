@@ -32,8 +32,12 @@ pub struct Report {
     pub longest_miss_run: u64,
     /// From a tick's intended instant to its answer.
     pub rtt_us: Option<Percentiles>,
+    /// At the server, from a tick's bytes to the engine.
+    pub wait_us: Option<Percentiles>,
     /// In the engine.
     pub compute_us: Option<Percentiles>,
+    /// At the server, from the engine's answer to the message.
+    pub convert_us: Option<Percentiles>,
     /// The round trip less the time in the engine, of ticks with an answer of their own.
     pub outside_us: Option<Percentiles>,
     /// Age of the oldest tissue revision that an answer was computed from.
@@ -189,7 +193,9 @@ impl Report {
             missed: tally.missed,
             longest_miss_run: tally.longest_miss_run,
             rtt_us: tally.round_trip.percentiles(),
+            wait_us: tally.wait.percentiles(),
             compute_us: tally.compute.percentiles(),
+            convert_us: tally.convert.percentiles(),
             outside_us: tally.outside.percentiles(),
             stale_age_us: tally.stale_age.percentiles(),
             answer_bytes: tally.answer_bytes / tally.answers.max(1),
@@ -236,7 +242,9 @@ impl Report {
         );
         let times = [
             ("round trip", self.rtt_us),
+            ("wait at the server", self.wait_us),
             ("tick in the engine", self.compute_us),
+            ("answer to message", self.convert_us),
             ("outside the engine", self.outside_us),
             ("age of the tissue", self.stale_age_us),
             ("deformation", self.deformations.update_us),
@@ -349,6 +357,7 @@ mod tests {
         tally.min_signed_distance_m = Some(-0.00321);
         tally.round_trip.add(&hiccups);
         tally.compute.add(&hiccups);
+        tally.wait.add(&hiccups);
         let deformations = Deformations { sent: 60, acknowledged: 60, update: hiccups.clone() };
         let cuts = Cuts::default();
         let measured = Measured { tally, deformations, cuts, hiccups, tissue_triangles: 20_480 };
@@ -366,7 +375,9 @@ mod tests {
             "missed",
             "longest_miss_run",
             "rtt_us",
+            "wait_us",
             "compute_us",
+            "convert_us",
             "outside_us",
             "stale_age_us",
             "answer_bytes",
@@ -401,6 +412,7 @@ mod tests {
         let of =
             |name: &str| table.lines().find(|l| l.trim_start().starts_with(name)).map(str::len);
         assert_eq!(of("microseconds"), of("round trip"));
+        assert_eq!(of("microseconds"), of("wait at the server"));
     }
 
     #[test]

@@ -32,6 +32,10 @@ pub struct Tally {
     pub send_late: Latencies,
     /// In the engine, as the server says.
     pub compute: Latencies,
+    /// From a tick's bytes to the engine, as the server says.
+    pub wait: Latencies,
+    /// From the engine's answer to the message, as the server says.
+    pub convert: Latencies,
     /// From the intended instant to the answer, less the time in the engine.
     pub outside: Latencies,
     /// How old the oldest tissue revision was that an answer was computed from.
@@ -120,6 +124,8 @@ impl Tally {
         self.round_trip.add(&other.round_trip);
         self.send_late.add(&other.send_late);
         self.compute.add(&other.compute);
+        self.wait.add(&other.wait);
+        self.convert.add(&other.convert);
         self.outside.add(&other.outside);
         self.stale_age.add(&other.stale_age);
         self.answer_bytes += other.answer_bytes;
@@ -152,6 +158,10 @@ impl Tally {
 
     fn take(&mut self, answer: &TrackResponse) {
         self.compute.record(Duration::from_nanos((answer.compute_us * 1e3) as u64));
+        if let Some(stages) = &answer.stages {
+            self.wait.record(Duration::from_nanos((stages.wait_us * 1e3) as u64));
+            self.convert.record(Duration::from_nanos((stages.convert_us * 1e3) as u64));
+        }
         self.answers += 1;
         self.answer_bytes += answer.encoded_len() as u64;
         if let Some(age_us) = answer.tissues.iter().map(|t| t.age_us).max() {

@@ -51,6 +51,8 @@ pub struct Loop {
     notify_stale: bool,
     /// It was told, and has not sent a pose since.
     stale_told: bool,
+    /// The client wants to be told how long each stage took.
+    report_stages: bool,
 }
 
 /// A tick that is to be answered.
@@ -92,6 +94,7 @@ impl Loop {
             was_stale: false,
             notify_stale: sent.notify_stale,
             stale_told: false,
+            report_stages: sent.report.is_some_and(|report| report.report_stages),
         })
     }
 
@@ -234,7 +237,19 @@ impl Loop {
         let done_ns = now_ns();
         let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
         ticks.note(&times, self.metrics.objective);
+        into.stages = self.report_stages.then(|| stages(&times));
         Ok(())
+    }
+}
+
+/// To the wire.
+fn stages(times: &TickTimes) -> proto::StageTimes {
+    let TickTimes { received_ns, started_ns, computed_ns, done_ns } = *times;
+    let us = |from_ns: u64, to_ns: u64| (to_ns - from_ns) as f64 / 1e3;
+    proto::StageTimes {
+        wait_us: us(received_ns, started_ns),
+        engine_us: us(started_ns, computed_ns),
+        convert_us: us(computed_ns, done_ns),
     }
 }
 

@@ -48,6 +48,26 @@ async fn an_answer_has_distance_and_probe_without_contact() {
 }
 
 #[tokio::test]
+async fn stages_come_on_request_and_make_up_the_tick() {
+    let mut server = TestServer::furnished().await;
+    let plain = answer_to(&mut server, start(TrackMode::Latest), tick(1, 0.105)).await;
+    assert_eq!(plain.stages, None);
+    let report = ReportOptions { report_stages: true, ..Default::default() };
+    let asked = TrackStart { report: Some(report), ..start(TrackMode::Every) };
+    let messages = vec![start_message(asked), tick_message(tick(1, 0.105))];
+    // A tick that is refused went through no stage.
+    let refused = Tick { tools: vec![], ..tick(2, 0.105) };
+    let messages = [messages, vec![tick_message(refused)]].concat();
+    let answers = server.track(messages).await;
+    let answers: Vec<_> = answers.into_iter().map(|answer| answer.expect("an answer")).collect();
+    let stages = answers[0].stages.expect("asked for");
+    assert_eq!(stages.engine_us, answers[0].compute_us);
+    assert!(stages.wait_us > 0.0 && stages.engine_us > 0.0 && stages.convert_us > 0.0);
+    let refused = answers.last().expect("an answer");
+    assert!(refused.refusal.is_some() && refused.stages.is_none(), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_contact_comes_as_parallel_arrays() {
     let mut server = TestServer::furnished().await;
     let got = answer_to(&mut server, start(TrackMode::Latest), tick(1, 0.105)).await;
