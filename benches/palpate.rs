@@ -42,6 +42,8 @@ mod patch;
 mod run;
 #[path = "palpate/served.rs"]
 mod served;
+#[path = "palpate/served_check.rs"]
+mod served_check;
 #[path = "palpate/turns.rs"]
 mod turns;
 

@@ -2,12 +2,12 @@
 
 use palpate::load::{
     picture::{Curve, draw},
-    session::{Answering, Plan},
+    session::Plan,
 };
 
 use crate::{
     run::{Figures, Run},
-    served::{DEADLINE, Served, Side, liver_plan},
+    served::{DEADLINE, Served, Side, liver_plan, stylus},
 };
 
 const DEFORM_HZ: f64 = 60.0;
@@ -18,13 +18,14 @@ pub fn run(run: &mut Run) {
     let (name, deforming) = liver_plan(run.effort, DEFORM_HZ, seconds);
     let (_, resting) = liver_plan(run.effort, 0.0, seconds);
     let mut served = Served::start();
+    let checksum = served.check(&resting, &stylus());
     let mut sides = [resting, deforming].map(|plan: Plan| {
         let session = served.set_up(&plan);
         (session, plan, Side::new())
     });
     for _ in 0..run.effort.of(9, 1) {
         for (session, plan, side) in &mut sides {
-            served.round((session, plan), Answering::Engine, None, side);
+            served.round((session, plan), None, side);
         }
     }
     let [(_, _, resting), (_, _, deforming)] = sides;
@@ -44,7 +45,7 @@ pub fn run(run: &mut Run) {
         Figures(deforming.all.hiccups.percentile_us(99.0).unwrap_or(0.0)),
         Figures(resting.all.hiccups.percentile_us(99.0).unwrap_or(0.0)),
     );
-    run.line_unchecked("P10", &format!("{name}/100%-at-{DEFORM_HZ}Hz"), text);
+    run.line("P10", &format!("{name}/100%-at-{DEFORM_HZ}Hz"), checksum, text);
     let curve = |name, latencies| Curve { name, latencies };
     let curves = [
         curve("at rest", &resting.all.tally.round_trip),

@@ -1,11 +1,10 @@
 //! P9: the round trip of a tick against an echo of answers of the same size, at 1, 8 and 32 streams; and P11:
-//! the server's processor time for each tick at 32 streams against the echo's and the engine's together.
-
-use palpate::load::session::Answering;
+//! the server's processor time for each tick at 32 streams against the echo's and the engine's together. And the
+//! same round trip over a Unix socket against that over TCP.
 
 use crate::{
     run::{Figures, Run},
-    served::{Served, Side, bead_plan, process},
+    served::{Served, Side, bead, bead_plan, start},
 };
 
 const RATE_HZ: f64 = 1000.0;
@@ -14,7 +13,7 @@ const PEER: &str = "tonic-echo";
 /// Prints a line for each number of streams.
 pub fn run(run: &mut Run) {
     for n in run.effort.of(&[1, 8, 32][..], &[1]) {
-        let (ours, echo) = alternate(run, *n);
+        let Sides { ours, unix, echo, checksum } = alternate(run, *n);
         let both = |percent| echo.round_trip_us(percent) + ours.compute_us(percent);
         let (low, high) = ours.range_us();
         let (echo_low, echo_high) = echo.range_us();
@@ -41,14 +40,35 @@ pub fn run(run: &mut Run) {
             100.0 * echo.all.tally.missed as f64 / echo.all.tally.sent as f64,
             figures(ours.all.hiccups.percentile_us(99.0).unwrap_or(0.0)),
         );
-        run.line_unchecked("P9", &format!("{n}x{RATE_HZ}Hz"), text);
+        run.line("P9", &format!("{n}x{RATE_HZ}Hz"), checksum, text);
+        run.line("P9", &format!("{n}x{RATE_HZ}Hz/unix"), checksum, against_tcp(&unix, &ours));
     }
+}
+
+/// The server's Unix socket beside its TCP port.
+fn against_tcp(unix: &Side, tcp: &Side) -> String {
+    let ((low, high), (tcp_low, tcp_high)) = (unix.range_us(), tcp.range_us());
+    format!(
+        "ours_us={} ours_range={}..{} ours_p99_us={} peer=tcp peer_us={} peer_range={}..{} \
+         peer_p99_us={} ratio={:.3} cpu_us={} peer_cpu_us={}",
+        Figures(unix.round_trip_us(50.0)),
+        Figures(low),
+        Figures(high),
+        Figures(unix.round_trip_us(99.0)),
+        Figures(tcp.round_trip_us(50.0)),
+        Figures(tcp_low),
+        Figures(tcp_high),
+        Figures(tcp.round_trip_us(99.0)),
+        tcp.round_trip_us(50.0) / unix.round_trip_us(50.0),
+        Figures(unix.cpu_us_per_tick()),
+        Figures(tcp.cpu_us_per_tick()),
+    )
 }
 
 /// Prints the line of P11.
 pub fn run_cpu(run: &mut Run) {
     let n = run.effort.of(32, 1);
-    let (ours, echo) = alternate(run, n);
+    let Sides { ours, echo, checksum, .. } = alternate(run, n);
     let compute = &ours.all.tally.compute;
     let per_tick = ours.all.tally.answers as f64 / ours.all.tally.sent as f64;
     let compute_us = compute.mean_us() * per_tick;
@@ -60,21 +80,32 @@ pub fn run_cpu(run: &mut Run) {
         Figures(compute_us),
         both / ours.cpu_us_per_tick(),
     );
-    run.line_unchecked("P11", &format!("{n}x{RATE_HZ}Hz"), text);
+    run.line("P11", &format!("{n}x{RATE_HZ}Hz"), checksum, text);
 }
 
-fn alternate(run: &Run, n_clients: u32) -> (Side, Side) {
+/// What was measured by turns.
+struct Sides {
+    ours: Side,
+    unix: Side,
+    echo: Side,
+    checksum: f64,
+}
+
+fn alternate(run: &Run, n_clients: u32) -> Sides {
     let plan = bead_plan(n_clients, RATE_HZ, run.effort.of(1.0, 0.2));
     let mut served = Served::start();
+    let checksum = served.check(&plan, &bead());
     let session = served.set_up(&plan);
-    let (mut ours, mut theirs) = (Side::new(), Side::new());
-    served.round((&session, &plan), Answering::Engine, None, &mut ours);
-    let bytes = ours.all.tally.answer_bytes / ours.all.tally.answers.max(1);
-    let echo = process(&["load", "--echo-server", &bytes.to_string()]);
-    ours = Side::new();
+    let mut sides = Sides { ours: Side::new(), unix: Side::new(), echo: Side::new(), checksum };
+    served.round((&session, &plan), None, &mut sides.ours);
+    let bytes = sides.ours.all.tally.answer_bytes / sides.ours.all.tally.answers.max(1);
+    let echo = start(&["load", "--echo-server", &bytes.to_string()]);
+    sides.ours = Side::new();
+    let unix = served.unix_address();
     for _ in 0..run.effort.of(9, 1) {
-        served.round((&session, &plan), Answering::Engine, None, &mut ours);
-        served.round((&session, &plan), Answering::Echo, Some(&echo), &mut theirs);
+        served.round((&session, &plan), None, &mut sides.ours);
+        served.round_at((&session, &plan), &unix, None, &mut sides.unix);
+        served.round((&session, &plan), Some(&echo), &mut sides.echo);
     }
-    (ours, theirs)
+    sides
 }

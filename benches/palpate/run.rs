@@ -77,11 +77,6 @@ impl Run {
         self.checksums.insert(format!("{measure} {case}"), checksum);
     }
 
-    /// Prints what has only a speed: the peer gives no answers to compare.
-    pub fn line_unchecked(&mut self, measure: &str, case: &str, text: impl Display) {
-        self.print(format!("{measure} case={case} {text} checked=no"));
-    }
-
     /// Kept with the lines.
     pub fn picture(&mut self, measure: &'static str, svg: String) {
         self.pictures.push((measure, svg));

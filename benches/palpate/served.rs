@@ -22,7 +22,7 @@ use palpate::{
     oracle::shapes,
 };
 
-use crate::{inputs, turns::Effort};
+use crate::{inputs, served_check::check, turns::Effort};
 
 /// Later than this a tick is missed.
 pub const DEADLINE: Duration = Duration::from_millis(1);
@@ -32,6 +32,7 @@ pub struct Served {
     runtime: tokio::runtime::Runtime,
     interrupt: Interrupt,
     pub server: ServerProcess,
+    socket: PathBuf,
 }
 
 /// What became of one side over all rounds.
@@ -48,7 +49,20 @@ impl Served {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let interrupt = runtime.block_on(async { Interrupt::catch() }).expect("signals");
-        Served { runtime, interrupt, server: process(&SERVE) }
+        let socket = env::temp_dir().join(format!("palpate-bench-{}.sock", process::id()));
+        let path = socket.to_str().expect("a plain path");
+        let arguments = [&SERVE[..], &["--unix-socket", path]].concat();
+        Served { runtime, interrupt, server: start(&arguments), socket }
+    }
+
+    /// The server's Unix socket.
+    pub fn unix_address(&self) -> ServerAddress {
+        ServerAddress::new(&format!("unix:{}", self.socket.display()))
+    }
+
+    /// Compares answers with the engine's in this process, and returns a sum over them.
+    pub fn check(&mut self, plan: &Plan, tool: &MeshData) -> f64 {
+        self.runtime.block_on(check(&self.server.address(), plan, tool))
     }
 
     pub fn set_up(&mut self, plan: &Plan) -> Session {
@@ -57,18 +71,29 @@ impl Served {
         self.runtime.block_on(session).expect("a scene")
     }
 
-    /// One round; `server` is asked for its processor time.
+    /// One round over TCP, answered by the engine or by an echo.
     pub fn round(
         &mut self,
+        session: (&Session, &Plan),
+        echo: Option<&ServerProcess>,
+        side: &mut Side,
+    ) {
+        let address = echo.unwrap_or(&self.server).address();
+        self.round_at(session, &address, echo, side);
+    }
+
+    /// One round at one of the server's addresses, or the echo's.
+    pub fn round_at(
+        &mut self,
         (session, plan): (&Session, &Plan),
-        answering: Answering,
+        address: &ServerAddress,
         echo: Option<&ServerProcess>,
         side: &mut Side,
     ) {
         let server = echo.unwrap_or(&self.server);
-        let address: ServerAddress = server.address();
+        let answering = echo.map_or(Answering::Engine, |_| Answering::Echo);
         let before = server.cpu_time().unwrap_or_default();
-        let measure = session.measure(plan, (answering, &address), &mut self.interrupt);
+        let measure = session.measure(plan, (answering, address), &mut self.interrupt);
         let (measured, _) = self.runtime.block_on(measure).expect("it runs");
         side.cpu += server.cpu_time().unwrap_or_default().saturating_sub(before);
         side.p50s.push(measured.tally.round_trip.percentile_us(50.0).unwrap_or(f64::INFINITY));
@@ -106,15 +131,24 @@ impl Side {
 }
 
 /// The program under test with these arguments.
-pub fn process(args: &[&str]) -> ServerProcess {
+pub fn start(args: &[&str]) -> ServerProcess {
     let program = Path::new(env!("CARGO_BIN_EXE_palpate"));
     ServerProcess::start(program, args).expect("a server")
 }
 
 /// A bead against an organ of 20 k triangles: little work in the engine, so that the transport is seen.
 pub fn bead_plan(n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
-    let bead = shapes::sphere(0.0005, 1);
-    plan(Organ::generated(), &bead, n_clients, rate_hz, seconds)
+    plan(Organ::generated(), &bead(), n_clients, rate_hz, seconds)
+}
+
+/// The tool of [`bead_plan`].
+pub fn bead() -> MeshData {
+    shapes::sphere(0.0005, 1)
+}
+
+/// The tool of [`liver_plan`].
+pub fn stylus() -> MeshData {
+    shapes::capsule(0.001, 0.04, 8)
 }
 
 /// A stylus against the tissue of P4, all of which moves so often a second.
@@ -122,7 +156,7 @@ pub fn liver_plan(effort: Effort, deform_hz: f64, seconds: f64) -> (String, Plan
     let (name, liver) = inputs::liver(effort);
     let file = obj_file("liver", &data(&liver.mesh));
     let organ = Organ::open(&file, 1.0).expect("just written");
-    let plan = plan(organ, &shapes::capsule(0.001, 0.04, 8), 1, 1000.0, seconds);
+    let plan = plan(organ, &stylus(), 1, 1000.0, seconds);
     (name, Plan { deform_hz, deform_share: Some(1.0), ..plan })
 }
 
