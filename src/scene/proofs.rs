@@ -41,7 +41,7 @@ impl Proof {
 }
 
 /// Those of one link; what a tick does not use is forgotten.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Proofs {
     /// Of the last tick, ascending.
     last: Vec<(Key, Proof)>,
@@ -51,10 +51,15 @@ pub(super) struct Proofs {
 
 type Key = (TissueId, TriangleId);
 
-/// Proofs that are kept of a link.
-const PROOFS_MAX: usize = 1024;
+/// Proofs that are kept of a link, its room from the start: 64 KiB a tick.
+const PROOFS_MAX: usize = 512;
 
 impl Proofs {
+    /// None yet.
+    pub(super) fn new() -> Proofs {
+        Proofs { last: Vec::with_capacity(PROOFS_MAX), now: Vec::with_capacity(PROOFS_MAX) }
+    }
+
     /// What the last tick proved of a triangle.
     pub(super) fn get(&self, key: Key) -> Option<&Proof> {
         let at = self.last.binary_search_by_key(&key, |(key, _)| *key).ok()?;
@@ -66,6 +71,11 @@ impl Proofs {
         if self.now.len() < PROOFS_MAX {
             self.now.push((key, proof));
         }
+    }
+
+    /// The link was put elsewhere: what it meets there depends on nothing before.
+    pub(super) fn forget(&mut self) {
+        self.last.clear();
     }
 
     /// The tick is over.

@@ -48,7 +48,7 @@ impl TrackedLink {
     pub(super) fn new(room: usize) -> TrackedLink {
         TrackedLink {
             hint: MeetingHint::new(),
-            proofs: Proofs::default(),
+            proofs: Proofs::new(),
             lifecycle: Lifecycle::with_room(room),
             way: Way::new(),
             start_is_known: false,
@@ -62,6 +62,7 @@ impl TrackedLink {
         if teleport {
             self.way.start(scene_from_link);
             self.start_is_known = false;
+            self.proofs.forget();
         } else {
             self.way.go(link, scene_from_link);
         }

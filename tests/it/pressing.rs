@@ -5,7 +5,7 @@ use glam::{DMat3, DQuat, DVec3, Vec3};
 use palpate::{
     geometry::{MeshData, Pose, TriangleId},
     oracle::{Random, shapes},
-    scene::{Contact, tick::TickOptions},
+    scene::{Contact, deform::Deformation, tick::TickOptions},
 };
 
 use crate::{
@@ -120,6 +120,56 @@ fn a_small_probe_in_large_triangles_is_found_at_its_depth() {
         }
     }
     assert!(touched > scaled(10_000) / 2 && clear > touched, "{touched} touched, {clear} clear");
+}
+
+/// Step by step, so that what one tick proved serves the next: every triangle that the spike enters, while it
+/// wanders and the tissue ripples, has its contact, as deep as the linear program says to twice the tolerance.
+#[test]
+fn a_wandering_probe_is_found_at_its_depth() {
+    const STEP_M: f64 = 3e-5;
+    let seed = Seed::or(504);
+    let mut random = seed.random(0);
+    let tip = spike(1e-3, 4e-3);
+    let faces = faces(&tip);
+    let mut bench = bench(shapes::sheet(6, 6, 0.01), tip);
+    bench.pose.teleport = false;
+    let rest = bench.tissue_mesh.positions.clone();
+    let (mut off_most, mut touched) = (0.0f64, 0);
+    for _ in 0..scaled(40) {
+        let mut pose = over_the_sheet(&bench.tissue_mesh, &mut random);
+        let (way, axis) = (random.unit_vector() * STEP_M, random.unit_vector());
+        for i in 0..100 {
+            let turn = DMat3::from_axis_angle(axis, random.range(0.0, 0.02));
+            pose = Pose { rotation: turn * pose.rotation, translation: pose.translation + way };
+            if i % 16 == 15 {
+                let height = |p: &Vec3| 5e-4 * (p.x * 300.0 + i as f32 * 0.1).sin();
+                let positions: Vec<Vec3> = rest.iter().map(|p| *p + Vec3::Z * height(p)).collect();
+                bench.tissue_mesh.positions.clone_from(&positions);
+                bench.tissue.deform(Deformation::Dense(positions), 0).expect("all are there");
+            }
+            let (answer, _) = bench.tick(pose);
+            let tool_from_scene = pose.inverse();
+            for (t, vertices) in (0..).map(TriangleId).zip(&bench.tissue_mesh.triangles) {
+                let corner = |v: u32| bench.tissue_mesh.positions[v as usize].as_dvec3();
+                let triangle = vertices.map(|v| tool_from_scene.point(corner(v)));
+                let depth = greatest_depth(&faces, &triangle);
+                if depth > 0.0 {
+                    let of_t = |c: &&Contact| c.on_tissue.triangle == t && !c.passed;
+                    let found = answer.contacts.iter().find(of_t);
+                    let found = -found.map_or(f64::NAN, |c| c.signed_distance_m);
+                    let off = (found - depth).abs();
+                    assert!(
+                        off <= 2.0 * tolerance_m(&bench),
+                        "{found}, in truth {depth}, {pose:?}"
+                    );
+                    off_most = off_most.max(off);
+                    touched += 1;
+                }
+            }
+        }
+    }
+    assert!(touched > scaled(40) * 20, "{touched} touched");
+    println!("{touched} touched, {:.2} tolerances off at most", off_most / tolerance_m(&bench));
 }
 
 /// Turned any way, its middle within its own length of a point inside one triangle.
