@@ -5,6 +5,7 @@
 
 pub mod aabb;
 pub mod kdop;
+pub mod lanes;
 pub mod mesh;
 pub mod mesh_load;
 pub mod mesh_report;

@@ -2,15 +2,11 @@
 
 use glam::{DVec3, Vec3};
 
-use super::{
-    strip::{LANES, Single},
-    tree::Tree,
-    volume::LEAF,
-};
+use super::{strip::Single, tree::Tree, volume::LEAF};
 use crate::geometry::{
     TriangleId, TriangleMesh,
+    lanes::{LANES, least_lane},
     point_triangle::{ClosestPoint, closest_point},
-    point_triangles::least_lane,
     triangle_distance::{ClosestPair, closest_pair_within},
     triangle_triangle::Triangle,
 };

@@ -1,12 +1,13 @@
 //! A tree under a pose: which boxes of the scene may meet it, and which triangles do.
 
 use super::{
-    strip::{Boxes, LANES, Single, SinglePose},
+    strip::{Boxes, Single, SinglePose},
     tree::Tree,
     volume::LEAF,
 };
 use crate::geometry::{
     Aabb, Pose, TriangleId, TriangleMesh,
+    lanes::LANES,
     tolerance::{POSE_ROUNDING, SLAB_ROUNDING},
     triangle_triangle::{Rounded, Triangle, Verdict, meet},
 };

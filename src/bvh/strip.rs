@@ -6,9 +6,13 @@
 use glam::{DVec3, Vec3};
 
 use super::{tree::Tree, volume::Node};
-use crate::geometry::{Aabb, Dop16, Pose, tolerance::SLAB_ROUNDING, triangle_triangle::Triangle};
+use crate::geometry::{
+    Aabb, Dop16, Pose,
+    lanes::{LANES, greater, lesser},
+    tolerance::SLAB_ROUNDING,
+    triangle_triangle::Triangle,
+};
 
-pub(super) const LANES: usize = 8;
 pub(super) type Lanes = [f32; LANES];
 
 /// Boxes of [`Node`]s, and where each leads: a leaf as there, else the strip of what is below. Unused lanes
@@ -274,13 +278,4 @@ impl Boxes {
 
 fn lanes_of_one(ones: &[u32; LANES]) -> u32 {
     ones.iter().enumerate().fold(0, |mask, (lane, one)| mask | one << lane)
-}
-
-/// As one instruction, for numbers: `f32::min` also minds NaN.
-fn lesser(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
-}
-
-fn greater(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
 }

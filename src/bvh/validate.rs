@@ -3,11 +3,10 @@
 use glam::DVec3;
 
 use super::{
-    strip::LANES,
     tree::{DEPTH_MAX, Tree},
     volume::Node,
 };
-use crate::geometry::{Dop16, TriangleMesh};
+use crate::geometry::{Dop16, TriangleMesh, lanes::LANES};
 
 impl Tree {
     /// Checks counts, links, depth and that every box holds its triangles. O(n) a level.

@@ -5,10 +5,10 @@
 
 use glam::{DVec3, Vec3};
 
-use super::tolerance::SINGLE_DISTANCE_ROUNDING as ROUNDING;
-
-/// Triangles of one pass.
-pub const LANES: usize = 8;
+use super::{
+    lanes::{LANES, cross, dot, greater, lesser, minus},
+    tolerance::SINGLE_DISTANCE_ROUNDING as ROUNDING,
+};
 
 /// Eight triangles, a corner's coordinate side by side.
 #[derive(Clone, Debug)]
@@ -74,38 +74,6 @@ fn segment(a: Vec3, along: Vec3) -> f32 {
     let s = lesser(greater(s, 0.0), 1.0);
     let nearest = Vec3::new(a.x + along.x * s, a.y + along.y * s, a.z + along.z * s);
     dot(nearest, nearest)
-}
-
-/// The lane of the least.
-#[inline(always)]
-pub fn least_lane(lanes: &[f32; LANES]) -> usize {
-    (1..LANES).fold(0, |least, lane| if lanes[lane] < lanes[least] { lane } else { least })
-}
-
-#[inline(always)]
-fn minus(a: Vec3, b: Vec3) -> Vec3 {
-    Vec3::new(a.x - b.x, a.y - b.y, a.z - b.z)
-}
-
-#[inline(always)]
-fn dot(a: Vec3, b: Vec3) -> f32 {
-    a.x * b.x + a.y * b.y + a.z * b.z
-}
-
-#[inline(always)]
-fn cross(a: Vec3, b: Vec3) -> Vec3 {
-    Vec3::new(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
-}
-
-/// One instruction, unlike `f32::min`, which looks for NaN.
-#[inline(always)]
-fn lesser(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
-}
-
-#[inline(always)]
-fn greater(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use glam::Vec3;
 
 use super::corners::Corners;
-use crate::geometry::{Aabb, TriangleId};
-
-/// Boxes that one wide pass tests; it costs little more than one box alone.
-pub(super) const LANES: usize = 8;
+use crate::geometry::{
+    Aabb, TriangleId,
+    lanes::{LANES, greater, lesser},
+};
 
 /// Where a triangle is filed in its band: sector, then radius, then place in the cell.
 pub(super) type Key = u32;
@@ -134,18 +134,6 @@ fn most(of: &Lane) -> f32 {
     let [a, b, c, d, e, f, g, h] = *of;
     let m = |a, b| greater(a, greater(b, f32::NEG_INFINITY));
     greater(greater(m(a, e), m(c, g)), greater(m(b, f), m(d, h)))
-}
-
-/// One instruction, unlike `f32::min`, which looks for NaN. The second when either is NaN.
-#[inline(always)]
-pub(super) fn lesser(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
-}
-
-/// As [`lesser`].
-#[inline(always)]
-pub(super) fn greater(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
 }
 
 /// A block whose box has grown by more than this since its triangles were filed has their places looked at

@@ -1,11 +1,11 @@
 //! Building a list, or one band of it, from sorted triangles.
 
 use super::{
-    block::{Entry, Key, LANES},
+    block::{Entry, Key},
     frame::{Frame, FrameOptions, centroid},
     skip_list::{END, HEAD_LEVELS, SkipList},
 };
-use crate::geometry::{Aabb, TriangleId, TriangleMesh, winding::Moments};
+use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES, winding::Moments};
 
 /// Fewest that a block, or a link's run, is given at first, the last one excepted. Between this and [`LANES`]
 /// the greatest step of the keys decides where one ends, so that its box is that of whole cells.

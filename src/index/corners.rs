@@ -2,8 +2,11 @@
 
 use glam::Vec3;
 
-use super::block::{Boxes, LANES, Lane, greater, lesser, tagged};
-use crate::geometry::tolerance::{SINGLE_DISTANCE_ROUNDING as ROUNDING, SINGLE_NORMAL_SQUARED_MIN};
+use super::block::{Boxes, Lane, tagged};
+use crate::geometry::{
+    lanes::{LANES, cross, dot, greater, lesser, minus},
+    tolerance::{SINGLE_DISTANCE_ROUNDING as ROUNDING, SINGLE_NORMAL_SQUARED_MIN},
+};
 
 /// Corners of up to eight triangles, so that a search reads nothing else. Unused lanes hold NaN, which fails
 /// every comparison.
@@ -99,21 +102,6 @@ fn distance_squared_below([a, b, c]: [Vec3; 3], slack: f32) -> f32 {
     // What is not a number is not known.
     let known = normal_squared > SINGLE_NORMAL_SQUARED_MIN && sum > 0.0;
     if known { lesser(sum, f32::MAX) } else { 0.0 }
-}
-
-#[inline(always)]
-fn minus(a: Vec3, b: Vec3) -> Vec3 {
-    Vec3::new(a.x - b.x, a.y - b.y, a.z - b.z)
-}
-
-#[inline(always)]
-fn dot(a: Vec3, b: Vec3) -> f32 {
-    a.x * b.x + a.y * b.y + a.z * b.z
-}
-
-#[inline(always)]
-fn cross(a: Vec3, b: Vec3) -> Vec3 {
-    Vec3::new(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 use glam::{DVec3, Vec3};
 
 use super::{
-    block::{LANES, Lane, least, lesser},
+    block::{Lane, least},
     frame::BANDS_MAX,
     skip_list::{HEAD_LEVELS, SkipList},
     strip::Strip,
 };
 use crate::geometry::{
     Aabb, TriangleId,
+    lanes::{LANES, lesser},
     point_triangle::{ClosestPoint, closest_point},
     tolerance::BOX_DISTANCE_SLACK,
 };

@@ -1,11 +1,11 @@
 //! The list itself: nodes and towers in arenas, search, insertion and removal of single triangles.
 
 use super::{
-    block::{Block, Entry, Key, LANES},
+    block::{Block, Entry, Key},
     frame::Frame,
     strip::Strip,
 };
-use crate::geometry::{Aabb, TriangleId, winding::Moments};
+use crate::geometry::{Aabb, TriangleId, lanes::LANES, winding::Moments};
 
 /// No node: the end of a list.
 pub(super) const END: u32 = u32::MAX;
@@ -16,7 +16,7 @@ pub(super) const HEAD_LEVELS: usize = 7;
 
 /// The bounded skip list of one surface.
 ///
-/// Names triangles and holds their boxes, not their vertices: every call that needs those is given the
+/// Names triangles and holds their corners, not their vertices' numbers: every call that needs those is given the
 /// mesh that the list was built of, in its present state.
 #[derive(Clone, Debug)]
 pub struct SkipList {

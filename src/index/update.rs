@@ -5,12 +5,12 @@ use std::ops::RangeInclusive;
 use glam::Vec3;
 
 use super::{
-    block::{Entry, Key, LANES},
+    block::{Entry, Key},
     frame::centroid,
     skip_list::{Band, END, SkipList},
     strip::Strip,
 };
-use crate::geometry::{Aabb, TriangleId, TriangleMesh, winding::Moments};
+use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES, winding::Moments};
 
 /// What a batch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! What must be true of a list at all times.
 
 use super::{
-    block::{Block, LANES},
+    block::Block,
     skip_list::{Band, END, HEAD_LEVELS, SkipList},
 };
-use crate::geometry::{Aabb, TriangleMesh, winding::Moments};
+use crate::geometry::{Aabb, TriangleMesh, lanes::LANES, winding::Moments};
 
 impl SkipList {
     /// Checks order, levels, owners, handles, boxes and moments against the mesh. O(n).

@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 use super::{build::Exact, cell::Corner, sides::Sides};
 use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
+    lanes::{LANES, least_lane},
     point_triangle::{ClosestPoint, closest_point},
-    point_triangles::{LANES, TriangleLanes, least_lane},
+    point_triangles::TriangleLanes,
     winding::solid_angles,
 };
 
