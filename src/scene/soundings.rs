@@ -95,3 +95,56 @@ impl Sounding {
 
 /// Covers the rounding of a distance and a sum, relative.
 const ROUNDING: f64 = 1e-11;
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+
+    use super::*;
+    use crate::{
+        geometry::{LoadOptions, mesh_load::load},
+        oracle::{Random, shapes},
+        scene::{Limits, Scene, TissueOptions, deform::Deformation},
+    };
+
+    /// While the tissue swells and shrinks, what soundings of before say is so, and they say something.
+    #[test]
+    fn soundings_outlive_a_deformation() {
+        let seed = 8;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mesh = load(shapes::sphere(0.05, 8), &LoadOptions::default()).expect("a mesh");
+        let rest: Vec<Vec3> = mesh.mesh.positions().to_vec();
+        let scene = Scene::new("test".to_owned(), Limits::default());
+        let tissue = scene.add_tissue("tissue", mesh, TissueOptions::default(), 0).expect("room");
+        let mut soundings = Soundings::new();
+        let (mut told, mut asked) = (0, 0);
+        for round in 0..40 {
+            let held = tissue.current();
+            soundings.follow(tissue.id(), &held);
+            let distance = |p: DVec3| {
+                let found = held.surface.signed_distance(p, f64::INFINITY, None);
+                found.expect("a surface").signed_distance
+            };
+            let point = |random: &mut Random| random.point(DVec3::splat(-0.07), DVec3::splat(0.07));
+            for _ in 0..200 {
+                let (p, reach) = (point(&mut random), random.range(-0.02, 0.02));
+                asked += 1;
+                if let Some(is_within) = soundings.is_within(p, reach) {
+                    told += 1;
+                    let truth = distance(p);
+                    assert_eq!(is_within, truth <= reach, "round {round}: {truth}, {reach} at {p}");
+                }
+            }
+            // Few, so that those of before are still there.
+            for _ in 0..8 {
+                let p = point(&mut random);
+                soundings.note(p, distance(p));
+            }
+            let size = 1.0 + 0.04 * (0.9 * round as f32).sin();
+            let moved = Deformation::Dense(rest.iter().map(|p| *p * size).collect());
+            tissue.deform(moved, 0).expect("all are there");
+        }
+        assert!(told > asked / 10, "{told} of {asked} told");
+    }
+}
