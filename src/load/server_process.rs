@@ -48,8 +48,8 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `program` as a server with these arguments, in a process group of its own, so that a Ctrl-C meant for this
-    /// process does not end it first. Only its warnings are shown, unless `RUST_LOG` is set.
+    /// Starts `program` as a server with these arguments, in a process group of its own, so that a Ctrl-C meant
+    /// for this process does not end it first. Only its warnings are shown, unless `RUST_LOG` is set.
     ///
     /// # Errors
     /// When it cannot be run or does not come up.

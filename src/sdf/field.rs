@@ -46,7 +46,8 @@ impl Field {
     /// What it costs and promises.
     pub fn report(&self) -> FieldReport {
         let cells = || self.grids.iter().flat_map(|g| &g.cells);
-        let within = |c: &Cell| matches!(c, Cell::Interpolate { below, above } if f64::from(below.max(*above)) <= self.tolerance);
+        let is_small = |error: f32| f64::from(error) <= self.tolerance;
+        let within = |c: &Cell| matches!(c, Cell::Interpolate { below, above } if is_small(below.max(*above)));
         let exact_cells = cells().filter(|c| matches!(c, Cell::List(_))).count();
         let interpolated_cells = cells().filter(|c| within(c)).count();
         FieldReport {
