@@ -1,12 +1,10 @@
 //! Where a link touches a tissue: each touching tissue triangle at its deepest point.
 
-use std::collections::BinaryHeap;
-
 use glam::DVec3;
 
 use super::{
     Contact, Link, Revision, SurfacePoint, TissueId,
-    deepest::{Part, at, deepest},
+    deepest::{at, deepest},
     deepest_vertex::DeepestVertex,
     distance::to_surface,
     proofs::Proofs,
@@ -47,12 +45,11 @@ impl MeetingHint {
 impl Meeting<'_> {
     /// Adds a contact for every tissue triangle that is inside the link or within the margin of it: at its
     /// point deepest in the link, the field deciding where and the link's exact surface how deep.
-    /// `proofs`: of the last ticks. `waiting`: room to work in. False when it became `late` before all were found.
+    /// `proofs`: of the last ticks. False when it became `late` before all were found.
     pub(super) fn find(
         &self,
         contacts: &mut Vec<Contact>,
         proofs: &mut Proofs,
-        waiting: &mut BinaryHeap<Part>,
         late: &dyn Fn() -> bool,
     ) -> bool {
         let link_from_scene = self.scene_from_link.inverse();
@@ -66,7 +63,7 @@ impl Meeting<'_> {
                 return;
             }
             let triangle = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
-            contacts.extend(self.contact_of(t, &triangle, &mut hint, proofs, waiting));
+            contacts.extend(self.contact_of(t, &triangle, &mut hint, proofs));
         });
         !is_late
     }
@@ -78,10 +75,9 @@ impl Meeting<'_> {
         triangle: &[DVec3; 3],
         hint: &mut Option<TriangleId>,
         proofs: &mut Proofs,
-        waiting: &mut BinaryHeap<Part>,
     ) -> Option<Contact> {
         let key = (self.tissue, t);
-        let (found, proof) = deepest(self.link, triangle, self.margin, proofs.get(key), waiting);
+        let (found, proof) = deepest(self.link, triangle, self.margin, proofs.get(key));
         proofs.note(key, proof);
         let found = found?;
         let w = found.barycentric;

@@ -1,6 +1,6 @@
 //! The point of a triangle that is deepest in a link, or nearest to it.
 
-use std::{cmp::Ordering, collections::BinaryHeap};
+use std::{cell::RefCell, cmp::Ordering, collections::BinaryHeap};
 
 use glam::DVec3;
 
@@ -28,7 +28,7 @@ pub(super) struct Deepest {
 
 /// A part of the triangle that may hold a deeper point.
 #[derive(Clone, Copy)]
-pub(super) struct Part {
+struct Part {
     /// As weights.
     corners: [DVec3; 3],
     /// From its middle to a corner, metres.
@@ -47,7 +47,7 @@ const PATIENCE: usize = 5;
 /// Points at which the field is read at most; each adds three parts to those that wait.
 const READS_MAX: usize = 1024;
 /// Parts that wait at most.
-pub(super) const PARTS_MAX: usize = 3 * READS_MAX + 1;
+const PARTS_MAX: usize = 3 * READS_MAX + 1;
 /// Reads of a walk down from the best point, those of them that may find nothing deeper in a row, and the first
 /// step in tolerances.
 const POLISHING_STEPS: usize = 8;
@@ -56,18 +56,24 @@ const FIRST_STEP: f64 = 2.0;
 /// Depths that differ by less are level, in tolerances.
 const LEVEL: f64 = 0.01;
 
+thread_local! {
+    /// Parts of the triangle that is looked at. They take 320 kB, too much for each session to keep.
+    static WAITING: RefCell<BinaryHeap<Part>> =
+        RefCell::new(BinaryHeap::with_capacity(PARTS_MAX));
+}
+
 /// The deepest point of `triangle` (link frame), and what is proved of the triangle now. `None` when all of it is
 /// proved to be farther than `margin`. No other point is deeper by more than [`LOOSENESS`] tolerances of the field,
 /// unless the cap on reads is met, and then `lower` tells. `known`: what was proved where the triangle was before.
-/// `waiting`: room to work in.
 pub(super) fn deepest(
     link: &Link,
     triangle: &[DVec3; 3],
     margin: f64,
     known: Option<&Proof>,
-    waiting: &mut BinaryHeap<Part>,
 ) -> (Option<Deepest>, Proof) {
-    let Some(known) = known else { return search(link, triangle, margin, None, waiting) };
+    let search =
+        |start| WAITING.with_borrow_mut(|waiting| search(link, triangle, margin, start, waiting));
+    let Some(known) = known else { return search(None) };
     let lower = known.lower_of(triangle);
     if lower > margin {
         return (None, *known);
@@ -81,7 +87,7 @@ pub(super) fn deepest(
     if upper <= margin && lower >= upper - LOOSENESS * link.field.tolerance() {
         return (Some(best), known.still(&best, stride));
     }
-    search(link, triangle, margin, Some(best), waiting)
+    search(Some(best))
 }
 
 /// By branch and bound: the field is 1-Lipschitz, so a part is at most its radius deeper than its middle.

@@ -1,12 +1,11 @@
 //! The haptic tick: poses in, distances and contacts out.
 
-use std::{cmp::Ordering, collections::BinaryHeap, sync::Arc};
+use std::{cmp::Ordering, sync::Arc};
 
 use super::{
     Contact, Distance, Held, LinkAnswer, ProbeAnswer, Scene, SceneError, TickAnswer, TissueId,
     Tool, ToolId,
     answer::{Flags, TissueState},
-    deepest::{PARTS_MAX, Part},
     distance::{Hint, to_tissues},
     pairs::{FOUND_ROOM, Found, LinkPairs, TrianglePairs},
     tracked_link::{Tick, TrackedLink},
@@ -129,7 +128,6 @@ pub struct Session {
     last_contact_id: u64,
     answer: TickAnswer,
     seen: Vec<(TissueId, Held)>,
-    waiting: BinaryHeap<Part>,
     found: Vec<Found>,
 }
 
@@ -202,7 +200,6 @@ impl Session {
             last_contact_id: 0,
             answer,
             seen: Vec::new(),
-            waiting: BinaryHeap::with_capacity(PARTS_MAX),
             found: Vec::with_capacity(if has_pairs { FOUND_ROOM } else { 0 }),
         }
     }
@@ -341,7 +338,6 @@ impl Session {
             tissues: &self.seen,
             flags: &mut self.answer.flags,
             last_contact_id: &mut self.last_contact_id,
-            waiting: &mut self.waiting,
             found: &mut self.found,
         };
         for (i, (tracked, link)) in links.iter_mut().zip(&tool.links).enumerate() {

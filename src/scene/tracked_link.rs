@@ -1,12 +1,9 @@
 //! A link of a session: what is remembered of it from tick to tick, and its part of an answer.
 
-use std::collections::BinaryHeap;
-
 use super::{
     Contact, Distance, Held, Link, LinkAnswer, TissueId,
     answer::Flags,
     contacts::{Meeting, MeetingHint},
-    deepest::Part,
     lifecycle::Lifecycle,
     pairs::Found,
     proofs::Proofs,
@@ -38,8 +35,7 @@ pub(super) struct Tick<'a> {
     pub(super) tissues: &'a [(TissueId, Held)],
     pub(super) flags: &'a mut Flags,
     pub(super) last_contact_id: &'a mut u64,
-    /// Rooms to work in.
-    pub(super) waiting: &'a mut BinaryHeap<Part>,
+    /// Room to work in.
     pub(super) found: &'a mut Vec<Found>,
 }
 
@@ -128,7 +124,7 @@ impl TrackedLink {
             let meeting = Meeting { tissue: *tissue, revision, link, scene_from_link, margin };
             let first = found.len();
             let reach = nearest.map_or(max_distance_m, |n| n.signed_distance_m.max(0.0));
-            *late = *late || !meeting.find(found, &mut self.proofs, tick.waiting, tick.late);
+            *late = *late || !meeting.find(found, &mut self.proofs, tick.late);
             let closest = if *late {
                 meeting.apart_or_inside(reach, &mut self.hint)
             } else {

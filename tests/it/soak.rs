@@ -99,7 +99,7 @@ async fn cut(address: SocketAddr, until: Instant) -> u64 {
     n_cuts
 }
 
-/// Clients that come, lose their stream, go on with it and go, with scenes of their own that come and go too.
+/// Clients that come, go on with a stream that hangs and go, with scenes of their own that come and go too.
 async fn come_and_go(address: SocketAddr, until: Instant) -> u64 {
     let (mut pace, mut n_gone) = (interval(VISIT_EVERY), 0);
     while Instant::now() < until {
@@ -109,11 +109,10 @@ async fn come_and_go(address: SocketAddr, until: Instant) -> u64 {
         server.create(&scene).await.expect("a new scene");
         let mut stream = server.hand_fed(start_message(start(TrackMode::Latest))).await;
         let answer = stream.ask(tick_message(tick(1, 0.105))).await.expect("an answer");
-        drop(stream);
         let resume_token = answer.session_token;
         let again = TrackStart { resume_token, ..start(TrackMode::Latest) };
-        let mut stream = server.hand_fed(start_message(again)).await;
-        stream.ask(tick_message(tick(2, 0.105))).await.expect("it goes on");
+        let mut newer = server.hand_fed(start_message(again)).await;
+        newer.ask(tick_message(tick(2, 0.105))).await.expect("it goes on");
         let delete = DeleteSceneRequest { scene_id: scene };
         server.scenes.delete_scene(delete).await.expect("its own");
         n_gone += 1;
