@@ -2,7 +2,10 @@
 
 use glam::DVec3;
 
-use super::{point_triangle::closest_point, segment_segment::closest_parameters};
+use super::{
+    point_triangle::{Feature, closest_point},
+    segment_segment::closest_parameters,
+};
 
 /// The closest points of triangles A and B.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,20 +35,18 @@ pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option
     if over_b.are_beyond(limit) || over_a.are_beyond(limit) {
         return None;
     }
-    let mut best = edge_pair(a, b);
-    // Only the lowest of the vertices on one side of a face can be nearest to the face's inside.
-    if let Some(k) = over_b.lowest() {
-        let c = closest_point(a[k], b);
-        if c.distance_squared < best.distance_squared {
-            best = pair_of(a, DVec3::AXES[k], b, c.barycentric);
-        }
+    let (mut best, mut is_least) = (None, false);
+    if let Some((k, weights)) = over_b.over_face(a, b) {
+        (best, is_least) = (Some(pair_of(a, DVec3::AXES[k], b, weights)), !over_b.thin);
     }
-    if let Some(k) = over_a.lowest() {
-        let c = closest_point(b[k], a);
-        if c.distance_squared < best.distance_squared {
-            best = pair_of(a, c.barycentric, b, DVec3::AXES[k]);
-        }
+    if !is_least && let Some((k, weights)) = over_a.over_face(b, a) {
+        (best, is_least) = (Some(pair_of(a, weights, b, DVec3::AXES[k])), !over_a.thin);
     }
+    if is_least {
+        return best;
+    }
+    let edges = edge_pair(a, b);
+    let best = best.filter(|f| f.distance_squared < edges.distance_squared).unwrap_or(edges);
     if over_a.lowest().is_none() && over_b.lowest().is_none() {
         for i in 0..3 {
             if let Some((s, weights)) = crossing(a[i], a[(i + 1) % 3], b) {
@@ -110,6 +111,14 @@ impl Heights {
         } else {
             2
         })
+    }
+
+    /// The vertex that is nearest to the inside of the plane's triangle, when one is: only the lowest of those on
+    /// one side can be. As nothing is nearer to the plane, no points of the two are nearer to each other.
+    fn over_face(&self, vertices: &[DVec3; 3], plane: &[DVec3; 3]) -> Option<(usize, DVec3)> {
+        let k = self.lowest()?;
+        let c = closest_point(vertices[k], plane);
+        (c.feature == Feature::Face).then_some((k, c.barycentric))
     }
 
     /// Farther from the plane than that.

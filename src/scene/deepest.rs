@@ -10,7 +10,7 @@ use crate::{
     geometry::{
         TriangleId,
         point_triangle::{ClosestPoint, closest_point},
-        triangle_distance::ClosestPair,
+        triangle_distance::{ClosestPair, closest_pair},
     },
     sdf::Reading,
 };
@@ -42,8 +42,9 @@ struct Part {
 /// What was proved before serves while it leaves no more than this to chance, in tolerances of the field. A search
 /// leaves one, so that what it proved is good for another tolerance of motion.
 const LOOSENESS: f64 = 2.0;
-/// After so many reads without a point inside, the exact distance of the two surfaces costs less than more.
-const PATIENCE: usize = 5;
+/// A triangle beyond the margin is proved to be so for this many times the motion that its last proof stood, or
+/// for so many tolerances when there was none.
+const AHEAD: f64 = 4.0;
 /// Points at which the field is read at most; each adds three parts to those that wait.
 const READS_MAX: usize = 1024;
 /// Parts that wait at most.
@@ -78,13 +79,32 @@ pub(super) fn deepest(
     if lower > margin {
         return (None, *known);
     }
-    let p = at(triangle, known.barycentric);
-    let reading = link.field.read(link.surface.mesh(), p);
-    let start = Deepest { barycentric: known.barycentric, reading, lower };
+    let serves = |best: &Deepest| {
+        let upper = best.reading.upper;
+        upper <= margin && lower >= upper - LOOSENESS * link.field.tolerance()
+    };
+    // As long as that bound is above 0 all of it is outside, and one triangle of the link may do.
+    let beside = known.near.filter(|_| lower > 0.0).and_then(|t| link.beside(triangle, t));
+    if let Some(Deepest { barycentric, reading, .. }) = beside.filter(serves) {
+        let p = at(triangle, barycentric);
+        let reading = link.refined(p, Reading { exact: None, ..reading }, known.near);
+        let best = Deepest { barycentric, reading, lower };
+        return (Some(best), known.still(&best, 0.0));
+    }
+    let start = beside.unwrap_or_else(|| {
+        let p = at(triangle, known.barycentric);
+        let reading = link.field.read(link.surface.mesh(), p);
+        Deepest { barycentric: known.barycentric, reading, lower }
+    });
+    if start.reading.lower > 0.0 {
+        let reach = margin + AHEAD * (known.lower - lower);
+        if let Some(answer) = link.apart(triangle, margin, reach, &start, known.near) {
+            return answer;
+        }
+    }
     let (mut best, stride) = polished(link, triangle, start, known.stride);
     best.reading = link.refined(at(triangle, best.barycentric), best.reading, known.near);
-    let upper = best.reading.upper;
-    if upper <= margin && lower >= upper - LOOSENESS * link.field.tolerance() {
+    if serves(&best) {
         return (Some(best), known.still(&best, stride));
     }
     search(Some(best))
@@ -108,32 +128,31 @@ fn search(
     };
     let unknown = Deepest { barycentric: DVec3::X, reading: Reading::BEYOND, lower: 0.0 };
     let mut best = Deepest { lower: f64::INFINITY, ..start.unwrap_or(unknown) };
+    let bound = field.lower_bound(point(middle(&DVec3::AXES)));
+    let whole = part(DVec3::AXES, f64::NEG_INFINITY, bound, [None; 2]);
+    if whole.lower > margin {
+        return (None, Proof::of(triangle, &best, whole.lower, 0.0));
+    }
     let mut near = [None; 2];
     let readings = field.reads(link.surface.mesh(), triangle);
     for (barycentric, reading) in DVec3::AXES.into_iter().zip(readings) {
         near = nearer_by(&reading, near);
         best.offer(barycentric, reading);
     }
+    if best.reading.lower > 0.0 {
+        let reach = margin + AHEAD * tolerance;
+        if let Some(answer) = link.apart(triangle, margin, reach, &best, near[0]) {
+            return answer;
+        }
+    }
     waiting.clear();
-    let bound = field.lower_bound(point(middle(&DVec3::AXES)));
-    waiting.push(part(DVec3::AXES, f64::NEG_INFINITY, bound, near));
+    waiting.push(Part { near, ..whole });
     let mut n_reads = 0;
     // Best first: going down where it looks deepest now would spend all reads in one flat place.
     while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
         // Deeper by less than the tolerance is not worth looking for, nor is what stays beyond the margin.
         let is_wanted =
             |lower: f64, best: &Deepest| lower <= (best.reading.upper - tolerance).min(margin);
-        if n_reads == PATIENCE && best.reading.lower > 0.0 {
-            let reach = margin.min(best.reading.upper * COVER);
-            let guess = Guess { triangle: near[0], way: -best.reading.gradient };
-            match link.apart(triangle, reach, guess) {
-                Apart::Beyond => return (None, Proof::of(triangle, &best, reach, 0.0)),
-                Apart::By(found) => {
-                    return (Some(found), Proof::of(triangle, &found, found.lower, 0.0));
-                }
-                Apart::Crossing => {}
-            }
-        }
         if is_wanted(lower, &best) && n_reads < READS_MAX {
             let barycentric = middle(&corners);
             // An interval wider than the part does not get narrower by splitting the part.
@@ -169,16 +188,6 @@ fn nearer_by(reading: &Reading, known: [Option<TriangleId>; 2]) -> [Option<Trian
         Some((t, _)) => [Some(t), known.into_iter().flatten().find(|k| *k != t)],
         None => known,
     }
-}
-
-/// A triangle against a link's surface.
-enum Apart {
-    /// They cross.
-    Crossing,
-    /// They do not, and this is where they are nearest.
-    By(Deepest),
-    /// They are farther apart than was asked for.
-    Beyond,
 }
 
 /// The least bound is the greatest part: the next one.
@@ -283,20 +292,39 @@ impl Link {
         })
     }
 
-    /// How far a triangle with a point outside the link is from its surface.
-    fn apart(&self, triangle: &[DVec3; 3], reach: f64, guess: Guess) -> Apart {
+    /// How far a triangle with a point outside the link is from its surface, when they do not cross and it is
+    /// within the margin; proved as far as `reach`. `outside`: a point of it that is, `near`: a triangle near it.
+    fn apart(
+        &self,
+        triangle: &[DVec3; 3],
+        margin: f64,
+        reach: f64,
+        outside: &Deepest,
+        near: Option<TriangleId>,
+    ) -> Option<(Option<Deepest>, Proof)> {
+        let reach = reach.min(outside.reading.upper * COVER);
+        let guess = Guess { triangle: near, way: -outside.reading.gradient };
         let Some(found) = self.tree.nearest(self.surface.mesh(), triangle, reach, guess) else {
-            return Apart::Beyond;
+            return Some((None, Proof::of(triangle, outside, reach, 0.0)));
         };
-        let ClosestPair { on_a, barycentric_a, on_b, distance_squared, .. } = found.closest;
-        if distance_squared == 0.0 {
-            return Apart::Crossing;
-        }
-        // The point of the link once more, with the feature that it is on.
-        let closest = closest_point(on_a, &self.surface.mesh().triangle(found.triangle));
+        let nearest = self.at_pair(found.triangle, &found.closest)?;
+        let proof = Proof::of(triangle, &nearest, nearest.lower, 0.0);
+        Some(((nearest.lower <= margin).then_some(nearest), proof))
+    }
+
+    /// Where a triangle outside the link is nearest to one of its triangles, `None` when they cross.
+    fn beside(&self, triangle: &[DVec3; 3], t: TriangleId) -> Option<Deepest> {
+        self.at_pair(t, &closest_pair(triangle, &self.surface.mesh().triangle(t)))
+    }
+
+    /// The closest point of a triangle outside to one of the link.
+    fn at_pair(&self, t: TriangleId, pair: &ClosestPair) -> Option<Deepest> {
+        let ClosestPair { on_a, barycentric_a, on_b, distance_squared, .. } = *pair;
         let distance = distance_squared.sqrt();
-        let reading = exactly(distance, (on_a - on_b) / distance, (found.triangle, closest), 1.0);
-        Apart::By(Deepest { barycentric: barycentric_a, reading, lower: distance })
+        // The point of the link once more, with the feature that it is on.
+        let closest = closest_point(on_a, &self.surface.mesh().triangle(t));
+        let reading = exactly(distance, (on_a - on_b) / distance, (t, closest), 1.0);
+        (distance > 0.0).then_some(Deepest { barycentric: barycentric_a, reading, lower: distance })
     }
 
     /// Nothing between three points is deeper than this: no point is deeper than it is far from either of two

@@ -12,7 +12,7 @@ pub(super) struct Proof {
     /// Link frame.
     corners: [DVec3; 3],
     /// Metres.
-    lower: f64,
+    pub(super) lower: f64,
     /// Where it was deepest last.
     pub(super) barycentric: DVec3,
     /// The link's triangle that was nearest there.
