@@ -15,6 +15,7 @@ mod held_positions;
 pub mod lifecycle;
 pub mod limits;
 mod motion;
+mod neighbourhood;
 pub mod pairs;
 mod proofs;
 mod proximity;

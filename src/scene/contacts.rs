@@ -7,6 +7,7 @@ use super::{
     deepest::{at, deepest},
     deepest_vertex::DeepestVertex,
     distance::to_surface,
+    neighbourhood::Neighbourhood,
     proofs::Proofs,
     proximity::{Pair, closest_pair},
     soundings::Soundings,
@@ -30,7 +31,7 @@ pub(super) struct Meeting<'a> {
 /// What was closest or deepest last time: changes the work of the next search, never its answer.
 #[derive(Debug)]
 pub(super) struct MeetingHint {
-    pair: Option<(TissueId, TriangleId, TriangleId)>,
+    near: Neighbourhood,
     deepest_vertex: Option<u32>,
     soundings: Soundings,
 }
@@ -38,7 +39,11 @@ pub(super) struct MeetingHint {
 impl MeetingHint {
     /// Knows nothing.
     pub(super) fn new() -> MeetingHint {
-        MeetingHint { pair: None, deepest_vertex: None, soundings: Soundings::new() }
+        MeetingHint {
+            near: Neighbourhood::new(),
+            deepest_vertex: None,
+            soundings: Soundings::new(),
+        }
     }
 }
 
@@ -140,10 +145,9 @@ impl Meeting<'_> {
 
     /// The closest points of the two surfaces, sign aside.
     pub(super) fn apart(&self, max_distance: f64, hint: &mut MeetingHint) -> Option<Contact> {
-        let last = hint.pair.filter(|h| h.0 == self.tissue).map(|(_, t, l)| (t, l));
-        let pair =
-            closest_pair(self.revision, self.link, &self.scene_from_link, max_distance, last)?;
-        hint.pair = Some((self.tissue, pair.tissue_triangle, pair.link_triangle));
+        let tissue = (self.tissue, self.revision);
+        let (link, pose) = (self.link, &self.scene_from_link);
+        let pair = closest_pair(tissue, link, pose, max_distance, &mut hint.near)?;
         Some(self.proximity(&pair))
     }
 

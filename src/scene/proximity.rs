@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use glam::DVec3;
 
-use super::{Link, Revision};
+use super::{Link, Revision, TissueId, neighbourhood::Neighbourhood};
 use crate::{
     bvh::Guess,
     geometry::{Aabb, Pose, TriangleId, tolerance::POSE_ROUNDING, triangle_distance::ClosestPair},
@@ -18,22 +18,24 @@ pub(super) struct Pair {
     pub(super) closest: ClosestPair,
 }
 
-/// The closest pair of triangles within `max_distance` metres; 0 apart when the surfaces cross. `hint`: the
-/// pair of the last tick.
+/// The closest pair of triangles within `max_distance` metres; 0 apart when the surfaces cross. `near`: what the
+/// last search for this link and tissue left.
 pub(super) fn closest_pair(
-    revision: &Revision,
+    (tissue, revision): (TissueId, &Revision),
     link: &Link,
     scene_from_link: &Pose,
     max_distance: f64,
-    hint: Option<(TriangleId, TriangleId)>,
+    near: &mut Neighbourhood,
 ) -> Option<Pair> {
+    let others = near.follow(tissue, revision, link, scene_from_link);
     let (tissue, mesh) = (&revision.surface, link.surface.mesh());
     let link_from_scene = scene_from_link.inverse();
     let best: Cell<Option<Pair>> = Cell::new(None);
     let slab = Cell::new(Slab::UNKNOWN);
     let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt() * COVER);
+    let corners = |t: TriangleId| tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
     let offer = |t: TriangleId, triangle: Option<TriangleId>| {
-        let corners = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
+        let corners = corners(t);
         if slab.get().is_before(&corners, reach()) {
             return;
         }
@@ -46,29 +48,39 @@ pub(super) fn closest_pair(
             slab.set(Slab::between(&pair, link, &link_from_scene));
         }
     };
-    if let Some((t, l)) = hint.filter(|(t, _)| tissue.mesh().get(*t).is_some()) {
-        offer(t, Some(l));
-    } else {
-        let mut far = max_distance + link.surface.bounds().diagonal();
-        let mut nearest = None;
-        for v in &link.extremes {
-            let p = scene_from_link.point(mesh.position(*v));
-            if let Some(found) = tissue.nearest(p, far, None) {
-                far = found.closest.distance_squared.sqrt();
-                nearest = Some(found.triangle);
+    near.pair.into_iter().for_each(|(t, l)| offer(t, Some(l)));
+    near.triangles.iter().for_each(|t| offer(*t, None));
+    if reach() >= others {
+        if best.get().is_none() {
+            let mut far = max_distance + link.surface.bounds().diagonal();
+            let mut nearest = None;
+            for v in &link.extremes {
+                let p = scene_from_link.point(mesh.position(*v));
+                if let Some(found) = tissue.nearest(p, far, None) {
+                    far = found.closest.distance_squared.sqrt();
+                    nearest = Some(found.triangle);
+                }
             }
+            nearest.into_iter().for_each(|t| offer(t, None));
         }
-        nearest.into_iter().for_each(|t| offer(t, None));
+        let ahead = near.ahead(link);
+        let horizon = || reach() + ahead;
+        let bounds = scene_from_link.aabb(link.surface.bounds()).grown(horizon());
+        let is_near = |b: &Aabb| {
+            !slab.get().is_box_before(b, horizon())
+                && link.may_be_near(&link_from_scene, b, horizon())
+        };
+        near.begin(scene_from_link);
+        tissue.overlap(&(bounds, &is_near), |t| {
+            let may_be_near = || !slab.get().is_before(&corners(t), horizon());
+            if is_near(&tissue.mesh().triangle_box(t)) && may_be_near() {
+                near.note(t);
+                offer(t, None);
+            }
+        });
+        near.end(horizon(), |t| !slab.get().is_before(&corners(t), horizon()));
     }
-    let bounds = scene_from_link.aabb(link.surface.bounds()).grown(reach());
-    let within_reach = |b: &Aabb| {
-        !slab.get().is_box_before(b, reach()) && link.may_be_near(&link_from_scene, b, reach())
-    };
-    tissue.overlap(&(bounds, &within_reach), |t| {
-        if within_reach(&tissue.mesh().triangle_box(t)) {
-            offer(t, None);
-        }
-    });
+    near.pair = best.get().map(|b| (b.tissue_triangle, b.link_triangle));
     best.get()
 }
 

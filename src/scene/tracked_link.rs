@@ -15,7 +15,8 @@ use crate::geometry::{Pose, TriangleId};
 
 /// What the last tick left, and the way since.
 pub(super) struct TrackedLink {
-    hint: MeetingHint,
+    /// Of each tissue.
+    hints: Vec<MeetingHint>,
     proofs: Proofs,
     lifecycle: Lifecycle,
     way: Way,
@@ -43,7 +44,7 @@ impl TrackedLink {
     /// With room for so many contacts.
     pub(super) fn new(room: usize) -> TrackedLink {
         TrackedLink {
-            hint: MeetingHint::new(),
+            hints: Vec::new(),
             proofs: Proofs::new(),
             lifecycle: Lifecycle::with_room(room),
             way: Way::new(),
@@ -120,15 +121,19 @@ impl TrackedLink {
         let TickOptions { contact_margin_m: margin, max_distance_m, .. } = *tick.options;
         let found = &mut answer.contacts;
         let mut nearest: Option<Contact> = None;
-        for (tissue, revision) in tick.tissues {
+        let n_tissues = tick.tissues.len();
+        if self.hints.len() < n_tissues {
+            self.hints.resize_with(n_tissues, MeetingHint::new);
+        }
+        for ((tissue, revision), hint) in tick.tissues.iter().zip(&mut self.hints) {
             let meeting = Meeting { tissue: *tissue, revision, link, scene_from_link, margin };
             let first = found.len();
             let reach = nearest.map_or(max_distance_m, |n| n.signed_distance_m.max(0.0));
             *late = *late || !meeting.find(found, &mut self.proofs, tick.late);
             let closest = if *late {
-                meeting.apart_or_inside(reach, &mut self.hint)
+                meeting.apart_or_inside(reach, hint)
             } else {
-                meeting.closest(&found[first..], reach, &mut self.hint)
+                meeting.closest(&found[first..], reach, hint)
             };
             let Some(closest) = closest else { continue };
             // A link that is wholly inside touches no triangle: its deepest point is the contact then.

@@ -164,7 +164,7 @@ pub(super) fn radius(link: &Link) -> f64 {
 }
 
 /// The greatest distance between the two places of a point of the link: of a corner of its box.
-fn farthest_gone(link: &Link, from: &Pose, to: &Pose) -> f64 {
+pub(super) fn farthest_gone(link: &Link, from: &Pose, to: &Pose) -> f64 {
     let corners = link.surface.bounds().corners();
     corners.map(|c| from.point(c).distance(to.point(c))).into_iter().fold(0.0, f64::max)
 }
