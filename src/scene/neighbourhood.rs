@@ -24,8 +24,10 @@ pub(super) struct Neighbourhood {
 
 /// Triangles that are kept. More than these cost as much as a search.
 const TRIANGLES_MAX: usize = 512;
-/// The horizon is farther than the pair by the way of so many ticks.
-const TICKS_AHEAD: f64 = 16.0;
+/// The horizon is farther than the pair by the way of so many ticks, but no farther than so many tolerances of the
+/// field: a leap tells nothing of the next tick.
+const TICKS_AHEAD: f64 = 8.0;
+const AHEAD_MAX: f64 = 8.0;
 /// Its triangles are not known.
 const NOWHERE: f64 = -1.0;
 
@@ -72,7 +74,8 @@ impl Neighbourhood {
 
     /// How much farther than the closest pair the next horizon should be, metres.
     pub(super) fn ahead(&self, link: &Link) -> f64 {
-        (TICKS_AHEAD * self.gone / f64::from(self.ticks)).max(link.field.tolerance())
+        let tolerance = link.field.tolerance();
+        (TICKS_AHEAD * self.gone / f64::from(self.ticks)).clamp(tolerance, AHEAD_MAX * tolerance)
     }
 
     /// A search begins.
