@@ -317,14 +317,23 @@ impl Link {
         self.at_pair(t, &closest_pair(triangle, &self.surface.mesh().triangle(t)))
     }
 
-    /// The closest point of a triangle outside to one of the link.
+    /// The closest point of a triangle outside to one of the link. An open link's side changes off its surface
+    /// too, so it is looked up there; `None` when that point is not outside.
     fn at_pair(&self, t: TriangleId, pair: &ClosestPair) -> Option<Deepest> {
         let ClosestPair { on_a, barycentric_a, on_b, distance_squared, .. } = *pair;
-        let distance = distance_squared.sqrt();
-        // The point of the link once more, with the feature that it is on.
-        let closest = closest_point(on_a, &self.surface.mesh().triangle(t));
-        let reading = exactly(distance, (on_a - on_b) / distance, (t, closest), 1.0);
-        (distance > 0.0).then_some(Deepest { barycentric: barycentric_a, reading, lower: distance })
+        if distance_squared == 0.0 {
+            return None;
+        }
+        let (mesh, distance) = (self.surface.mesh(), distance_squared.sqrt());
+        let reading = if self.surface.is_closed() {
+            // The point of the link once more, with the feature that it is on.
+            let closest = closest_point(on_a, &mesh.triangle(t));
+            exactly(distance, (on_a - on_b) / distance, (t, closest), 1.0)
+        } else {
+            self.refined(on_a, self.field.read(mesh, on_a), Some(t))
+        };
+        let nearest = Deepest { barycentric: barycentric_a, reading, lower: distance };
+        (reading.lower > 0.0).then_some(nearest)
     }
 
     /// Nothing between three points is deeper than this: no point is deeper than it is far from either of two
