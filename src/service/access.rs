@@ -8,7 +8,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use arc_swap::ArcSwap;
@@ -186,8 +186,9 @@ impl Access {
 struct Watched<T> {
     now: ArcSwap<T>,
     files: Vec<PathBuf>,
-    /// When each was changed, as of the last look.
-    changed: Mutex<Vec<Option<SystemTime>>>,
+    /// Of what stood in each at the last look; `None` where it could not be read. Their times would not do: two
+    /// changes within a tick of the system's clock have one.
+    seen: Mutex<Vec<Option<blake3::Hash>>>,
     read: Box<dyn Fn() -> Result<T, AccessError> + Send + Sync>,
 }
 
@@ -196,17 +197,18 @@ impl<T> Watched<T> {
         files: Vec<PathBuf>,
         read: impl Fn() -> Result<T, AccessError> + Send + Sync + 'static,
     ) -> Result<Watched<T>, AccessError> {
-        let changed = Mutex::new(changes(&files));
-        Ok(Watched { now: ArcSwap::from_pointee(read()?), files, changed, read: Box::new(read) })
+        let seen = Mutex::new(digests(&files));
+        Ok(Watched { now: ArcSwap::from_pointee(read()?), files, seen, read: Box::new(read) })
     }
 
     /// Files that cannot be used change nothing: what was read last stays. `succeed` is given the new and the old.
     fn refresh(&self, asked: bool, succeed: impl FnOnce(&mut T, &T)) {
-        let seen = changes(&self.files);
-        let is_new = std::mem::replace(&mut *self.changed.lock(), seen.clone()) != seen;
-        if !is_new && !asked {
+        let mut seen = self.seen.lock();
+        let new = digests(&self.files);
+        if *seen == new && !asked {
             return;
         }
+        *seen = new;
         let files = self.files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>();
         match (self.read)() {
             Ok(mut read) => {
@@ -219,10 +221,34 @@ impl<T> Watched<T> {
     }
 }
 
-fn changes(files: &[PathBuf]) -> Vec<Option<SystemTime>> {
-    files.iter().map(|file| fs::metadata(file).and_then(|m| m.modified()).ok()).collect()
+fn digests(files: &[PathBuf]) -> Vec<Option<blake3::Hash>> {
+    files.iter().map(|file| fs::read(file).ok().map(|bytes| blake3::hash(&bytes))).collect()
 }
 
 fn read_file(file: &Path) -> Result<String, AccessError> {
     fs::read_to_string(file).map_err(|e: io::Error| AccessError::new(file, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_within_one_tick_of_the_clock_is_read() {
+        let file = std::env::temp_dir().join(format!("palpate-access-{}", std::process::id()));
+        let at = std::time::SystemTime::now();
+        let write = |text: &str| {
+            fs::write(&file, text).expect("room");
+            fs::File::open(&file).and_then(|f| f.set_modified(at)).expect("an own file");
+        };
+        write("one");
+        let from = file.clone();
+        let watched = Watched::open(vec![file.clone()], move || read_file(&from)).expect("a file");
+        write("two");
+        watched.refresh(false, |_, _| ());
+        assert_eq!(**watched.now.load(), "two");
+        fs::remove_file(&file).expect("an own file");
+        watched.refresh(false, |_, _| ());
+        assert_eq!(**watched.now.load(), "two", "what cannot be read changes nothing");
+    }
 }
