@@ -12,6 +12,7 @@ mod demo;
 mod deploy;
 mod differential;
 mod doctor;
+mod example;
 mod faults;
 mod field;
 mod layers;
