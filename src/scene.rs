@@ -12,6 +12,7 @@ pub mod distance;
 pub mod edit;
 pub mod field;
 mod held_positions;
+mod last_seen;
 pub mod lifecycle;
 pub mod limits;
 mod motion;

@@ -1,6 +1,6 @@
 //! The tissue triangles that a link can be nearest to as long as little moves.
 
-use super::{Link, Revision, TissueId, way::farthest_gone};
+use super::{Link, Revision, TissueId, last_seen::LastSeen, way::farthest_gone};
 use crate::geometry::{Pose, TriangleId};
 
 /// What a search for the closest pair of a link and a tissue left for the next ticks: while both have moved less
@@ -18,8 +18,7 @@ pub(super) struct Neighbourhood {
     ticks: u32,
     /// How far it has gone since, metres.
     gone: f64,
-    /// Of which tissue, and its geometry and topology revisions.
-    of: Option<(TissueId, u64, u64)>,
+    seen: LastSeen,
 }
 
 /// Triangles that are kept. More than these cost as much as a search.
@@ -41,7 +40,7 @@ impl Neighbourhood {
             scene_from_link: Pose::IDENTITY,
             ticks: 0,
             gone: 0.0,
-            of: None,
+            seen: LastSeen::default(),
         }
     }
 
@@ -54,12 +53,7 @@ impl Neighbourhood {
         link: &Link,
         scene_from_link: &Pose,
     ) -> f64 {
-        let moved = self.of.and_then(|(of, geometry, topology)| {
-            let same = (of, topology) == (tissue, revision.topology_revision);
-            same.then(|| revision.since(geometry))?.map(|past| past.farthest())
-        });
-        self.of = Some((tissue, revision.geometry_revision, revision.topology_revision));
-        match moved {
+        match self.seen.follow(tissue, revision) {
             Some(moved) => self.horizon -= moved,
             None => {
                 self.horizon = NOWHERE;

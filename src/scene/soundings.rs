@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use glam::DVec3;
 
-use super::{Revision, TissueId};
+use super::{Revision, TissueId, last_seen::LastSeen};
 
 /// The last soundings of a tissue whose signed distance is 1-Lipschitz: a closed one. They outlive a search and a
 /// deformation: no distance changes by more than the surface moved.
@@ -14,8 +14,7 @@ pub(super) struct Soundings {
     taken: Cell<usize>,
     /// What told last: a search goes from box to neighbouring box.
     lucky: Cell<usize>,
-    /// Of which tissue, and its geometry and topology revisions.
-    of: Option<(TissueId, u64, u64)>,
+    seen: LastSeen,
 }
 
 /// Signed distance at a point, metres: between these.
@@ -37,13 +36,7 @@ impl Soundings {
 
     /// Makes what is known true of a revision, or forgets it.
     pub(super) fn follow(&mut self, tissue: TissueId, revision: &Revision) {
-        let now = (tissue, revision.geometry_revision, revision.topology_revision);
-        let moved = self.of.and_then(|(of, geometry, topology)| {
-            let same = (of, topology) == (tissue, revision.topology_revision);
-            same.then(|| revision.since(geometry))?.map(|past| past.farthest())
-        });
-        self.of = Some(now);
-        match moved {
+        match self.seen.follow(tissue, revision) {
             Some(0.0) => {}
             Some(moved) => {
                 for sounding in &self.last {
