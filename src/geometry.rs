@@ -16,6 +16,7 @@ pub mod point_triangles;
 pub mod pose;
 pub mod principal_axes;
 pub mod pseudonormal;
+pub mod rim;
 pub mod segment_segment;
 pub mod tolerance;
 pub mod topology;

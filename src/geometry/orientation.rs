@@ -16,7 +16,7 @@ const NESTING_WORK_MAX: usize = 1 << 25;
 /// For each triangle id: whether its winding is to be turned. Removed triangles: `false`.
 pub fn triangles_to_turn(mesh: &TriangleMesh) -> Vec<bool> {
     let mut patches = Patches::new(mesh.triangle_id_end());
-    visit_edges(mesh, |uses| match uses {
+    visit_edges(mesh, |_, uses| match uses {
         [a, b] => patches.join(a.triangle, b.triangle, a.ascending == b.ascending),
         _ => uses.iter().for_each(|u| patches.mark_open(u.triangle)),
     });

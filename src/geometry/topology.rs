@@ -47,7 +47,7 @@ impl Topology {
     pub fn of(mesh: &TriangleMesh) -> Topology {
         let (mut open_edges, mut non_manifold_edges, mut inconsistent_edges) = (0, 0, 0);
         let mut joined = Partition::new(mesh.triangle_id_end());
-        visit_edges(mesh, |uses| {
+        visit_edges(mesh, |_, uses| {
             match uses {
                 [_] => open_edges += 1,
                 [a, b] => inconsistent_edges += u32::from(a.ascending == b.ascending),
@@ -80,20 +80,20 @@ impl Topology {
 /// The smallest triangle of each body, ascending.
 pub fn first_of_each_body(mesh: &TriangleMesh) -> Vec<TriangleId> {
     let mut joined = Partition::new(mesh.triangle_id_end());
-    visit_edges(mesh, |uses| joined.join_all(uses));
+    visit_edges(mesh, |_, uses| joined.join_all(uses));
     joined.firsts(mesh)
 }
 
 /// The body of each triangle id, named by its smallest triangle.
 pub fn body_of_each(mesh: &TriangleMesh) -> Vec<TriangleId> {
     let mut joined = Partition::new(mesh.triangle_id_end());
-    visit_edges(mesh, |uses| joined.join_all(uses));
+    visit_edges(mesh, |_, uses| joined.join_all(uses));
     (0..mesh.triangle_id_end()).map(|t| TriangleId(joined.root(t))).collect()
 }
 
-/// Shows each edge once, with all triangles that use it in ascending order. Edges come by their lower
+/// Shows each edge once, its lower vertex first, with all triangles that use it in ascending order. Edges come by their lower
 /// vertex, then by their higher. Triangles that name a vertex twice are left out.
-pub fn visit_edges(mesh: &TriangleMesh, mut visit: impl FnMut(&[EdgeUse])) {
+pub fn visit_edges(mesh: &TriangleMesh, mut visit: impl FnMut([u32; 2], &[EdgeUse])) {
     let mut at_vertex: Vec<(u32, EdgeUse)> = Vec::new();
     let mut uses: Vec<EdgeUse> = Vec::new();
     for low in 0..mesh.positions().len() as u32 {
@@ -114,7 +114,7 @@ pub fn visit_edges(mesh: &TriangleMesh, mut visit: impl FnMut(&[EdgeUse])) {
         for edge in at_vertex.chunk_by(|a, b| a.0 == b.0) {
             uses.clear();
             uses.extend(edge.iter().map(|(_, edge_use)| *edge_use));
-            visit(&uses);
+            visit([low, edge[0].0], &uses);
         }
     }
 }

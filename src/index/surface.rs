@@ -10,6 +10,7 @@ use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
     point_triangle::ClosestPoint,
     pseudonormal::pseudonormal,
+    rim::Rim,
     topology::{SignRule, Topology},
     winding::{Winding, winding_number},
 };
@@ -21,6 +22,7 @@ pub struct Surface {
     list: SkipList,
     options: FrameOptions,
     topology: Topology,
+    rim: Rim,
     quality: Quality,
 }
 
@@ -47,7 +49,8 @@ impl Surface {
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options, needs_moments(&topology));
         let quality = Quality::of(&mut list, &mesh);
-        Surface { mesh, list, options, topology, quality }
+        let rim = rim_of(&mesh, &topology);
+        Surface { mesh, list, options, topology, rim, quality }
     }
 
     /// The triangles as they are.
@@ -57,7 +60,7 @@ impl Surface {
 
     /// What mesh and list have allocated, room to grow included.
     pub fn heap_bytes(&self) -> usize {
-        self.mesh.heap_bytes() + self.list.heap_bytes()
+        self.mesh.heap_bytes() + self.list.heap_bytes() + self.rim.heap_bytes()
     }
 
     /// How inside is told from outside.
@@ -68,6 +71,23 @@ impl Surface {
     /// Nothing is open: the side changes nowhere but at a triangle.
     pub fn is_closed(&self) -> bool {
         self.topology.closed()
+    }
+
+    /// Where it is open.
+    pub fn rim(&self) -> &Rim {
+        &self.rim
+    }
+
+    /// Whether everything within `radius` metres of a point is on its side of the surface, but for what a triangle
+    /// parts from it. `certainty`: of the point's sign.
+    pub fn side_holds(&self, p: DVec3, certainty: f64, radius: f64) -> bool {
+        !self.rim.is_near(p, radius) || certainty > 2.0 * radius * self.rim.steepness(p, radius)
+    }
+
+    /// How certain the side of a point is: wholly where the surface is not open about it.
+    pub fn certainty_about(&self, p: DVec3) -> f64 {
+        let near = self.rim.is_near(p, 0.0).then(|| self.signed_distance(p, f64::INFINITY, None));
+        near.flatten().map_or(1.0, |d| d.certainty)
     }
 
     /// The box of all triangles, exact.
@@ -138,6 +158,7 @@ impl Surface {
         for (v, p) in vertices.iter().zip(positions) {
             self.mesh.move_vertex(*v, *p);
         }
+        self.rim.follow(&self.mesh);
         let updated = self.list.update(&self.mesh, vertices);
         self.quality.observe(&mut self.list, &self.mesh);
         updated
@@ -148,6 +169,7 @@ impl Surface {
         for (v, p) in positions.iter().enumerate() {
             self.mesh.move_vertex(v as u32, *p);
         }
+        self.rim.follow(&self.mesh);
         let updated = self.list.update_all(&self.mesh);
         self.quality.observe(&mut self.list, &self.mesh);
         updated
@@ -170,6 +192,7 @@ impl Surface {
         let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
         self.list.edit(&self.mesh, removed, &added);
         self.topology = Topology::of(&self.mesh);
+        self.rim = rim_of(&self.mesh, &self.topology);
         self.list.keep_moments(needs_moments(&self.topology));
         first
     }
@@ -195,6 +218,11 @@ impl Surface {
         self.mesh.assert_well_formed();
         self.list.assert_well_formed(&self.mesh);
     }
+}
+
+/// Closed surfaces have none.
+fn rim_of(mesh: &TriangleMesh, topology: &Topology) -> Rim {
+    if topology.closed() { Rim::default() } else { Rim::of(mesh) }
 }
 
 /// Rays do for closed surfaces.

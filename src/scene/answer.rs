@@ -64,6 +64,9 @@ pub struct Contact {
     pub toi: Option<f64>,
     /// The link has left the triangle behind: the contact is given where it was at `toi`, its distance 0.
     pub passed: bool,
+    /// It stands for a link that is wholly inside the tissue: its triangle is only the nearest to the link's deepest
+    /// vertex.
+    pub wholly_inside: bool,
 }
 
 /// A link against the tissues.

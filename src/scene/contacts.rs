@@ -59,7 +59,10 @@ impl Meeting<'_> {
     ) -> bool {
         let link_from_scene = self.scene_from_link.inverse();
         let tissue = &self.revision.surface;
-        let near = |b: &Aabb| self.link.may_be_near(&link_from_scene, b, self.margin);
+        let near = |b: &Aabb| {
+            self.link.may_be_near(&link_from_scene, b, self.margin)
+                || self.link.is_open_near(link_from_scene.point(b.centre()), 0.5 * b.diagonal())
+        };
         let bounds = self.scene_from_link.aabb(self.link.surface.bounds()).grown(self.margin);
         let (mut hint, mut is_late) = (None, false);
         tissue.overlap(&(bounds, near), |t| {
@@ -136,11 +139,21 @@ impl Meeting<'_> {
         // The nearest contact may be in reach when by rounding its triangle is not.
         let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance);
         let apart = self.apart(reach, hint).or_else(in_reach);
-        // Surfaces that do not cross: a body of the link is inside the tissue as a whole or not at all.
-        if self.link.bodies.iter().any(|t| self.in_tissue(*t).is_some()) {
+        // Surfaces that do not cross: a body of the link is inside the tissue as a whole or not at all, unless it
+        // came through an open end. Those that cross may do so at triangles that are as good as beside each other.
+        let crosses = apart.is_some_and(|a| a.signed_distance_m <= 0.0);
+        let may_be_inside = || self.link.bodies.iter().any(|t| self.in_tissue(*t).is_some());
+        if crosses || self.is_tissue_open() || may_be_inside() {
             return self.deepest_vertex(0.0, hint).or(apart);
         }
         apart
+    }
+
+    /// Whether the side of some point of the link may change without a triangle of the tissue.
+    fn is_tissue_open(&self) -> bool {
+        let tissue = &self.revision.surface;
+        let bounds = self.scene_from_link.aabb(self.link.surface.bounds());
+        !tissue.is_closed() && tissue.rim().is_near(bounds.centre(), 0.5 * bounds.diagonal())
     }
 
     /// The closest points of the two surfaces, sign aside.
@@ -201,6 +214,8 @@ impl Meeting<'_> {
             pair.closest;
         let scene = |p| self.scene_from_link.point(p);
         let apart = (on_b - on_a).try_normalize();
+        let of_tissue = self.revision.surface.certainty_about(scene(on_b));
+        let of_link = self.link.surface.certainty_about(on_a);
         let into_link = || -unit_normal(self.link.surface.mesh(), pair.link_triangle);
         Contact {
             signed_distance_m: distance_squared.sqrt(),
@@ -216,9 +231,10 @@ impl Meeting<'_> {
                 barycentric: barycentric_b,
             },
             normal: self.scene_from_link.vector(apart.unwrap_or_else(into_link)),
-            sign_certainty: 1.0,
+            sign_certainty: of_tissue.min(of_link),
             toi: None,
             passed: false,
+            wholly_inside: false,
         }
     }
 
@@ -238,6 +254,7 @@ impl Meeting<'_> {
             sign_certainty: found.certainty,
             toi: None,
             passed: false,
+            wholly_inside: false,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{Link, proofs::Proof};
 use crate::{
     bvh::Guess,
     geometry::{
-        TriangleId,
+        Aabb, TriangleId,
         point_triangle::{ClosestPoint, closest_point},
         triangle_distance::{ClosestPair, closest_pair},
     },
@@ -64,9 +64,36 @@ thread_local! {
 }
 
 /// The deepest point of `triangle` (link frame), and what is proved of the triangle now. `None` when all of it is
-/// proved to be farther than `margin`. No other point is deeper by more than [`LOOSENESS`] tolerances of the field,
-/// unless the cap on reads is met, and then `lower` tells. `known`: what was proved where the triangle was before.
+/// farther than `margin`. No other point is deeper by more than [`LOOSENESS`] tolerances of the field, unless the cap
+/// on reads is met, and then `lower` tells. `known`: what was proved where the triangle was before.
+///
+/// About an open end of the link some other point may be deeper than that: the side changes there off the surface,
+/// and what is proved by distance does not hold. What is not inside at its deepest point is held to the surface and to
+/// its corners there.
 pub(super) fn deepest(
+    link: &Link,
+    triangle: &[DVec3; 3],
+    margin: f64,
+    known: Option<&Proof>,
+) -> (Option<Deepest>, Proof) {
+    let (found, proof) = by_distance(link, triangle, margin, known);
+    let about = known.iter().flat_map(|known| &known.corners).chain(triangle);
+    if !link.is_open_about(about) {
+        return (found, proof);
+    }
+    let exactly = |best: Deepest| {
+        let p = at(triangle, best.barycentric);
+        Deepest { reading: link.refined(p, best.reading, proof.near), ..best }
+    };
+    let found = found.map(exactly).filter(|best| best.reading.value <= margin);
+    if found.is_some_and(|best| best.reading.value <= 0.0) {
+        return (found, proof);
+    }
+    (link.nearest_or_corner(triangle, margin, found, proof.near), proof)
+}
+
+/// The same of a link that has no open end there.
+fn by_distance(
     link: &Link,
     triangle: &[DVec3; 3],
     margin: f64,
@@ -286,10 +313,53 @@ impl Link {
             let gradient = (p - found.closest.point) / distance * side;
             return exactly(distance * side, gradient, (found.triangle, found.closest), 1.0);
         }
-        let exact = self.surface.signed_distance(p, f64::INFINITY, near);
-        exact.map_or(reading, |d| {
-            exactly(d.signed_distance, d.normal, (d.triangle, d.closest), d.certainty)
-        })
+        self.exactly_at(p, near)
+    }
+
+    /// The exact surface at a point in link frame.
+    fn exactly_at(&self, p: DVec3, near: Option<TriangleId>) -> Reading {
+        let found = self.surface.signed_distance(p, f64::INFINITY, near);
+        let d = found.expect("a link has triangles");
+        exactly(d.signed_distance, d.normal, (d.triangle, d.closest), d.certainty)
+    }
+
+    /// Whether the side may change without a triangle of the link somewhere about these points, in link frame.
+    fn is_open_about<'a>(&self, points: impl Iterator<Item = &'a DVec3>) -> bool {
+        !self.surface.is_closed() && {
+            let about = Aabb::around(points.copied());
+            self.is_open_near(about.centre(), 0.5 * about.diagonal())
+        }
+    }
+
+    /// The same within `radius` metres of a point.
+    pub(super) fn is_open_near(&self, p: DVec3, radius: f64) -> bool {
+        self.surface.rim().is_near(p, radius)
+    }
+
+    /// Where a triangle crosses the link or is nearest to it, or its deepest corner, when that is deeper than the
+    /// point that was found, and within the margin.
+    fn nearest_or_corner(
+        &self,
+        triangle: &[DVec3; 3],
+        margin: f64,
+        mut found: Option<Deepest>,
+        near: Option<TriangleId>,
+    ) -> Option<Deepest> {
+        let mesh = self.surface.mesh();
+        let reach = found.map_or(margin, |best| best.reading.value / COVER);
+        let mut offer = |barycentric: DVec3| {
+            let reading = self.exactly_at(at(triangle, barycentric), near);
+            if reading.value < found.map_or(margin * COVER, |best| best.reading.value) {
+                found = Some(Deepest { barycentric, reading, lower: reading.value });
+            }
+        };
+        let guess = Guess { triangle: near, way: DVec3::ZERO };
+        if let Some(nearest) = self.tree.nearest(mesh, triangle, reach, guess) {
+            offer(nearest.closest.barycentric_a);
+        }
+        let corners = DVec3::AXES.into_iter().zip(self.field.reads(mesh, triangle));
+        corners.filter(|(_, reading)| reading.lower < 0.0).for_each(|(corner, _)| offer(corner));
+        found
     }
 
     /// How far a triangle with a point outside the link is from its surface, when they do not cross and it is

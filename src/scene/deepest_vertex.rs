@@ -78,7 +78,9 @@ impl DeepestVertex<'_> {
     fn may_be_deeper(&self, centre: DVec3, radius: f64) -> bool {
         let tissue = &self.meeting.revision.surface;
         let reach = radius - self.depth.get();
-        if tissue.bounds().distance_squared(centre) > reach.max(0.0).powi(2) {
+        // Nothing outside the tissue's box is inside it; that a point near there is little deep, only closed ones say.
+        let beyond = if tissue.is_closed() { reach.max(0.0) } else { radius };
+        if tissue.bounds().distance_squared(centre) > beyond.powi(2) {
             return false;
         }
         if let Some(t) = self.near.get() {
@@ -95,15 +97,14 @@ impl DeepestVertex<'_> {
         if radius == 0.0 {
             return true;
         }
-        let reach_max = if tissue.is_closed() { f64::INFINITY } else { reach.max(0.0) };
-        let Some(found) = to_surface(tissue, centre, reach_max, self.near.get()) else {
+        let Some(found) = tissue.signed_distance(centre, f64::INFINITY, self.near.get()) else {
             return false;
         };
         self.near.set(Some(found.triangle));
         if tissue.is_closed() {
             self.soundings.note(centre, found.signed_distance);
         }
-        found.signed_distance <= reach
+        found.signed_distance <= reach || !tissue.side_holds(centre, found.certainty, radius)
     }
 }
 

@@ -87,7 +87,7 @@ impl Lifecycle {
             position: c.on_tissue.position,
             id: life.id,
             is_taken: false,
-            touches: !c.passed && c.signed_distance_m <= 0.0,
+            touches: !c.passed && !c.wholly_inside && c.signed_distance_m <= 0.0,
         }));
         self.next.sort_unstable_by_key(|k| (k.at, k.id));
         std::mem::swap(&mut self.known, &mut self.next);

@@ -10,7 +10,7 @@ use crate::geometry::TriangleId;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Proof {
     /// Link frame.
-    corners: [DVec3; 3],
+    pub(super) corners: [DVec3; 3],
     /// Metres.
     pub(super) lower: f64,
     /// Where it was deepest last.

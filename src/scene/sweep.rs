@@ -196,6 +196,7 @@ impl Sweep<'_> {
             sign_certainty: 1.0,
             toi: Some(start + (end - start) * found.toi),
             passed: true,
+            wholly_inside: false,
         }
     }
 }

@@ -135,9 +135,10 @@ impl TrackedLink {
             } else {
                 meeting.closest(&found[first..], reach, hint)
             };
-            let Some(closest) = closest else { continue };
+            let Some(mut closest) = closest else { continue };
             // A link that is wholly inside touches no triangle: its deepest point is the contact then.
             if !*late && found.len() == first && closest.signed_distance_m <= margin {
+                closest.wholly_inside = closest.signed_distance_m < 0.0;
                 found.push(closest);
             }
             if nearest.is_none_or(|n| closest.signed_distance_m < n.signed_distance_m) {

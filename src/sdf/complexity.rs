@@ -68,7 +68,7 @@ impl Detail {
 /// Midpoint and dihedral angle (0: flat) of every edge with exactly two triangles.
 pub(super) fn dihedral_angles(mesh: &TriangleMesh) -> Vec<(glam::DVec3, f64)> {
     let mut angles = Vec::new();
-    visit_edges(mesh, |uses| {
+    visit_edges(mesh, |_, uses| {
         let [a, b] = uses else { return };
         let (n, m) = (unit_normal(mesh, a.triangle), unit_normal(mesh, b.triangle));
         let shared =

@@ -22,7 +22,7 @@ const BACKGROUND_MAX: f64 = 0.25;
 impl Sides {
     pub(super) fn of(mesh: &TriangleMesh) -> Sides {
         let mut improper = vec![false; mesh.triangle_id_end() as usize];
-        visit_edges(mesh, |uses| {
+        visit_edges(mesh, |_, uses| {
             if !matches!(uses, [a, b] if a.ascending != b.ascending) {
                 uses.iter().for_each(|u| improper[u.triangle.0 as usize] = true);
             }

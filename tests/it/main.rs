@@ -19,6 +19,7 @@ mod layers;
 mod lifecycle;
 mod load;
 mod loads;
+mod open_ends;
 mod pairs;
 mod pressing;
 mod seed;

@@ -1,0 +1,212 @@
+//! The rim of an open surface: about it, and nowhere else, inside turns to outside without a triangle between.
+//!
+//! The winding number's fractional part is a smooth function of the point and depends on the rim alone (Ampère: a
+//! surface with the same rim differs by whole numbers). Along its way to infinity it changes by at most the integral
+//! of its slope, and that is the rim's line integral of 1 / (4 pi distance^2). Hence both bounds below.
+
+use std::f64::consts::PI;
+
+use glam::DVec3;
+
+use super::{Aabb, TriangleMesh, topology::visit_edges};
+
+/// The edges that are not traversed as often one way as the other.
+#[derive(Clone, Debug, Default)]
+pub struct Rim {
+    /// From and to, as often as one way has more; closed walks, one after another.
+    edges: Vec<[u32; 2]>,
+    /// The walks, or all of them as one where there are many.
+    walks: Vec<Piece>,
+    /// The same in shorter pieces.
+    runs: Vec<Piece>,
+}
+
+/// Edges that follow each other in the rim.
+#[derive(Clone, Debug)]
+struct Piece {
+    /// One after its last edge.
+    end: usize,
+    bounds: Aabb,
+    /// Metres.
+    length: f64,
+}
+
+/// Walks that are told apart at most.
+const WALKS_MAX: usize = 32;
+/// Edges of a run, unless there would be more runs than this.
+const RUN: usize = 4;
+const RUNS_MAX: usize = 256;
+/// Inside is where the winding number is above a half; as near to a whole number as this leaves no doubt.
+const DECIDED: f64 = 0.25;
+
+impl Rim {
+    /// Of a mesh as it is.
+    pub fn of(mesh: &TriangleMesh) -> Rim {
+        let mut open: Vec<[u32; 2]> = Vec::new();
+        visit_edges(mesh, |edge, uses| {
+            let ascending = uses.iter().filter(|u| u.ascending).count();
+            let descending = uses.len() - ascending;
+            let [low, high] = edge;
+            let way = if ascending > descending { [low, high] } else { [high, low] };
+            open.extend(std::iter::repeat_n(way, ascending.abs_diff(descending)));
+        });
+        let (edges, mut ends) = closed_walks(open);
+        if ends.len() > WALKS_MAX {
+            ends = vec![edges.len()];
+        }
+        let run = RUN.max(edges.len() / RUNS_MAX);
+        let walks = ends.iter().map(|end| Piece::until(*end)).collect();
+        let runs = (0..edges.len()).step_by(run).map(|i| Piece::until((i + run).min(edges.len())));
+        let mut rim = Rim { runs: runs.collect(), walks, edges };
+        rim.follow(mesh);
+        rim
+    }
+
+    /// Goes with vertices that have moved.
+    pub fn follow(&mut self, mesh: &TriangleMesh) {
+        for pieces in [&mut self.walks, &mut self.runs] {
+            let mut first = 0;
+            for piece in pieces {
+                let edges = &self.edges[first..piece.end];
+                let ends = |[a, b]: &[u32; 2]| [mesh.position(*a), mesh.position(*b)];
+                piece.bounds = Aabb::around(edges.iter().flat_map(ends));
+                piece.length = edges.iter().map(ends).map(|[a, b]| a.distance(b)).sum();
+                first = piece.end;
+            }
+        }
+    }
+
+    /// False only when inside and outside are parted by triangles everywhere within `radius` metres of `p`.
+    pub fn is_near(&self, p: DVec3, radius: f64) -> bool {
+        let off = |walk: &Piece| walk.length / walk.distance(p, radius);
+        let is_far = self.walks.iter().map(off).sum::<f64>() <= 4.0 * PI * DECIDED;
+        !self.walks.is_empty() && !is_far
+    }
+
+    /// The winding number changes by no more than this a metre within `radius` metres of `p`, but for whole numbers at
+    /// triangles.
+    pub fn steepness(&self, p: DVec3, radius: f64) -> f64 {
+        let steepness = |run: &Piece| run.length / run.distance(p, radius).powi(2);
+        self.runs.iter().map(steepness).sum::<f64>() / (4.0 * PI)
+    }
+
+    /// What it has allocated.
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<[u32; 2]>() * self.edges.capacity()
+            + size_of::<Piece>() * (self.walks.capacity() + self.runs.capacity())
+    }
+}
+
+impl Piece {
+    fn until(end: usize) -> Piece {
+        Piece { end, bounds: Aabb::around([]), length: 0.0 }
+    }
+
+    /// From its box to a ball, 0 where they meet.
+    fn distance(&self, p: DVec3, radius: f64) -> f64 {
+        (self.bounds.distance_squared(p).sqrt() - radius).max(0.0)
+    }
+}
+
+/// The edges as walks that end where they begin, and where each ends: as many edges come to a vertex as leave it, so
+/// that a walk can stop nowhere else.
+fn closed_walks(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
+    edges.sort_unstable();
+    let mut is_walked = vec![false; edges.len()];
+    let (mut walked, mut ends) = (Vec::with_capacity(edges.len()), Vec::new());
+    for first in 0..edges.len() {
+        let mut next = (!is_walked[first]).then_some(first);
+        while let Some(at) = next {
+            is_walked[at] = true;
+            walked.push(edges[at]);
+            let [_, to] = edges[at];
+            let from = edges.partition_point(|[from, _]| *from < to);
+            let leaving = edges[from..].iter().take_while(|[from, _]| *from == to).count();
+            next = (from..from + leaving).find(|at| !is_walked[*at]);
+        }
+        if ends.last().copied().unwrap_or(0) < walked.len() {
+            ends.push(walked.len());
+        }
+    }
+    (walked, ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        geometry::{MeshData, TriangleId, winding::winding_number},
+        oracle::{Random, shapes},
+    };
+
+    /// Shapes with some triangles taken out.
+    fn torn(data: MeshData, random: &mut Random) -> TriangleMesh {
+        let mut mesh = TriangleMesh::new(data);
+        for _ in 0..random.below(4) {
+            let t = TriangleId(random.below(mesh.triangle_id_end() as usize) as u32);
+            if mesh.get(t).is_some() {
+                mesh.remove_triangle(t);
+            }
+        }
+        mesh
+    }
+
+    fn to_whole(w: f64) -> f64 {
+        (w - w.round()).abs()
+    }
+
+    #[test]
+    fn the_winding_number_is_nearly_whole_away_from_it_and_changes_slowly() {
+        let seed = 31;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let (mut far, mut near) = (0, 0);
+        for round in 0..400 {
+            let data = match round % 3 {
+                0 => shapes::sphere(0.05, 8),
+                1 => shapes::sheet(6, 5, 0.01),
+                _ => shapes::capsule(0.004, 0.05, 12),
+            };
+            let mesh = torn(data, &mut random);
+            let rim = Rim::of(&mesh);
+            let b = mesh.used_box().grown(0.03);
+            for _ in 0..20 {
+                let p = random.point(b.min.as_dvec3(), b.max.as_dvec3());
+                let radius = random.range(0.0, 0.01);
+                let q = p + random.unit_vector() * radius * random.f64();
+                let (at_p, at_q) = (winding_number(&mesh, p), winding_number(&mesh, q));
+                if rim.is_near(p, radius) {
+                    near += 1;
+                } else {
+                    far += 1;
+                    assert!(to_whole(at_q) <= DECIDED + 1e-9, "{at_q} at {q}, {radius} from {p}");
+                }
+                let most = rim.steepness(p, radius) * p.distance(q) + 1e-9;
+                assert!(to_whole(at_p - at_q) <= most, "{at_p}, {at_q}, {most}: {p}, {q}");
+            }
+        }
+        assert!(near > 1_000 && far > 1_000, "{near} near, {far} far");
+    }
+
+    #[test]
+    fn a_closed_surface_has_none() {
+        let mesh = TriangleMesh::new(shapes::torus(0.02, 0.006, 14, 9));
+        let rim = Rim::of(&mesh);
+        assert!(rim.edges.is_empty() && !rim.is_near(DVec3::ZERO, 1.0));
+        assert_eq!(rim.steepness(DVec3::ZERO, 1.0), 0.0);
+    }
+
+    /// Three fans about one vertex: as many walks, or fewer that share it, and every edge in one.
+    #[test]
+    fn walks_close() {
+        let (edges, ends) = closed_walks(vec![[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 2]]);
+        assert_eq!((edges.len(), ends.last()), (6, Some(&6)));
+        let mut first = 0;
+        for end in ends {
+            let walk = &edges[first..end];
+            assert!(walk.windows(2).all(|pair| pair[0][1] == pair[1][0]), "{walk:?}");
+            assert_eq!(walk[0][0], walk[walk.len() - 1][1]);
+            first = end;
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Instruments and tissues with open ends, where inside turns to outside without a triangle between.
+
+use glam::{DQuat, DVec3};
+use palpate::{
+    geometry::{MeshData, Pose, TriangleId, TriangleMesh},
+    oracle::{
+        brute_force::nearest, shapes, solid_angle::winding_number, triangle::triangle_distance,
+    },
+    scene::{Distance, tick::TickOptions},
+};
+
+use crate::{
+    seed::{Seed, scaled},
+    support::bench::Bench,
+};
+
+const MARGIN_M: f64 = 1e-3;
+/// A sum of far clusters' winding numbers is at most this far off.
+const WINDING_ERROR: f64 = 0.1;
+/// Of the sheet.
+const MIDDLE: DVec3 = DVec3::new(0.02, 0.02, 0.0);
+/// Of poses and coordinates, metres.
+const ROUNDING_M: f64 = 1e-9;
+
+fn options() -> TickOptions {
+    TickOptions {
+        contact_margin_m: MARGIN_M,
+        max_contacts: 10_000,
+        probes: false,
+        sweep: false,
+        ..TickOptions::default()
+    }
+}
+
+/// Some steps on, some leaps.
+fn wander(pose: &Pose, random: &mut palpate::oracle::Random) -> Pose {
+    let far = random.below(6) == 0;
+    let (turn, way) = if far { (1.0, 0.01) } else { (0.02, 2e-4) };
+    let turned = DQuat::from_axis_angle(random.unit_vector(), turn * random.f64())
+        * DQuat::from_mat3(&pose.rotation);
+    // Back to the middle, in time.
+    let at = MIDDLE.lerp(pose.translation, 0.98) + random.unit_vector() * way * random.f64();
+    Pose::new(turned.normalize(), at).expect("unit")
+}
+
+/// A tube that is open at both ends wanders through a sheet: every triangle that crosses it or is within the margin
+/// has its contact, and one that crosses it is touched.
+#[test]
+fn what_meets_an_open_tube_is_in_contact() {
+    let seed = Seed::or(601);
+    let mut random = seed.random(0);
+    let tube = shapes::tube(3e-3, 0.012, 10, 2);
+    let sides: Vec<[DVec3; 3]> =
+        tube.triangles.iter().map(|t| t.map(|v| tube.positions[v as usize].as_dvec3())).collect();
+    let mut bench = Bench::new(shapes::sheet(8, 8, 5e-3), tube, options());
+    let mut pose = Pose::new(DQuat::IDENTITY, MIDDLE).expect("unit");
+    let (mut crossing, mut near) = (0, 0);
+    for tick in 0..scaled(400) {
+        pose = wander(&pose, &mut random);
+        let (answer, _) = bench.tick(pose);
+        let tool_from_scene = pose.inverse();
+        for (t, vertices) in (0..).map(TriangleId).zip(&bench.tissue_mesh.triangles) {
+            let triangle = vertices
+                .map(|v| tool_from_scene.point(bench.tissue_mesh.positions[v as usize].as_dvec3()));
+            let distances = sides.iter().map(|side| triangle_distance(&triangle, side));
+            let truth = distances.fold(f64::INFINITY, f64::min);
+            if truth > MARGIN_M - ROUNDING_M {
+                continue;
+            }
+            let found = answer.contacts.iter().find(|c| c.on_tissue.triangle == t);
+            let distance = found.map_or(f64::NAN, |c| c.signed_distance_m);
+            assert!(distance <= truth + ROUNDING_M, "tick {tick}: {distance}, {truth} away: {t:?}");
+            crossing += usize::from(truth == 0.0);
+            near += usize::from(truth > 0.0);
+        }
+    }
+    assert!(crossing > scaled(400) && near > scaled(400) / 2, "{crossing} crossing, {near} near");
+}
+
+/// A bead goes into a ball through a hole that is wider than it is, and touches nothing: it is as deep as the deepest
+/// of its vertices, by brute force.
+#[test]
+fn what_came_in_through_a_hole_is_inside() {
+    let seed = Seed::or(602);
+    let mut random = seed.random(0);
+    let mut ball = shapes::sphere(0.03, 10);
+    // Open at the top.
+    let height = |t: &[u32; 3]| t.map(|v| ball.positions[v as usize].z).into_iter().sum::<f32>();
+    ball.triangles = ball.triangles.iter().filter(|t| height(t) < 3.0 * 0.026).copied().collect();
+    let ball = used(ball);
+    let mesh = TriangleMesh::new(ball.clone());
+    let mut bench = Bench::new(ball, shapes::capsule(2e-3, 4e-3, 8), options());
+    let (mut inside, mut outside, mut tip) = (0, 0, DVec3::Z * 0.03);
+    for tick in 0..scaled(600) {
+        let leap = if random.below(8) == 0 { 8e-3 } else { 5e-4 };
+        tip = (tip * 0.97 + DVec3::Z * 0.03 * 0.03) + random.unit_vector() * leap * random.f64();
+        let pose = Pose::new(random.rotation(), tip).expect("unit");
+        let (answer, _) = bench.tick(pose);
+        let vertices = bench.link_mesh.positions.iter().map(|p| pose.point(p.as_dvec3()));
+        let depth = |p: DVec3| {
+            let w = winding_number(&mesh, p);
+            // Nearer to a half it may be called one or the other.
+            (w > 0.5 + WINDING_ERROR).then(|| nearest(&mesh, p).expect("a ball").distance)
+        };
+        let deepest = vertices.filter_map(depth).fold(0.0, f64::max);
+        let Distance::Within(found) = &answer.distance else { panic!("{:?}", answer.distance) };
+        let got = found.signed_distance_m;
+        let is_as_deep = deepest == 0.0 || got <= -deepest + ROUNDING_M;
+        assert!(is_as_deep, "tick {tick}: {got}, a vertex is {deepest} deep");
+        let surely = deepest > 0.0 && answer.contacts.iter().all(|c| c.wholly_inside);
+        inside += usize::from(surely);
+        outside += usize::from(deepest == 0.0);
+    }
+    assert!(inside > scaled(600) / 10 && outside > scaled(600) / 10, "{inside} in, {outside} out");
+}
+
+/// Without vertices of no triangle.
+fn used(mesh: MeshData) -> MeshData {
+    let mut places = vec![u32::MAX; mesh.positions.len()];
+    let mut out = MeshData::default();
+    for t in &mesh.triangles {
+        let vertices = t.map(|v| {
+            let place = &mut places[v as usize];
+            if *place == u32::MAX {
+                *place = out.positions.len() as u32;
+                out.positions.push(mesh.positions[v as usize]);
+            }
+            *place
+        });
+        out.triangles.push(vertices);
+    }
+    out
+}
