@@ -143,17 +143,19 @@ impl Meeting<'_> {
         // came through an open end. Those that cross may do so at triangles that are as good as beside each other.
         let crosses = apart.is_some_and(|a| a.signed_distance_m <= 0.0);
         let may_be_inside = || self.link.bodies.iter().any(|t| self.in_tissue(*t).is_some());
-        if crosses || self.is_tissue_open() || may_be_inside() {
+        if crosses || may_be_inside() || self.came_in(hint.deepest_vertex) {
             return self.deepest_vertex(0.0, hint).or(apart);
         }
         apart
     }
 
-    /// Whether the side of some point of the link may change without a triangle of the tissue.
-    fn is_tissue_open(&self) -> bool {
+    /// Whether a tip of the link, or the vertex that was deepest last, is inside the tissue through an open end.
+    fn came_in(&self, last: Option<u32>) -> bool {
         let tissue = &self.revision.surface;
         let bounds = self.scene_from_link.aabb(self.link.surface.bounds());
-        !tissue.is_closed() && tissue.rim().is_near(bounds.centre(), 0.5 * bounds.diagonal())
+        let is_open = || tissue.rim().is_near(bounds.centre(), 0.5 * bounds.diagonal());
+        let mut vertices = self.link.extremes.iter().copied().chain(last);
+        !tissue.is_closed() && is_open() && vertices.any(|v| self.vertex_inside(v).is_some())
     }
 
     /// The closest points of the two surfaces, sign aside.
@@ -178,11 +180,15 @@ impl Meeting<'_> {
 
     /// The first vertex of a triangle of the link, if it is inside the tissue.
     fn in_tissue(&self, t: TriangleId) -> Option<(u32, SignedNearest)> {
-        let mesh = self.link.surface.mesh();
-        let v = mesh.vertices(t)[0];
-        let p = self.scene_from_link.point(mesh.position(v));
+        let v = self.link.surface.mesh().vertices(t)[0];
+        Some((v, self.vertex_inside(v)?))
+    }
+
+    /// How deep a vertex of the link is in the tissue, if it is.
+    fn vertex_inside(&self, v: u32) -> Option<SignedNearest> {
+        let p = self.scene_from_link.point(self.link.surface.mesh().position(v));
         let found = to_surface(&self.revision.surface, p, 0.0, None)?;
-        (found.signed_distance < 0.0).then_some((v, found))
+        (found.signed_distance < 0.0).then_some(found)
     }
 
     /// The vertex of the link that is deepest in the tissue, if any is deeper than `at_least` metres.

@@ -18,8 +18,13 @@ pub(super) struct DeepestVertex<'a> {
     depth: Cell<f64>,
     /// The tissue triangle that was nearest last.
     near: Cell<Option<TriangleId>>,
+    /// Boxes about open ends that may still be asked what only their side tells.
+    looks_left: Cell<u32>,
     soundings: &'a Soundings,
 }
+
+/// Each takes the nearest triangle and a winding number; a tissue may be more open than not.
+const LOOKS_MAX: u32 = 32;
 
 impl DeepestVertex<'_> {
     /// The vertex and what is nearest to it, if any is deeper than `at_least` metres. `hint`: a vertex that is
@@ -35,6 +40,7 @@ impl DeepestVertex<'_> {
             best: Cell::new(None),
             depth: Cell::new(at_least),
             near: Cell::new(None),
+            looks_left: Cell::new(LOOKS_MAX),
             soundings,
         };
         let (surface, mesh) = (&meeting.link.surface, meeting.link.surface.mesh());
@@ -97,14 +103,26 @@ impl DeepestVertex<'_> {
         if radius == 0.0 {
             return true;
         }
-        let Some(found) = tissue.signed_distance(centre, f64::INFINITY, self.near.get()) else {
+        let about_end = self.is_about_end(centre, radius);
+        let knows_all = tissue.is_closed() || about_end;
+        let reach_max = if knows_all { f64::INFINITY } else { reach.max(0.0) };
+        let Some(found) = to_surface(tissue, centre, reach_max, self.near.get()) else {
             return false;
         };
         self.near.set(Some(found.triangle));
         if tissue.is_closed() {
             self.soundings.note(centre, found.signed_distance);
         }
-        found.signed_distance <= reach || !tissue.side_holds(centre, found.certainty, radius)
+        found.signed_distance <= reach
+            || about_end && !tissue.side_holds(centre, found.certainty, radius)
+    }
+
+    /// Whether an open end of the tissue is to be looked into there.
+    fn is_about_end(&self, centre: DVec3, radius: f64) -> bool {
+        let left = self.looks_left.get();
+        let is_about = left > 0 && self.meeting.revision.surface.rim().is_near(centre, radius);
+        self.looks_left.set(left - u32::from(is_about));
+        is_about
     }
 }
 
