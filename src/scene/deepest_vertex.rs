@@ -103,7 +103,7 @@ impl DeepestVertex<'_> {
         if radius == 0.0 {
             return true;
         }
-        let about_end = self.is_about_end(centre, radius);
+        let about_end = self.takes_a_look(centre, radius);
         let knows_all = tissue.is_closed() || about_end;
         let reach_max = if knows_all { f64::INFINITY } else { reach.max(0.0) };
         let Some(found) = to_surface(tissue, centre, reach_max, self.near.get()) else {
@@ -117,8 +117,8 @@ impl DeepestVertex<'_> {
             || about_end && !tissue.side_holds(centre, found.certainty, radius)
     }
 
-    /// Whether an open end of the tissue is to be looked into there.
-    fn is_about_end(&self, centre: DVec3, radius: f64) -> bool {
+    /// Takes one of the looks that are left, where an open end of the tissue is about.
+    fn takes_a_look(&self, centre: DVec3, radius: f64) -> bool {
         let left = self.looks_left.get();
         let is_about = left > 0 && self.meeting.revision.surface.rim().is_near(centre, radius);
         self.looks_left.set(left - u32::from(is_about));
