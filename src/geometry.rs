@@ -4,6 +4,7 @@
 //! on them is `f64`, so a stored mesh is exact input and only results are rounded.
 
 pub mod aabb;
+pub mod cap;
 pub mod kdop;
 pub mod lanes;
 pub mod mesh;

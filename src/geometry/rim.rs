@@ -2,13 +2,14 @@
 //!
 //! The winding number's fractional part is a smooth function of the point and depends on the rim alone (Ampère: a
 //! surface with the same rim differs by whole numbers). Along its way to infinity it changes by at most the integral
-//! of its slope, and that is the rim's line integral of 1 / (4 pi distance^2). Hence both bounds below.
+//! of its slope, and that is the rim's line integral of 1 / (4 pi distance^2). Or one looks at any cap over the rim: the
+//! fractional part is the cap's winding number, which its area bounds. Of the bounds below the lesser holds.
 
 use std::f64::consts::PI;
 
 use glam::DVec3;
 
-use super::{Aabb, TriangleMesh, topology::visit_edges};
+use super::{Aabb, TriangleMesh, cap::Cap, topology::visit_edges};
 
 /// The edges that are not traversed as often one way as the other.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,9 @@ pub struct Rim {
     walks: Vec<Piece>,
     /// The same in shorter pieces.
     runs: Vec<Piece>,
+    cap: Cap,
+    /// Its vertices, ascending.
+    vertices: Vec<u32>,
 }
 
 /// Edges that follow each other in the rim.
@@ -51,19 +55,33 @@ impl Rim {
             open.extend(std::iter::repeat_n(way, ascending.abs_diff(descending)));
         });
         let (edges, mut ends) = closed_walks(open);
+        let mut vertices: Vec<u32> = edges.iter().map(|[from, _]| *from).collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let cap = Cap::over(mesh, starts.zip(&ends).map(|(start, end)| &edges[start..*end]));
         if ends.len() > WALKS_MAX {
             ends = vec![edges.len()];
         }
         let run = RUN.max(edges.len() / RUNS_MAX);
         let walks = ends.iter().map(|end| Piece::until(*end)).collect();
         let runs = (0..edges.len()).step_by(run).map(|i| Piece::until((i + run).min(edges.len())));
-        let mut rim = Rim { runs: runs.collect(), walks, edges };
+        let mut rim = Rim { runs: runs.collect(), walks, cap, vertices, edges };
         rim.follow(mesh);
         rim
     }
 
-    /// Goes with vertices that have moved.
+    /// Goes with these vertices, which have moved.
+    pub fn follow_some(&mut self, mesh: &TriangleMesh, moved: &[u32]) {
+        let is_on = |v: &u32| self.vertices.binary_search(v).is_ok();
+        if moved.len() >= self.vertices.len() || moved.iter().any(is_on) {
+            self.follow(mesh);
+        }
+    }
+
+    /// Goes with all vertices, wherever they are now.
     pub fn follow(&mut self, mesh: &TriangleMesh) {
+        self.cap.follow(mesh);
         for pieces in [&mut self.walks, &mut self.runs] {
             let mut first = 0;
             for piece in pieces {
@@ -76,24 +94,37 @@ impl Rim {
         }
     }
 
+    /// Nothing is open.
+    pub fn is_empty(&self) -> bool {
+        self.edges.is_empty()
+    }
+
+    /// The surface that closes it.
+    pub fn cap(&self) -> &Cap {
+        &self.cap
+    }
+
     /// False only when inside and outside are parted by triangles everywhere within `radius` metres of `p`.
     pub fn is_near(&self, p: DVec3, radius: f64) -> bool {
         let off = |walk: &Piece| walk.length / walk.distance(p, radius);
-        let is_far = self.walks.iter().map(off).sum::<f64>() <= 4.0 * PI * DECIDED;
-        !self.walks.is_empty() && !is_far
+        let is_far = || self.walks.iter().map(off).sum::<f64>() <= 4.0 * PI * DECIDED;
+        !self.walks.is_empty() && !is_far() && self.cap.winding_max(p, radius) > DECIDED
     }
 
     /// The winding number changes by no more than this a metre within `radius` metres of `p`, but for whole numbers at
     /// triangles.
     pub fn steepness(&self, p: DVec3, radius: f64) -> f64 {
         let steepness = |run: &Piece| run.length / run.distance(p, radius).powi(2);
-        self.runs.iter().map(steepness).sum::<f64>() / (4.0 * PI)
+        let of_rim = self.runs.iter().map(steepness).sum::<f64>() / (4.0 * PI);
+        of_rim.min(self.cap.steepness(p, radius))
     }
 
     /// What it has allocated.
     pub fn heap_bytes(&self) -> usize {
         size_of::<[u32; 2]>() * self.edges.capacity()
             + size_of::<Piece>() * (self.walks.capacity() + self.runs.capacity())
+            + size_of::<u32>() * self.vertices.capacity()
+            + self.cap.heap_bytes()
     }
 }
 
@@ -112,17 +143,19 @@ impl Piece {
 /// that a walk can stop nowhere else.
 fn closed_walks(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
     edges.sort_unstable();
-    let mut is_walked = vec![false; edges.len()];
+    // At a vertex's first edge: how many of its edges are walked.
+    let mut taken = vec![0; edges.len()];
+    let mut leave = |vertex: u32| {
+        let first = edges.partition_point(|[from, _]| *from < vertex);
+        let edge = edges[first..].get(*taken.get(first)?).filter(|[from, _]| *from == vertex)?;
+        taken[first] += 1;
+        Some(*edge)
+    };
     let (mut walked, mut ends) = (Vec::with_capacity(edges.len()), Vec::new());
-    for first in 0..edges.len() {
-        let mut next = (!is_walked[first]).then_some(first);
-        while let Some(at) = next {
-            is_walked[at] = true;
-            walked.push(edges[at]);
-            let [_, to] = edges[at];
-            let from = edges.partition_point(|[from, _]| *from < to);
-            let leaving = edges[from..].iter().take_while(|[from, _]| *from == to).count();
-            next = (from..from + leaving).find(|at| !is_walked[*at]);
+    for [mut at, _] in edges.iter().copied() {
+        while let Some(edge) = leave(at) {
+            walked.push(edge);
+            at = edge[1];
         }
         if ends.last().copied().unwrap_or(0) < walked.len() {
             ends.push(walked.len());
@@ -135,21 +168,9 @@ fn closed_walks(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
 mod tests {
     use super::*;
     use crate::{
-        geometry::{MeshData, TriangleId, winding::winding_number},
+        geometry::winding::winding_number,
         oracle::{Random, shapes},
     };
-
-    /// Shapes with some triangles taken out.
-    fn torn(data: MeshData, random: &mut Random) -> TriangleMesh {
-        let mut mesh = TriangleMesh::new(data);
-        for _ in 0..random.below(4) {
-            let t = TriangleId(random.below(mesh.triangle_id_end() as usize) as u32);
-            if mesh.get(t).is_some() {
-                mesh.remove_triangle(t);
-            }
-        }
-        mesh
-    }
 
     fn to_whole(w: f64) -> f64 {
         (w - w.round()).abs()
@@ -167,7 +188,8 @@ mod tests {
                 1 => shapes::sheet(6, 5, 0.01),
                 _ => shapes::capsule(0.004, 0.05, 12),
             };
-            let mesh = torn(data, &mut random);
+            let n = random.below(4);
+            let mesh = TriangleMesh::new(shapes::torn(data, n, &mut random));
             let rim = Rim::of(&mesh);
             let b = mesh.used_box().grown(0.03);
             for _ in 0..20 {
@@ -208,5 +230,14 @@ mod tests {
             assert_eq!(walk[0][0], walk[walk.len() - 1][1]);
             first = end;
         }
+    }
+
+    /// A walk may pass a vertex very often: nothing is looked through again each time.
+    #[test]
+    fn a_star_of_triangles_is_one_walk() {
+        let star =
+            (0..200_000).map(|i| 2 * i).flat_map(|i| [[0, i + 1], [i + 1, i + 2], [i + 2, 0]]);
+        let (edges, ends) = closed_walks(star.collect());
+        assert_eq!((edges.len(), ends), (600_000, vec![600_000]));
     }
 }

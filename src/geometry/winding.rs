@@ -123,6 +123,11 @@ impl Moments {
         }
     }
 
+    /// Square metres.
+    pub fn area(&self) -> f64 {
+        self.area
+    }
+
     /// The cluster's share of the winding number around `p`, when `p` is far enough from `bounds`, the box
     /// of its triangles; `None` when it has to be opened.
     ///

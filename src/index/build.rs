@@ -5,15 +5,15 @@ use super::{
     frame::{Frame, FrameOptions, centroid},
     skip_list::{END, HEAD_LEVELS, SkipList},
 };
-use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES, winding::Moments};
+use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES};
 
 /// Fewest that a block, or a link's run, is given at first, the last one excepted. Between this and [`LANES`]
 /// the greatest step of the keys decides where one ends, so that its box is that of whole cells.
 const FEWEST: usize = 5;
 
 impl SkipList {
-    /// Files every triangle of the mesh. O(n log n). With `moments` the list answers winding numbers.
-    pub fn build(mesh: &TriangleMesh, options: &FrameOptions, moments: bool) -> SkipList {
+    /// Files every triangle of the mesh. O(n log n).
+    pub fn build(mesh: &TriangleMesh, options: &FrameOptions) -> SkipList {
         let frame = Frame::new(mesh, options);
         let mut filed: Vec<(u32, Entry)> = mesh
             .triangle_ids()
@@ -32,7 +32,6 @@ impl SkipList {
             list.relink_band(run[0].0 as usize, &entries);
         }
         list.refit();
-        list.keep_moments(moments);
         list
     }
 
@@ -97,20 +96,6 @@ impl SkipList {
     pub(super) fn band_nodes(&self, band: usize) -> impl Iterator<Item = u32> + '_ {
         let some = |n: u32| (n != END).then_some(n);
         std::iter::successors(some(self.bands[band].head), move |n| some(self.link(*n, 0).next))
-    }
-
-    /// Starts or stops keeping moments beside the links.
-    pub(super) fn keep_moments(&mut self, keep: bool) {
-        if keep != self.moments.is_empty() {
-            return;
-        }
-        self.moments = if keep { vec![Moments::NONE; self.links.len()] } else { Vec::new() };
-        for n in 0..self.nodes.len() as u32 {
-            if self.nodes[n as usize].n_links > 0 {
-                self.touched.add(n);
-            }
-        }
-        self.refit();
     }
 
     /// Room for ids up to `end`.

@@ -10,14 +10,11 @@ impl SkipList {
     /// Room to grow included.
     pub(super) fn heap_bytes(&self) -> usize {
         let SkipList { frame, bands, bounds: _, nodes, blocks, links, strips, .. } = self;
-        let SkipList { table, moments, handles, free_nodes, free_strips, .. } = self;
+        let SkipList { table, handles, free_nodes, free_strips, .. } = self;
         let Touched { nodes: touched, lanes } = &self.touched;
         frame.heap_bytes()
             + (bytes(bands) + bytes(nodes) + bytes(blocks) + bytes(links) + bytes(strips))
-            + (self.table.iter().map(bytes).sum::<usize>()
-                + bytes(table)
-                + bytes(moments)
-                + bytes(handles))
+            + (self.table.iter().map(bytes).sum::<usize>() + bytes(table) + bytes(handles))
             + (bytes(free_nodes) + bytes(free_strips))
             + self.free_towers.iter().map(bytes).sum::<usize>()
             + (bytes(touched) + bytes(lanes))

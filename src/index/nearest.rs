@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn narrow_and_wide_agree() {
         let mesh = TriangleMesh::new(shapes::organ(5_000, 3));
-        let list = SkipList::build(&mesh, &FrameOptions::default(), false);
+        let list = SkipList::build(&mesh, &FrameOptions::default());
         let mut random = Random::new(4);
         for _ in 0..1_000 {
             let p = random.point(list.bounds().min.as_dvec3(), list.bounds().max.as_dvec3());

@@ -5,7 +5,7 @@ use super::{
     frame::Frame,
     strip::Strip,
 };
-use crate::geometry::{Aabb, TriangleId, lanes::LANES, winding::Moments};
+use crate::geometry::{Aabb, TriangleId, lanes::LANES};
 
 /// No node: the end of a list.
 pub(super) const END: u32 = u32::MAX;
@@ -31,8 +31,6 @@ pub struct SkipList {
     pub(super) strips: Vec<Strip>,
     /// Strips over the bands, strips over those, and so on up to one.
     pub(super) table: Vec<Vec<u32>>,
-    /// Beside `links` when the surface's sign needs winding numbers, else empty.
-    pub(super) moments: Vec<Moments>,
     pub(super) handles: Vec<Handle>,
     pub(super) free_nodes: Vec<u32>,
     pub(super) free_strips: Vec<u32>,
@@ -49,7 +47,6 @@ pub(super) struct Band {
     /// The highest level on which the head has a successor, or 0.
     pub(super) top: usize,
     pub(super) bounds: Aabb,
-    pub(super) moments: Moments,
     pub(super) n_triangles: usize,
     /// The strip of the links on level `top`.
     pub(super) strip: u32,
@@ -158,7 +155,6 @@ impl SkipList {
             links: Vec::new(),
             strips: Vec::new(),
             table: Vec::new(),
-            moments: Vec::new(),
             handles: vec![Handle::NONE; n_triangle_ids as usize],
             free_nodes: Vec::new(),
             free_strips: Vec::new(),
@@ -171,14 +167,7 @@ impl SkipList {
             for level in 0..HEAD_LEVELS {
                 list.link_mut(head, level).owner = head;
             }
-            list.bands.push(Band {
-                head,
-                top: 0,
-                bounds: Aabb::EMPTY,
-                moments: Moments::NONE,
-                n_triangles: 0,
-                strip: END,
-            });
+            list.bands.push(Band { head, top: 0, bounds: Aabb::EMPTY, n_triangles: 0, strip: END });
             list.touched.add(head);
         }
         list.lay_table(n_bands);
@@ -242,9 +231,6 @@ impl SkipList {
             }
             None => {
                 self.links.resize(self.links.len() + n_links, Link::EMPTY);
-                if !self.moments.is_empty() {
-                    self.moments.resize(self.links.len(), Moments::NONE);
-                }
                 (self.links.len() - n_links) as u32
             }
         };

@@ -39,7 +39,7 @@ pub struct SignedNearest {
     pub normal: DVec3,
     /// 0 (the sign is a guess) to 1 (certain).
     pub certainty: f64,
-    /// The winding number, where the sign is taken from it.
+    /// The winding number, where the sign is taken from it: not on the surface.
     pub winding: Option<f64>,
 }
 
@@ -47,7 +47,7 @@ impl Surface {
     /// Indexes a mesh.
     pub fn new(mesh: TriangleMesh, options: FrameOptions) -> Surface {
         let topology = Topology::of(&mesh);
-        let mut list = SkipList::build(&mesh, &options, needs_moments(&topology));
+        let mut list = SkipList::build(&mesh, &options);
         let quality = Quality::of(&mut list, &mesh);
         let rim = rim_of(&mesh, &topology);
         Surface { mesh, list, options, topology, rim, quality }
@@ -82,6 +82,12 @@ impl Surface {
     /// parts from it. `certainty`: of the point's sign.
     pub fn side_holds(&self, p: DVec3, certainty: f64, radius: f64) -> bool {
         !self.rim.is_near(p, radius) || certainty > 2.0 * radius * self.rim.steepness(p, radius)
+    }
+
+    /// How far about a point its side holds, metres: `radius` times a power of two, or 0 where that were little.
+    pub fn side_reach(&self, p: DVec3, certainty: f64, radius: f64) -> f64 {
+        let reaches = [8.0, 4.0, 2.0, 1.0, 0.5].map(|times| times * radius);
+        reaches.into_iter().find(|r| self.side_holds(p, certainty, *r)).unwrap_or(0.0)
     }
 
     /// How certain the side of a point is: wholly where the surface is not open about it.
@@ -122,10 +128,12 @@ impl Surface {
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
         let away = p - closest.point;
         let by_winding = self.sign_rule() == SignRule::WindingNumber;
-        let winding = by_winding.then(|| self.winding(p));
+        let is_on = closest.distance_squared == 0.0;
+        let winding = (by_winding && !is_on).then(|| self.winding(p));
         let (inside, certainty) = match winding {
-            None => (away.dot(pseudo.direction) < 0.0, f64::from(pseudo.complete)),
             Some(winding) => winding.inside(self.topology.closed()),
+            None if by_winding => (false, 1.0),
+            None => (away.dot(pseudo.direction) < 0.0, f64::from(pseudo.complete)),
         };
         let distance = closest.distance_squared.sqrt();
         let side = if inside { -1.0 } else { 1.0 };
@@ -138,13 +146,17 @@ impl Surface {
         Some(SignedNearest { signed_distance, triangle, closest, normal, certainty, winding })
     }
 
-    fn winding(&self, p: DVec3) -> Winding {
-        if !self.topology.closed() {
-            return self.list.winding(&self.mesh, p);
+    /// The winding number around a point, on the surface that of triangles seen edge on: what a ray counts with the rim
+    /// capped, less the cap's share. O(n) where no ray is clear of the edges, as none is on the surface.
+    pub fn winding(&self, p: DVec3) -> Winding {
+        let cap = self.rim.cap();
+        match self.list.crossings(&self.mesh, cap, p) {
+            Some(crossings) => {
+                let Winding { number, error } = cap.winding(&self.mesh, p);
+                Winding { number: crossings - number, error }
+            }
+            None => Winding { number: winding_number(&self.mesh, p), error: 0.0 },
         }
-        let crossings = self.list.crossings(&self.mesh, p);
-        let number = crossings.unwrap_or_else(|| winding_number(&self.mesh, p));
-        Winding { number, error: 0.0 }
     }
 
     /// Whether a point is inside, and how certain that is. Works at any distance.
@@ -158,7 +170,7 @@ impl Surface {
         for (v, p) in vertices.iter().zip(positions) {
             self.mesh.move_vertex(*v, *p);
         }
-        self.rim.follow(&self.mesh);
+        self.rim.follow_some(&self.mesh, vertices);
         let updated = self.list.update(&self.mesh, vertices);
         self.quality.observe(&mut self.list, &self.mesh);
         updated
@@ -193,7 +205,6 @@ impl Surface {
         self.list.edit(&self.mesh, removed, &added);
         self.topology = Topology::of(&self.mesh);
         self.rim = rim_of(&self.mesh, &self.topology);
-        self.list.keep_moments(needs_moments(&self.topology));
         first
     }
 
@@ -209,7 +220,7 @@ impl Surface {
 
     /// Fits the frame and bands to the surface as it is now.
     pub fn rebuild(&mut self) {
-        self.list = SkipList::build(&self.mesh, &self.options, needs_moments(&self.topology));
+        self.list = SkipList::build(&self.mesh, &self.options);
         self.quality = Quality::of(&mut self.list, &self.mesh);
     }
 
@@ -223,11 +234,6 @@ impl Surface {
 /// Closed surfaces have none.
 fn rim_of(mesh: &TriangleMesh, topology: &Topology) -> Rim {
     if topology.closed() { Rim::default() } else { Rim::of(mesh) }
-}
-
-/// Rays do for closed surfaces.
-fn needs_moments(topology: &Topology) -> bool {
-    !topology.closed()
 }
 
 #[cfg(test)]

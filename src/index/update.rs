@@ -10,7 +10,7 @@ use super::{
     skip_list::{Band, END, SkipList},
     strip::Strip,
 };
-use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES, winding::Moments};
+use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES};
 
 /// What a batch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -156,12 +156,6 @@ impl SkipList {
                 grown.push(n);
             }
             self.link_mut(n, 0).bounds = bounds;
-            if !self.moments.is_empty() {
-                let of = |e: Entry| Moments::of_triangle(&e.corners.map(|p| p.as_dvec3()));
-                let sum = self.blocks[n as usize].entries().map(of);
-                let sum = sum.fold(Moments::NONE, |a, b| a.union(&b));
-                self.moments[self.nodes[n as usize].tower as usize] = sum;
-            }
             self.report_up(n, 0, &mut owners, &mut bands);
         }
         self.touched.reuse(nodes);
@@ -202,20 +196,17 @@ impl SkipList {
         let end = self.link(n, level).next;
         let strip = self.link(n, level).strip;
         let strip = self.refit_strip(strip, n, end, level - 1);
-        let (bounds, moments) = self.union_of_run(n, end, level - 1);
+        let bounds = self.union_of_run(n, end, level - 1);
         let link = self.link_mut(n, level);
         (link.bounds, link.strip) = (bounds, strip);
-        if !self.moments.is_empty() {
-            self.moments[self.nodes[n as usize].tower as usize + level] = moments;
-        }
     }
 
     fn refit_band(&mut self, band: usize) {
         let Band { head, top, strip, .. } = self.bands[band];
         let strip = self.refit_strip(strip, head, END, top);
-        let (bounds, moments) = self.union_of_run(head, END, top);
+        let bounds = self.union_of_run(head, END, top);
         let here = &mut self.bands[band];
-        (here.bounds, here.moments, here.strip) = (bounds, moments, strip);
+        (here.bounds, here.strip) = (bounds, strip);
         self.refit_table(band, strip, bounds);
     }
 
@@ -259,19 +250,15 @@ impl SkipList {
     }
 
     /// Of the links at `level` from `start` up to `end`.
-    pub(super) fn union_of_run(&self, start: u32, end: u32, level: usize) -> (Aabb, Moments) {
-        let (mut bounds, mut moments) = (Aabb::EMPTY, Moments::NONE);
+    pub(super) fn union_of_run(&self, start: u32, end: u32, level: usize) -> Aabb {
+        let mut bounds = Aabb::EMPTY;
         let mut n = start;
         while n != end {
             let link = self.link(n, level);
             bounds = bounds.union(&link.bounds);
-            if !self.moments.is_empty() {
-                moments =
-                    moments.union(&self.moments[self.nodes[n as usize].tower as usize + level]);
-            }
             n = link.next;
         }
-        (bounds, moments)
+        bounds
     }
 
     /// Unlinks every touched node whose block is empty, heads excepted.

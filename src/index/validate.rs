@@ -4,10 +4,10 @@ use super::{
     block::Block,
     skip_list::{Band, END, HEAD_LEVELS, SkipList},
 };
-use crate::geometry::{Aabb, TriangleMesh, lanes::LANES, winding::Moments};
+use crate::geometry::{Aabb, TriangleMesh, lanes::LANES};
 
 impl SkipList {
-    /// Checks order, levels, owners, handles, boxes and moments against the mesh. O(n).
+    /// Checks order, levels, owners, handles and boxes against the mesh. O(n).
     ///
     /// # Panics
     /// When anything is wrong.
@@ -80,17 +80,13 @@ impl SkipList {
             if level + 1 < HEAD_LEVELS {
                 assert_eq!(link.owner, owner, "owner of link {n} at level {level}");
             }
-            let (bounds, moments) = if level == 0 {
-                (self.blocks[n as usize].corners.boxes().union(), None)
+            let bounds = if level == 0 {
+                self.blocks[n as usize].corners.boxes().union()
             } else {
                 self.assert_strip(link.strip, n, link.next, level - 1);
-                let (b, m) = self.union_of_run(n, link.next, level - 1);
-                (b, Some(m))
+                self.union_of_run(n, link.next, level - 1)
             };
             assert_eq!(link.bounds, bounds, "box of link {n} at level {level}");
-            if let (Some(m), false) = (moments, self.moments.is_empty()) {
-                self.assert_moments(n, level, &m);
-            }
         }
     }
 
@@ -122,11 +118,6 @@ impl SkipList {
             at /= LANES;
         }
         assert_eq!(bounds, self.bounds, "box of the table");
-    }
-
-    fn assert_moments(&self, n: u32, level: usize, expected: &Moments) {
-        let got = &self.moments[self.nodes[n as usize].tower as usize + level];
-        assert_eq!(got, expected, "moments of link {n} at level {level}");
     }
 
     /// Each triangle of the mesh is filed once, under its handle, with its present box.

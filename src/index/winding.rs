@@ -1,16 +1,9 @@
-//! The winding number around a point: by crossings of a ray where the surface is closed, else with far runs
-//! of the list seen by their moments.
+//! How often a surface encloses a point: by crossings of a ray with it and with the cap over its rim.
 
 use glam::DVec3;
 
-use super::{
-    overlap::BoxTest,
-    skip_list::{END, SkipList},
-};
-use crate::geometry::{
-    Aabb, TriangleMesh,
-    winding::{Winding, solid_angles},
-};
+use super::{overlap::BoxTest, skip_list::SkipList};
+use crate::geometry::{Aabb, TriangleMesh, cap::Cap};
 
 /// Directions without symmetry, so that a ray seldom meets an edge of a made shape: for points from which
 /// those along the axes do.
@@ -25,77 +18,42 @@ const RAYS: [DVec3; 4] = [
 const GRAZING: f64 = 1e-10;
 
 impl SkipList {
-    /// How often a closed surface encloses `p`: the signed crossings of a ray. O(sqrt n) for a compact
-    /// surface. `None` when every ray tried grazes an edge, or `p` is on the surface.
-    pub fn crossings(&self, mesh: &TriangleMesh, p: DVec3) -> Option<f64> {
+    /// How often a surface and the cap over its rim together enclose `p`: the signed crossings of a ray. O(sqrt n) for
+    /// a compact surface. `None` when every ray tried grazes an edge, or `p` is on one of the two.
+    pub fn crossings(&self, mesh: &TriangleMesh, cap: &Cap, p: DVec3) -> Option<f64> {
         let along_axis = |axis: usize| {
             // Eight boxes at once: such a ray is a box itself.
-            let mut ray = Aabb::around([p]);
-            ray.max[axis] = f32::INFINITY;
-            self.crossings_of_ray(mesh, p, DVec3::AXES[axis], &ray)
+            let (mut ray, mut way) = (Aabb::around([p]), DVec3::AXES[axis]);
+            let [behind, ahead] = [self.bounds.min, self.bounds.max].map(|b| f64::from(b[axis]));
+            if p[axis] - behind < ahead - p[axis] {
+                (ray.min[axis], way) = (f32::NEG_INFINITY, -way);
+            } else {
+                ray.max[axis] = f32::INFINITY;
+            }
+            self.crossings_of_ray(mesh, cap, p, way, &ray)
         };
-        let aslant =
-            |d: &DVec3| self.crossings_of_ray(mesh, p, *d, &|b: &Aabb| ray_meets_box(p, *d, b));
+        let aslant = |d: &DVec3| {
+            self.crossings_of_ray(mesh, cap, p, *d, &|b: &Aabb| ray_meets_box(p, *d, b))
+        };
         (0..3).find_map(along_axis).or_else(|| RAYS.iter().find_map(aslant))
     }
 
     fn crossings_of_ray(
         &self,
         mesh: &TriangleMesh,
+        cap: &Cap,
         p: DVec3,
         d: DVec3,
         met: &impl BoxTest,
     ) -> Option<f64> {
         let mut sum = Some(0.0);
-        self.overlap(met, |t| {
-            let crossing = sum.and(crossing(p, d, &mesh.triangle(t)));
+        let mut add = |triangle: [DVec3; 3]| {
+            let crossing = sum.and(crossing(p, d, &triangle));
             sum = sum.zip(crossing).map(|(s, c)| s + c);
-        });
+        };
+        self.overlap(met, |t| add(mesh.triangle(t)));
+        cap.overlap(mesh, |b| met.passes(b), add);
         sum
-    }
-
-    /// The generalised winding number of the surface around `p`, with a bound on its error. About
-    /// O(log n) for a point away from the surface.
-    ///
-    /// # Panics
-    /// When the list was built without moments.
-    pub fn winding(&self, mesh: &TriangleMesh, p: DVec3) -> Winding {
-        assert!(!self.moments.is_empty(), "the list was built without moments");
-        let mut sum = Winding::default();
-        for band in &self.bands {
-            match band.moments.far_winding(&band.bounds, p) {
-                Some(w) => add(&mut sum, w),
-                None => self.winding_run(mesh, p, band.head, END, band.top, &mut sum),
-            }
-        }
-        sum
-    }
-
-    fn winding_run(
-        &self,
-        mesh: &TriangleMesh,
-        p: DVec3,
-        start: u32,
-        end: u32,
-        level: usize,
-        sum: &mut Winding,
-    ) {
-        let mut n = start;
-        while n != end {
-            let link = self.link(n, level);
-            let moments = &self.moments[self.nodes[n as usize].tower as usize + level];
-            match moments.far_winding(&link.bounds, p) {
-                Some(w) => add(sum, w),
-                None if level > 0 => self.winding_run(mesh, p, n, link.next, level - 1, sum),
-                None => {
-                    let block = &self.blocks[n as usize];
-                    let triangles = block.triangles[..block.len()].iter();
-                    let angles = solid_angles(p, triangles.map(|t| mesh.triangle(*t)));
-                    sum.number += angles / (4.0 * std::f64::consts::PI);
-                }
-            }
-            n = link.next;
-        }
     }
 }
 
@@ -128,9 +86,4 @@ fn ray_meets_box(p: DVec3, d: DVec3, b: &Aabb) -> bool {
     // A hair of slack for the rounding of the divisions.
     let slack = GRAZING * far.abs().max(near.abs());
     !b.is_empty() && near <= far + slack && far + slack >= 0.0
-}
-
-fn add(sum: &mut Winding, w: Winding) {
-    sum.number += w.number;
-    sum.error += w.error;
 }

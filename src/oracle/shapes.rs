@@ -94,6 +94,15 @@ pub fn tube(radius: f64, length: f64, n: u32, m: u32) -> MeshData {
     wall(&rings)
 }
 
+/// A shape without `n` of its triangles, vertices kept.
+pub fn torn(mut data: MeshData, n: usize, random: &mut Random) -> MeshData {
+    for _ in 0..n {
+        let at = random.below(data.triangles.len());
+        data.triangles.swap_remove(at);
+    }
+    data
+}
+
 /// A smooth lumpy organ, 0.2 m on its longest side, its box about the origin: star-shaped, so it does
 /// not cross itself. The triangle count is the value of `20 * frequency^2` nearest in frequency.
 pub fn organ(n_triangles_target: u32, seed: u64) -> MeshData {

@@ -23,8 +23,8 @@ pub(super) struct DeepestVertex<'a> {
     soundings: &'a Soundings,
 }
 
-/// Each takes the nearest triangle and a winding number; a tissue may be more open than not.
-const LOOKS_MAX: u32 = 32;
+/// Each takes the nearest triangle and a winding number; a tissue may be more hole than surface.
+const LOOKS_MAX: u32 = 64;
 
 impl DeepestVertex<'_> {
     /// The vertex and what is nearest to it, if any is deeper than `at_least` metres. `hint`: a vertex that is
@@ -53,6 +53,10 @@ impl DeepestVertex<'_> {
             let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
             mesh.vertices(t).into_iter().filter(first).for_each(|v| search.offer(v));
         });
+        if search.looks_left.get() == 0 {
+            // Some may be noted as if no end were about.
+            soundings.forget();
+        }
         search.best.get()
     }
 
@@ -97,32 +101,32 @@ impl DeepestVertex<'_> {
                 return reach > 0.0;
             }
         }
-        if let Some(is_within) = self.soundings.is_within(centre, reach) {
-            return is_within;
+        if let Some(may_be) = self.soundings.may_be_deeper(centre, radius, self.depth.get()) {
+            return may_be;
         }
         if radius == 0.0 {
             return true;
         }
-        let about_end = self.takes_a_look(centre, radius);
-        let knows_all = tissue.is_closed() || about_end;
-        let reach_max = if knows_all { f64::INFINITY } else { reach.max(0.0) };
-        let Some(found) = to_surface(tissue, centre, reach_max, self.near.get()) else {
-            return false;
-        };
+        let holds_everywhere =
+            tissue.rim().is_empty() || tissue.rim().is_near(centre, radius) && !self.takes_a_look();
+        let found = to_surface(tissue, centre, f64::INFINITY, self.near.get());
+        let Some(found) = found else { return false };
         self.near.set(Some(found.triangle));
-        if tissue.is_closed() {
-            self.soundings.note(centre, found.signed_distance);
-        }
-        found.signed_distance <= reach
-            || about_end && !tissue.side_holds(centre, found.certainty, radius)
+        let is_within = found.signed_distance <= reach;
+        let holds = match (holds_everywhere, is_within) {
+            (true, _) => f64::INFINITY,
+            (false, true) => 0.0,
+            (false, false) => tissue.side_reach(centre, found.certainty, radius),
+        };
+        self.soundings.note(centre, found.signed_distance, holds);
+        is_within || holds < radius
     }
 
-    /// Takes one of the looks that are left, where an open end of the tissue is about.
-    fn takes_a_look(&self, centre: DVec3, radius: f64) -> bool {
+    /// Takes one of the looks that are left.
+    fn takes_a_look(&self) -> bool {
         let left = self.looks_left.get();
-        let is_about = left > 0 && self.meeting.revision.surface.rim().is_near(centre, radius);
-        self.looks_left.set(left - u32::from(is_about));
-        is_about
+        self.looks_left.set(left.saturating_sub(1));
+        left > 0
     }
 }
 

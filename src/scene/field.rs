@@ -1,7 +1,7 @@
 //! A link's field, sampled from the link's own exact surface.
 
 use crate::{
-    geometry::Aabb,
+    geometry::{Aabb, topology::SignRule},
     index::Surface,
     sdf::{self, Exact, ExactDistance, Field, FieldOptions},
 };
@@ -26,12 +26,14 @@ pub fn is_field_of(field: &Field, surface: &Surface, options: &FieldOptions) -> 
 }
 
 fn with_exact<T>(surface: &Surface, work: impl FnOnce(&Exact) -> T) -> T {
+    let by_winding = surface.sign_rule() == SignRule::WindingNumber;
     let distance = |p, hint| {
         let found = surface.signed_distance(p, f64::INFINITY, hint).expect("a link has triangles");
+        let winding = || found.winding.unwrap_or_else(|| surface.winding(p).number);
         ExactDistance {
             signed_distance: found.signed_distance,
             triangle: found.triangle,
-            winding: found.winding,
+            winding: by_winding.then(winding),
         }
     };
     let near = |b: &Aabb, out: &mut Vec<_>| surface.overlap(b, |t| out.push(t));

@@ -6,8 +6,8 @@ use glam::DVec3;
 
 use super::{Revision, TissueId, last_seen::LastSeen};
 
-/// The last soundings of a tissue whose signed distance is 1-Lipschitz: a closed one. They outlive a search and a
-/// deformation: no distance changes by more than the surface moved.
+/// The last soundings of a tissue. They outlive a search, and of a closed tissue a deformation too: no distance changes by
+/// more than the surface moved.
 #[derive(Debug, Default)]
 pub(super) struct Soundings {
     last: Box<[Cell<Sounding>]>,
@@ -23,6 +23,9 @@ struct Sounding {
     at: DVec3,
     least: f64,
     most: f64,
+    /// So far away the side changes only at triangles, and the signed distance is 1-Lipschitz; no end to it about a
+    /// closed tissue.
+    holds: f64,
 }
 
 /// Twice as many are searched for longer than they save.
@@ -40,25 +43,33 @@ impl Soundings {
             Some(0.0) => {}
             Some(moved) => {
                 for sounding in &self.last {
-                    let Sounding { at, least, most } = sounding.get();
-                    sounding.set(Sounding { at, least: least - moved, most: most + moved });
+                    let Sounding { at, least, most, holds } = sounding.get();
+                    // An open end may have moved too.
+                    let holds = if holds < f64::INFINITY { f64::NEG_INFINITY } else { holds };
+                    let (least, most) = (least - moved, most + moved);
+                    sounding.set(Sounding { at, least, most, holds });
                 }
             }
-            None => self.taken.set(0),
+            None => self.forget(),
         }
     }
 
-    /// Notes a signed distance, metres.
-    pub(super) fn note(&self, at: DVec3, signed_distance: f64) {
+    /// Forgets all.
+    pub(super) fn forget(&self) {
+        self.taken.set(0);
+    }
+
+    /// Notes a signed distance, metres, and how far about the point the side changes only at triangles.
+    pub(super) fn note(&self, at: DVec3, signed_distance: f64, holds: f64) {
         let taken = self.taken.get();
         let (least, most) = (signed_distance, signed_distance);
-        self.last[taken % ROOM].set(Sounding { at, least, most });
+        self.last[taken % ROOM].set(Sounding { at, least, most, holds });
         self.taken.set(taken + 1);
     }
 
-    /// Whether the signed distance at a point is at most `reach` metres, where that is known.
-    pub(super) fn is_within(&self, p: DVec3, reach: f64) -> Option<bool> {
-        let told = |i: usize| self.last[i].get().is_within(p, reach);
+    /// Whether something within `radius` metres of a point may be deeper than `depth` metres, where that is known.
+    pub(super) fn may_be_deeper(&self, p: DVec3, radius: f64, depth: f64) -> Option<bool> {
+        let told = |i: usize| self.last[i].get().may_be_deeper(p, radius, depth);
         let known = self.taken.get().min(ROOM);
         let lucky = self.lucky.get();
         if lucky < known
@@ -75,10 +86,12 @@ impl Soundings {
 }
 
 impl Sounding {
-    fn is_within(&self, p: DVec3, reach: f64) -> Option<bool> {
-        let gone_squared = p.distance_squared(self.at) * (1.0 + ROUNDING);
+    fn may_be_deeper(&self, p: DVec3, radius: f64, depth: f64) -> Option<bool> {
+        let (gone_squared, reach) =
+            (p.distance_squared(self.at) * (1.0 + ROUNDING), radius - depth);
         let (above, below) = (self.least - reach, reach - self.most);
-        if above > 0.0 && gone_squared < above * above {
+        let told = above.min(self.holds - radius);
+        if told > 0.0 && gone_squared < told * told {
             Some(false)
         } else {
             (below >= 0.0 && gone_squared <= below * below).then_some(true)
@@ -121,18 +134,23 @@ mod tests {
             };
             let point = |random: &mut Random| random.point(DVec3::splat(-0.07), DVec3::splat(0.07));
             for _ in 0..200 {
-                let (p, reach) = (point(&mut random), random.range(-0.02, 0.02));
+                let (p, radius) = (point(&mut random), random.range(0.0, 0.01));
+                let depth = random.range(-0.01, 0.02);
                 asked += 1;
-                if let Some(is_within) = soundings.is_within(p, reach) {
+                if let Some(may_be) = soundings.may_be_deeper(p, radius, depth) {
                     told += 1;
                     let truth = distance(p);
-                    assert_eq!(is_within, truth <= reach, "round {round}: {truth}, {reach} at {p}");
+                    let expected = truth <= radius - depth;
+                    assert_eq!(
+                        may_be, expected,
+                        "round {round}: {truth}, {radius}, {depth} at {p}"
+                    );
                 }
             }
             // Few, so that those of before are still there.
             for _ in 0..8 {
                 let p = point(&mut random);
-                soundings.note(p, distance(p));
+                soundings.note(p, distance(p), f64::INFINITY);
             }
             let size = 1.0 + 0.04 * (0.9 * round as f32).sin();
             let moved = Deformation::Dense(rest.iter().map(|p| *p * size).collect());
