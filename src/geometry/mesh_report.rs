@@ -54,8 +54,8 @@ impl MeshReport {
             vertices: n_vertices,
             triangles: mesh.n_triangles() as u32,
             bodies: topology.bodies,
-            open_edges: topology.open_edges,
-            non_manifold_edges: topology.non_manifold_edges,
+            open_edges: topology.edges.open,
+            non_manifold_edges: topology.edges.non_manifold,
             degenerate_triangles: mesh.triangle_ids().filter(|t| is_degenerate(mesh, *t)).count()
                 as u32,
             duplicate_triangles: count_duplicates(mesh),
@@ -63,7 +63,7 @@ impl MeshReport {
                 .filter(|v| mesh.ring(*v).next().is_none())
                 .count() as u32,
             reversed_triangles,
-            inconsistent_edges: topology.inconsistent_edges,
+            inconsistent_edges: topology.edges.inconsistent,
             closed: topology.closed(),
             volume_m3,
             area_m2,

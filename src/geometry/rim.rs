@@ -9,7 +9,7 @@ use std::f64::consts::PI;
 
 use glam::DVec3;
 
-use super::{Aabb, TriangleMesh, cap::Cap, topology::visit_edges};
+use super::{Aabb, TriangleMesh, cap::Cap, topology::visit_edges_at};
 
 /// The edges that are not traversed as often one way as the other.
 #[derive(Clone, Debug, Default)]
@@ -46,14 +46,18 @@ const DECIDED: f64 = 0.25;
 impl Rim {
     /// Of a mesh as it is.
     pub fn of(mesh: &TriangleMesh) -> Rim {
-        let mut open: Vec<[u32; 2]> = Vec::new();
-        visit_edges(mesh, |edge, uses| {
-            let ascending = uses.iter().filter(|u| u.ascending).count();
-            let descending = uses.len() - ascending;
-            let [low, high] = edge;
-            let way = if ascending > descending { [low, high] } else { [high, low] };
-            open.extend(std::iter::repeat_n(way, ascending.abs_diff(descending)));
-        });
+        Rim::through(mesh, open_edges(mesh, 0..mesh.positions().len() as u32))
+    }
+
+    /// After triangles came and went at `vertices`, ascending: elsewhere it is what it was.
+    pub fn edited(&self, mesh: &TriangleMesh, vertices: &[u32]) -> Rim {
+        let is_elsewhere = |[a, b]: &[u32; 2]| vertices.binary_search(a.min(b)).is_err();
+        let elsewhere = self.edges.iter().copied().filter(is_elsewhere);
+        let here = open_edges(mesh, vertices.iter().copied());
+        Rim::through(mesh, elsewhere.chain(here).collect())
+    }
+
+    fn through(mesh: &TriangleMesh, open: Vec<[u32; 2]>) -> Rim {
         let (edges, mut ends) = closed_walks(open);
         let mut vertices: Vec<u32> = edges.iter().map(|[from, _]| *from).collect();
         vertices.sort_unstable();
@@ -119,6 +123,16 @@ impl Rim {
         of_rim.min(self.cap.steepness(p, radius))
     }
 
+    /// Checks that it is the mesh's. O(n).
+    pub fn assert_of(&self, mesh: &TriangleMesh) {
+        let sorted = |rim: &Rim| {
+            let mut edges = rim.edges.clone();
+            edges.sort_unstable();
+            edges
+        };
+        assert_eq!(sorted(self), sorted(&Rim::of(mesh)), "edges of the rim");
+    }
+
     /// What it has allocated.
     pub fn heap_bytes(&self) -> usize {
         size_of::<[u32; 2]>() * self.edges.capacity()
@@ -137,6 +151,19 @@ impl Piece {
     fn distance(&self, p: DVec3, radius: f64) -> f64 {
         (self.bounds.distance_squared(p).sqrt() - radius).max(0.0)
     }
+}
+
+/// Those whose lower vertex is one of these, as they are traversed more often.
+fn open_edges(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> Vec<[u32; 2]> {
+    let mut open = Vec::new();
+    visit_edges_at(mesh, vertices, |edge, uses| {
+        let ascending = uses.iter().filter(|u| u.ascending).count();
+        let descending = uses.len() - ascending;
+        let [low, high] = edge;
+        let way = if ascending > descending { [low, high] } else { [high, low] };
+        open.extend(std::iter::repeat_n(way, ascending.abs_diff(descending)));
+    });
+    open
 }
 
 /// The edges as walks that end where they begin, and where each ends: as many edges come to a vertex as leave it, so

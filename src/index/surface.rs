@@ -11,7 +11,7 @@ use crate::geometry::{
     point_triangle::ClosestPoint,
     pseudonormal::pseudonormal,
     rim::Rim,
-    topology::{SignRule, Topology},
+    topology::{EditSite, SignRule, Topology},
     winding::{Winding, winding_number},
 };
 
@@ -49,7 +49,7 @@ impl Surface {
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options);
         let quality = Quality::of(&mut list, &mesh);
-        let rim = rim_of(&mesh, &topology);
+        let rim = if topology.closed() { Rim::default() } else { Rim::of(&mesh) };
         Surface { mesh, list, options, topology, rim, quality }
     }
 
@@ -195,6 +195,7 @@ impl Surface {
         added: &[[u32; 3]],
     ) -> TriangleId {
         let first = TriangleId(self.mesh.triangle_id_end());
+        let site = EditSite::new(&self.mesh, removed, added);
         for p in added_positions {
             self.mesh.add_vertex(*p);
         }
@@ -203,8 +204,8 @@ impl Surface {
         }
         let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
         self.list.edit(&self.mesh, removed, &added);
-        self.topology = Topology::of(&self.mesh);
-        self.rim = rim_of(&self.mesh, &self.topology);
+        self.topology.update(&self.mesh, &site, first);
+        self.rim = self.rim.edited(&self.mesh, site.vertices());
         first
     }
 
@@ -224,16 +225,16 @@ impl Surface {
         self.quality = Quality::of(&mut self.list, &self.mesh);
     }
 
-    /// Checks mesh and list against each other. O(n).
+    /// Checks mesh, list and what is known of the edges against each other. O(n).
     pub fn assert_well_formed(&self) {
         self.mesh.assert_well_formed();
         self.list.assert_well_formed(&self.mesh);
+        let topology = Topology::of(&self.mesh);
+        assert_eq!(self.topology.edges, topology.edges, "edges");
+        let bodies = if self.is_closed() { topology.bodies } else { self.topology.bodies };
+        assert_eq!((self.is_closed(), self.topology.bodies), (topology.closed(), bodies), "bodies");
+        self.rim.assert_of(&self.mesh);
     }
-}
-
-/// Closed surfaces have none.
-fn rim_of(mesh: &TriangleMesh, topology: &Topology) -> Rim {
-    if topology.closed() { Rim::default() } else { Rim::of(mesh) }
 }
 
 #[cfg(test)]
