@@ -1,17 +1,17 @@
-//! P5: how the cost of an update of 100 triangles and of the distance of a point grow with the tissue, from
-//! 10 k to 1 M triangles, and what a tick and a deformation of everything cost there: the limits of a tissue.
+//! P5: how the cost of an update of 100 triangles, of a cut of as many and of the distance of a point grow with the
+//! tissue, from 10 k to 1 M triangles, and what a tick and a deformation of everything cost there: the limits of a tissue.
 
 use palpate::{
-    geometry::TriangleMesh,
+    geometry::{TriangleId, TriangleMesh},
     index::{FrameOptions, Surface},
     oracle::brute_force::nearest,
 };
 
 use crate::{
-    inputs::{TOOLS, organ},
+    inputs::{PARRY, TOOLS, organ},
     p2, p4, p8,
-    patch::{Patch, probes},
-    run::{Figures, Run, Timed},
+    patch::{PartialPeer, Patch, probes},
+    run::{Case, Figures, Run, Timed},
     turns::by_turns,
 };
 
@@ -21,14 +21,16 @@ const TICKS: usize = 100;
 const BRUTE: usize = 5;
 /// One in a hundred of the smallest tissue.
 const PATCH: usize = 100;
+/// Times that they are cut out and put in again: each time they get new names.
+const CUTS: usize = 20;
 /// In full microseconds: p50 of a tissue of each size.
-type Costs = [f64; 4];
+type Costs = [f64; 5];
 
 /// Prints the lines of each size, and then how they grew against the logarithm of the size.
 pub fn run(run: &mut Run) {
     let sizes: &[u32] = run.effort.of(&[10_000, 100_000, 1_000_000], &[1_000, 4_000]);
     let costs: Vec<Costs> = sizes.iter().map(|n| measure(run, *n)).collect();
-    for (i, what) in ["patch"].iter().chain(&p2::WAYS).enumerate() {
+    for (i, what) in ["patch", "cut"].iter().chain(&p2::WAYS).enumerate() {
         for (n, cost) in sizes.iter().zip(&costs).skip(1) {
             let growth = cost[i] / costs[0][i];
             let log_n = f64::from(*n).ln() / f64::from(sizes[0]).ln();
@@ -47,6 +49,7 @@ fn measure(run: &mut Run, n_triangles: u32) -> Costs {
     let patch = Patch::around(&loaded.mesh, 17, PATCH);
     let mut surface = Surface::new(loaded.mesh.clone(), FrameOptions::default());
     let update = p4::compare_patch(run, "P5", &format!("{name}/patch"), &patch, &mut surface);
+    let cut = compare_cut(run, &format!("{name}/cut"), &patch, &loaded.mesh);
     let stage = p2::Stage::new(loaded.mesh.clone());
     let [cold, anywhere, coherent] = stage.compare_all(run, "P5", &name);
     measure_all(run, &format!("{name}/deform-all"), &loaded.mesh);
@@ -55,7 +58,42 @@ fn measure(run: &mut Run, n_triangles: u32) -> Costs {
         "P5",
         &format!("{name}/tick-probe"),
     );
-    [update, cold, anywhere, coherent]
+    [update, cut, cold, anywhere, coherent]
+}
+
+/// A patch cut out and put in again, many times. Returns our microseconds for one of the two.
+fn compare_cut(run: &mut Run, case: &str, patch: &Patch, mesh: &TriangleMesh) -> f64 {
+    let mut surface = Surface::new(mesh.clone(), FrameOptions::default());
+    let mut peer = PartialPeer::new(mesh);
+    let mut names: Vec<TriangleId> = patch.triangles.iter().map(|t| TriangleId(*t)).collect();
+    let triangles: Vec<[u32; 3]> = names.iter().map(|t| mesh.vertices(*t)).collect();
+    let points = probes(mesh, patch, patch.triangles.len());
+    patch.cut_ours(&mut surface, &names);
+    patch.cut_peer(&mut peer);
+    surface.assert_well_formed();
+    let mut checksum = p4::check(case, &surface, &points, |p| peer.distance(p));
+    names = patch.mend_ours(&mut surface, &triangles);
+    patch.mend_peer(&mut peer);
+    surface.assert_well_formed();
+    checksum += p4::check(case, &surface, &points, |p| peer.distance(p));
+    let times = run.effort.of(CUTS, 2);
+    run.compare(
+        &Case { measure: "P5", case, peer: PARRY, items: 2 * times },
+        checksum,
+        format_args!("triangles={} cut={}", mesh.n_triangles(), triangles.len()),
+        || {
+            for _ in 0..times {
+                patch.cut_ours(&mut surface, &names);
+                names = patch.mend_ours(&mut surface, &triangles);
+            }
+        },
+        || {
+            for _ in 0..times {
+                patch.cut_peer(&mut peer);
+                patch.mend_peer(&mut peer);
+            }
+        },
+    )
 }
 
 /// All vertices moved, alone: P4 has the peer.

@@ -1,4 +1,4 @@
-//! Part of a surface that moves there and back, for us and for the peer.
+//! Part of a surface that moves there and back, or is cut out and put in again, for us and for the peer.
 
 use glam::{DVec3, Vec3};
 use palpate::{
@@ -66,6 +66,27 @@ impl Patch {
 
     pub fn move_ours(&self, surface: &mut Surface, place: usize) {
         surface.move_vertices(&self.vertices, &self.places[place]);
+    }
+
+    /// Takes its triangles out, by their present names.
+    pub fn cut_ours(&self, surface: &mut Surface, names: &[TriangleId]) {
+        surface.edit(names, &[], &[]);
+    }
+
+    /// Puts triangles in and says how they are called.
+    pub fn mend_ours(&self, surface: &mut Surface, triangles: &[[u32; 3]]) -> Vec<TriangleId> {
+        let first = surface.edit(&[], &[], triangles);
+        (first.0..).take(triangles.len()).map(TriangleId).collect()
+    }
+
+    pub fn cut_peer(&self, peer: &mut PartialPeer) {
+        self.triangles.iter().for_each(|t| peer.tree.remove(*t));
+    }
+
+    pub fn mend_peer(&self, peer: &mut PartialPeer) {
+        for t in &self.triangles {
+            peer.tree.insert(peer.triangle(*t).local_aabb(), *t);
+        }
     }
 
     pub fn move_peer(&self, peer: &mut PartialPeer, place: usize) {
