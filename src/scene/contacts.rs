@@ -142,7 +142,7 @@ impl Meeting<'_> {
         // Surfaces that do not cross: a body of the link is inside the tissue as a whole or not at all, unless it
         // came through an open end. Those that cross may do so at triangles that are as good as beside each other.
         let crosses = apart.is_some_and(|a| a.signed_distance_m <= 0.0);
-        let may_be_inside = || self.link.bodies.iter().any(|t| self.in_tissue(*t).is_some());
+        let may_be_inside = || self.of_bodies().any(|v| self.vertex_inside(v).is_some());
         if crosses || may_be_inside() || self.came_in(hint.deepest_vertex) {
             return self.deepest_vertex(0.0, hint).or(apart);
         }
@@ -167,21 +167,21 @@ impl Meeting<'_> {
     }
 
     /// For a tick without time to look for contacts: the closest points of the two surfaces, but a vertex of
-    /// the link that is inside the tissue when there is one at the first try.
+    /// the link that is inside the tissue when there is one at the first try: the one that was deepest last, if it is.
     pub(super) fn apart_or_inside(
         &self,
         max_distance: f64,
         hint: &mut MeetingHint,
     ) -> Option<Contact> {
         let apart = self.apart(max_distance, hint);
-        let inside = self.link.bodies.iter().find_map(|t| self.in_tissue(*t));
+        let mut tried = hint.deepest_vertex.into_iter().chain(self.of_bodies());
+        let inside = tried.find_map(|v| Some((v, self.vertex_inside(v)?)));
         inside.map(|(v, found)| self.vertex_contact(v, &found)).or(apart)
     }
 
-    /// The first vertex of a triangle of the link, if it is inside the tissue.
-    fn in_tissue(&self, t: TriangleId) -> Option<(u32, SignedNearest)> {
-        let v = self.link.surface.mesh().vertices(t)[0];
-        Some((v, self.vertex_inside(v)?))
+    /// A vertex of each body of the link.
+    fn of_bodies(&self) -> impl Iterator<Item = u32> + '_ {
+        self.link.bodies.iter().map(|t| self.link.surface.mesh().vertices(*t)[0])
     }
 
     /// How deep a vertex of the link is in the tissue, if it is.

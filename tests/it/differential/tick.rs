@@ -292,6 +292,38 @@ fn out_of_time() {
     }
 }
 
+/// A tick out of time after one in time goes by the vertex that was deepest then.
+#[test]
+fn out_of_time_after_one_in_time() {
+    let mut random = Seed::or(42).random(0);
+    let stage = Stage::new(&[shapes::organ(320, 3)], &[shapes::capsule(0.004, 0.03, 8)]);
+    let (link, tissue) = (&stage.tool.links[0], stage.scene.tissues()[0].current());
+    let mut by_vertex = 0;
+    for _ in 0..scaled(40) {
+        let poses = [stage.pose(stage.random_pose(-0.006, &mut random))];
+        let (scene, options) = (stage.scene.clone(), stage.options.clone());
+        let mut session = palpate::scene::tick::Session::new(scene, &[stage.tool.id], options)
+            .expect("the tool is there");
+        let mut distance = |sequence: u64, late: bool| {
+            let answer = session.tick(sequence, &poses, 0, &|| late).expect("accepted");
+            let Distance::Within(found) = answer.links[0].distance else { panic!("in the tissue") };
+            found.signed_distance_m
+        };
+        let (in_time, late) = (distance(1, false), distance(2, true));
+        let pose = scene_from_link(&stage.tool, 0, &poses[0]);
+        let of = |p: &Vec3| {
+            tissue.surface.signed_distance(pose.point(p.as_dvec3()), f64::INFINITY, None)
+        };
+        let depths = link.surface.mesh().positions().iter().map(|p| of(p).expect("a surface"));
+        let deepest = depths.map(|d| d.signed_distance).fold(f64::INFINITY, f64::min);
+        if deepest < 0.0 && (deepest - in_time).abs() < 1e-9 {
+            assert_eq!(late, in_time);
+            by_vertex += 1;
+        }
+    }
+    assert!(by_vertex > 5, "{by_vertex}");
+}
+
 /// A tissue that is open or has several bodies answers like its winding number.
 #[test]
 fn open_tissue_and_tissue_of_several_bodies() {
