@@ -5,6 +5,7 @@
 
 pub mod aabb;
 pub mod cap;
+pub mod direction;
 pub mod kdop;
 pub mod lanes;
 pub mod mesh;

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
+    direction::direction,
     point_triangle::ClosestPoint,
     pseudonormal::pseudonormal,
     rim::Rim,
@@ -137,7 +138,7 @@ impl Surface {
         };
         let distance = closest.distance_squared.sqrt();
         let side = if inside { -1.0 } else { 1.0 };
-        let normal = match away.try_normalize() {
+        let normal = match direction(away) {
             Some(direction) => direction * side,
             None => pseudo.direction,
         };

@@ -9,6 +9,7 @@ use crate::{
     bvh::Guess,
     geometry::{
         Aabb, TriangleId,
+        direction::direction,
         point_triangle::{ClosestPoint, closest_point},
         triangle_distance::{ClosestPair, closest_pair},
     },
@@ -391,14 +392,12 @@ impl Link {
     /// too, so it is looked up there; `None` when that point is not outside.
     fn at_pair(&self, t: TriangleId, pair: &ClosestPair) -> Option<Deepest> {
         let ClosestPair { on_a, barycentric_a, on_b, distance_squared, .. } = *pair;
-        if distance_squared == 0.0 {
-            return None;
-        }
+        let away = direction(on_a - on_b)?;
         let (mesh, distance) = (self.surface.mesh(), distance_squared.sqrt());
         let reading = if self.surface.is_closed() {
             // The point of the link once more, with the feature that it is on.
             let closest = closest_point(on_a, &mesh.triangle(t));
-            exactly(distance, (on_a - on_b) / distance, (t, closest), 1.0)
+            exactly(distance, away, (t, closest), 1.0)
         } else {
             self.refined(on_a, self.field.read(mesh, on_a), Some(t))
         };

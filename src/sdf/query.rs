@@ -10,8 +10,8 @@ use super::{
     short_list::ShortList,
 };
 use crate::geometry::{
-    TriangleId, TriangleMesh, point_triangle::ClosestPoint, pseudonormal::pseudonormal,
-    winding::Winding,
+    TriangleId, TriangleMesh, direction::direction, point_triangle::ClosestPoint,
+    pseudonormal::pseudonormal, winding::Winding,
 };
 
 /// The field at a point, link frame.
@@ -116,7 +116,7 @@ impl Field {
         let upper = near.upper + gone;
         // Where both are sharp their rounding can cross them.
         let lower = self.beyond(p, inside, near.lower).min(upper);
-        let gradient = (p - inside) / gone;
+        let gradient = direction(p - inside).unwrap_or_default();
         Reading {
             value: 0.5 * (lower + upper),
             lower,
@@ -172,7 +172,7 @@ impl Field {
         };
         let side = if inside { -1.0 } else { 1.0 };
         let value = closest.distance_squared.sqrt() * side;
-        let gradient = away.try_normalize().map_or(pseudo.direction, |d| d * side);
+        let gradient = direction(away).map_or(pseudo.direction, |d| d * side);
         Reading {
             value,
             lower: value,

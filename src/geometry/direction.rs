@@ -1,0 +1,24 @@
+//! Which way something is.
+
+use glam::DVec3;
+
+/// The unit vector along another; `None` for one so short, below 1.5e-154, that its square has lost its last bits.
+pub fn direction(of: DVec3) -> Option<DVec3> {
+    (of.length_squared() >= f64::MIN_POSITIVE).then(|| of.normalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_unit_or_nothing() {
+        for exponent in -330..=30 {
+            let of = DVec3::new(-1.0, 0.3, 2.0) * 10f64.powi(exponent);
+            let found = direction(of);
+            assert_eq!(found.is_some(), exponent >= -154, "{of}");
+            let is_unit = |d: DVec3| (d.length() - 1.0).abs() < 1e-15;
+            assert!(found.is_none_or(is_unit), "{found:?} along {of}");
+        }
+    }
+}
