@@ -3,6 +3,7 @@
 use glam::DVec3;
 
 use super::{
+    direction::direction,
     point_triangle::{Feature, closest_point},
     segment_segment::closest_parameters,
 };
@@ -20,6 +21,13 @@ pub struct ClosestPair {
     pub barycentric_b: DVec3,
     /// Square metres; 0 when they cross.
     pub distance_squared: f64,
+}
+
+impl ClosestPair {
+    /// Unit, from A to B; `None` where they cross, although rounding parts the two points there.
+    pub fn direction(&self) -> Option<DVec3> {
+        if self.distance_squared == 0.0 { None } else { direction(self.on_b - self.on_a) }
+    }
 }
 
 /// The closest points of two triangles: of a vertex of one and the face of the other, or of two edges, unless an
@@ -183,6 +191,21 @@ mod tests {
         let pair = closest_pair(&T, &beside);
         assert!((pair.distance_squared - 1.0).abs() < 1e-15);
         assert!((pair.on_b - DVec3::new(0.5, -1.0, 0.0)).length() < 1e-15);
+        assert_eq!(pair.direction(), Some(-DVec3::Y));
+    }
+
+    #[test]
+    fn crossing_has_no_direction_however_it_is_rounded() {
+        let mut parted = 0;
+        for k in 1..=50 {
+            let x = 0.008 * f64::from(k);
+            let spike =
+                [DVec3::new(x, x, -1.0), DVec3::new(x, 0.3, 1.1), DVec3::new(3.0, 3.0, 0.5)];
+            let pair = closest_pair(&T, &spike);
+            assert_eq!((pair.distance_squared, pair.direction()), (0.0, None), "at {x}");
+            parted += u32::from(pair.on_a != pair.on_b);
+        }
+        assert!(parted > 0, "rounding parted no points");
     }
 
     #[test]

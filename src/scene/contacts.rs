@@ -14,10 +14,7 @@ use super::{
     tick::deepest_first,
 };
 use crate::{
-    geometry::{
-        Aabb, Pose, TriangleId, direction::direction, pseudonormal::unit_normal,
-        triangle_distance::ClosestPair,
-    },
+    geometry::{Aabb, Pose, TriangleId, pseudonormal::unit_normal, triangle_distance::ClosestPair},
     index::SignedNearest,
     sdf::Reading,
 };
@@ -222,7 +219,7 @@ impl Meeting<'_> {
         let ClosestPair { on_a, barycentric_a, on_b, barycentric_b, distance_squared } =
             pair.closest;
         let scene = |p| self.scene_from_link.point(p);
-        let apart = direction(on_b - on_a);
+        let apart = pair.closest.direction();
         let of_tissue = self.revision.surface.certainty_about(scene(on_b));
         let of_link = self.link.surface.certainty_about(on_a);
         let into_link = || -unit_normal(self.link.surface.mesh(), pair.link_triangle);

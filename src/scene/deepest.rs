@@ -9,7 +9,6 @@ use crate::{
     bvh::Guess,
     geometry::{
         Aabb, TriangleId,
-        direction::direction,
         point_triangle::{ClosestPoint, closest_point},
         triangle_distance::{ClosestPair, closest_pair},
     },
@@ -391,8 +390,8 @@ impl Link {
     /// The closest point of a triangle outside to one of the link. An open link's side changes off its surface
     /// too, so it is looked up there; `None` when that point is not outside.
     fn at_pair(&self, t: TriangleId, pair: &ClosestPair) -> Option<Deepest> {
-        let ClosestPair { on_a, barycentric_a, on_b, distance_squared, .. } = *pair;
-        let away = direction(on_a - on_b)?;
+        let ClosestPair { on_a, barycentric_a, distance_squared, .. } = *pair;
+        let away = -pair.direction()?;
         let (mesh, distance) = (self.surface.mesh(), distance_squared.sqrt());
         let reading = if self.surface.is_closed() {
             // The point of the link once more, with the feature that it is on.

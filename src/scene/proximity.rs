@@ -7,10 +7,7 @@ use glam::DVec3;
 use super::{Link, Revision, TissueId, neighbourhood::Neighbourhood};
 use crate::{
     bvh::Guess,
-    geometry::{
-        Aabb, Pose, TriangleId, direction::direction, tolerance::POSE_ROUNDING,
-        triangle_distance::ClosestPair,
-    },
+    geometry::{Aabb, Pose, TriangleId, tolerance::POSE_ROUNDING, triangle_distance::ClosestPair},
 };
 
 /// A tissue triangle and a link triangle with their closest points: A is the tissue's, in link frame.
@@ -105,7 +102,7 @@ impl Slab {
 
     /// Across the shortest way.
     fn between(pair: &Pair, link: &Link, link_from_scene: &Pose) -> Slab {
-        let Some(along) = direction(pair.closest.on_b - pair.closest.on_a) else {
+        let Some(along) = pair.closest.direction() else {
             return Slab::UNKNOWN;
         };
         Slab {
