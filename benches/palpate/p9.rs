@@ -1,6 +1,9 @@
 //! P9: the round trip of a tick against an echo of answers of the same size, at 1, 8 and 32 streams; and P11:
 //! the server's processor time for each tick at 32 streams against the echo's and the engine's together, at a rate
 //! that this machine holds too. And the same round trip over a Unix socket against that over TCP.
+//!
+//! With clients and server on two cores the floor is theirs: 8 clients at 1 kHz keep both busy, and a tick waits for the
+//! ticks before it, each of which takes the engine's time that an echo does not take.
 
 use crate::{
     run::{Figures, Run},
