@@ -1,8 +1,8 @@
 //! A second surface over the rim of an open one, so that both together are closed.
 //!
 //! Any that has the rim for its border does: the winding number of both together is a whole number, which a ray counts;
-//! less the cap's own it is that of the open surface, exactly. The cap cuts the shortest ear first, so that it is small
-//! where a rim's sides are near each other, as those of a slit are.
+//! less the cap's own it is that of the open surface, exactly but for how parts of the cap are seen from afar. The cap
+//! cuts the shortest ear first, so that it is small where a rim's sides are near each other, as those of a slit are.
 
 use std::{cmp::Reverse, collections::BinaryHeap, f64::consts::PI, ops::Range};
 
@@ -14,14 +14,14 @@ use super::{
 };
 
 /// The triangles and a tree over them.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cap {
     triangles: Vec<[u32; 3]>,
     /// The root first, each node before what is below it.
     nodes: Vec<Node>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Node {
     bounds: Aabb,
     moments: Moments,
@@ -35,7 +35,8 @@ struct Node {
 const LEAF: usize = 8;
 
 impl Cap {
-    /// Over closed walks, each given by its vertices; the cap's triangles go the other way.
+    /// Over closed walks, each given by its vertices; the cap's triangles go the other way. Where they are is not known
+    /// before [`Cap::follow`].
     pub fn over<'a>(mesh: &TriangleMesh, walks: impl Iterator<Item = &'a [[u32; 2]]>) -> Cap {
         let mut triangles = Vec::new();
         for walk in walks {
@@ -45,8 +46,12 @@ impl Cap {
         if !cap.triangles.is_empty() {
             cap.divide(mesh, 0..cap.triangles.len());
         }
-        cap.follow(mesh);
         cap
+    }
+
+    /// As vertices.
+    pub fn triangles(&self) -> &[[u32; 3]] {
+        &self.triangles
     }
 
     /// Puts a node over some triangles, which are sorted for it, and nodes below it.
@@ -167,26 +172,26 @@ impl Cap {
 
 /// Fills a closed walk: the vertex whose neighbours are nearest to each other is cut off first, and so on.
 fn cut_ears(mesh: &TriangleMesh, walk: &[[u32; 2]], triangles: &mut Vec<[u32; 3]>) {
-    let n = walk.len();
-    let at = |i: usize| mesh.position(walk[i][0]);
-    let mut beside: Vec<[usize; 2]> = (0..n).map(|i| [(i + n - 1) % n, (i + 1) % n]).collect();
+    let n = walk.len() as u32;
+    let vertex = |i: u32| walk[i as usize][0];
+    let at = |i: u32| mesh.position(vertex(i));
+    let mut beside: Vec<[u32; 2]> = (0..n).map(|i| [(i + n - 1) % n, (i + 1) % n]).collect();
     // Of numbers that are not negative the bits are in their order.
-    let ear = |i: usize, [a, b]: [usize; 2]| {
-        Reverse((at(a).distance_squared(at(b)).to_bits(), i, [a, b]))
-    };
-    let mut ears: BinaryHeap<_> = (0..n).map(|i| ear(i, beside[i])).collect();
+    let ear =
+        |i: u32, [a, b]: [u32; 2]| Reverse((at(a).distance_squared(at(b)).to_bits(), i, [a, b]));
+    let mut ears: BinaryHeap<_> = (0..n).zip(&beside).map(|(i, b)| ear(i, *b)).collect();
     let mut left = n;
     while left > 2
         && let Some(Reverse((_, i, [a, b]))) = ears.pop()
     {
-        if beside[i] != [a, b] {
+        if beside[i as usize] != [a, b] {
             continue;
         }
-        triangles.push([b, i, a].map(|k| walk[k][0]));
+        triangles.push([b, i, a].map(vertex));
         left -= 1;
-        (beside[a][1], beside[b][0]) = (b, a);
-        beside[i] = [i, i];
-        ears.extend([a, b].map(|k| ear(k, beside[k])));
+        (beside[a as usize][1], beside[b as usize][0]) = (b, a);
+        beside[i as usize] = [i, i];
+        ears.extend([a, b].map(|k| ear(k, beside[k as usize])));
     }
 }
 

@@ -53,7 +53,7 @@ impl MeshReport {
         MeshReport {
             vertices: n_vertices,
             triangles: mesh.n_triangles() as u32,
-            bodies: topology.bodies,
+            bodies: topology.bodies.expect("counted in a whole mesh"),
             open_edges: topology.edges.open,
             non_manifold_edges: topology.edges.non_manifold,
             degenerate_triangles: mesh.triangle_ids().filter(|t| is_degenerate(mesh, *t)).count()

@@ -3,7 +3,7 @@
 use glam::DVec3;
 
 use super::{overlap::BoxTest, skip_list::SkipList};
-use crate::geometry::{Aabb, TriangleMesh, cap::Cap};
+use crate::geometry::{Aabb, TriangleMesh, cap::Cap, winding::Winding};
 
 /// Directions without symmetry, so that a ray seldom meets an edge of a made shape: for points from which
 /// those along the axes do.
@@ -15,12 +15,32 @@ const RAYS: [DVec3; 4] = [
 ];
 
 /// A crossing this near to an edge, as a share of the products that decide it, is left to another ray.
-const GRAZING: f64 = 1e-10;
+pub(super) const GRAZING: f64 = 1e-10;
+
+/// From a point that no ray leaves clearly to those beside it, as a share of the bounds' diagonal: a triangle whose
+/// normal is within 89 degrees of the way there is no longer grazed.
+const BESIDE: f64 = 1e2 * GRAZING;
 
 impl SkipList {
+    /// The winding number of a surface around `p`: what a ray counts with the rim capped, less the cap's share. On the
+    /// surface or on the cap it is the mean of both sides. `None` when all rays that were tried graze an edge.
+    pub fn winding(&self, mesh: &TriangleMesh, cap: &Cap, p: DVec3) -> Option<Winding> {
+        let at = |p: DVec3| {
+            let Winding { number, error } = cap.winding(mesh, p);
+            Some(Winding { number: self.crossings(mesh, cap, p)? - number, error })
+        };
+        let beside = |way: &DVec3| {
+            let step = *way * (BESIDE * self.bounds.diagonal());
+            let (a, b) = at(p + step).zip(at(p - step))?;
+            let number = 0.5 * (a.number + b.number);
+            Some(Winding { number, error: a.error.max(b.error) })
+        };
+        at(p).or_else(|| RAYS.iter().find_map(beside))
+    }
+
     /// How often a surface and the cap over its rim together enclose `p`: the signed crossings of a ray. O(sqrt n) for
-    /// a compact surface. `None` when every ray tried grazes an edge, or `p` is on one of the two.
-    pub fn crossings(&self, mesh: &TriangleMesh, cap: &Cap, p: DVec3) -> Option<f64> {
+    /// a compact surface. `None` when every ray tried grazes an edge, or `p` is on one of the two to rounding.
+    fn crossings(&self, mesh: &TriangleMesh, cap: &Cap, p: DVec3) -> Option<f64> {
         let along_axis = |axis: usize| {
             // Eight boxes at once: such a ray is a box itself.
             let (mut ray, mut way) = (Aabb::around([p]), DVec3::AXES[axis]);

@@ -9,6 +9,7 @@ use crate::{
     bvh::Guess,
     geometry::{
         Aabb, TriangleId,
+        direction::direction,
         point_triangle::{ClosestPoint, closest_point},
         triangle_distance::{ClosestPair, closest_pair},
     },
@@ -310,7 +311,7 @@ impl Link {
         if is_sure && let Some(found) = nearest() {
             let side = if reading.lower > 0.0 { 1.0 } else { -1.0 };
             let distance = found.closest.distance_squared.sqrt();
-            let gradient = (p - found.closest.point) / distance * side;
+            let gradient = direction(p - found.closest.point).unwrap_or_default() * side;
             return exactly(distance * side, gradient, (found.triangle, found.closest), 1.0);
         }
         self.exactly_at(p, near)

@@ -53,10 +53,6 @@ impl DeepestVertex<'_> {
             let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
             mesh.vertices(t).into_iter().filter(first).for_each(|v| search.offer(v));
         });
-        if search.looks_left.get() == 0 {
-            // Some may be noted as if no end were about.
-            soundings.forget();
-        }
         search.best.get()
     }
 
@@ -107,19 +103,19 @@ impl DeepestVertex<'_> {
         if radius == 0.0 {
             return true;
         }
-        let holds_everywhere =
-            tissue.rim().is_empty() || tissue.rim().is_near(centre, radius) && !self.takes_a_look();
+        // Without a look left only vertices are asked for their side, boxes go by their distance.
+        let is_blind = tissue.rim().is_near(centre, radius) && !self.takes_a_look();
         let found = to_surface(tissue, centre, f64::INFINITY, self.near.get());
         let Some(found) = found else { return false };
         self.near.set(Some(found.triangle));
         let is_within = found.signed_distance <= reach;
-        let holds = match (holds_everywhere, is_within) {
-            (true, _) => f64::INFINITY,
-            (false, true) => 0.0,
-            (false, false) => tissue.side_reach(centre, found.certainty, radius),
+        let holds = match tissue.rim().is_empty() {
+            true => f64::INFINITY,
+            false if is_within || is_blind => 0.0,
+            false => tissue.side_reach(centre, found.certainty, radius),
         };
         self.soundings.note(centre, found.signed_distance, holds);
-        is_within || holds < radius
+        is_within || holds < radius && !is_blind
     }
 
     /// Takes one of the looks that are left.

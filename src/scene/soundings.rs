@@ -6,8 +6,8 @@ use glam::DVec3;
 
 use super::{Revision, TissueId, last_seen::LastSeen};
 
-/// The last soundings of a tissue. They outlive a search, and of a closed tissue a deformation too: no distance changes by
-/// more than the surface moved.
+/// The last soundings of a tissue. They outlive a search and a deformation: no distance changes by more than the surface
+/// moved. Of a tissue with open ends they then only tell what is deep, for its side may change where they have gone.
 #[derive(Debug, Default)]
 pub(super) struct Soundings {
     last: Box<[Cell<Sounding>]>,
@@ -23,8 +23,8 @@ struct Sounding {
     at: DVec3,
     least: f64,
     most: f64,
-    /// So far away the side changes only at triangles, and the signed distance is 1-Lipschitz; no end to it about a
-    /// closed tissue.
+    /// So far away the side changes only at triangles, and the signed distance is 1-Lipschitz; no end to it where a
+    /// tissue has no rim.
     holds: f64,
 }
 
@@ -54,8 +54,7 @@ impl Soundings {
         }
     }
 
-    /// Forgets all.
-    pub(super) fn forget(&self) {
+    fn forget(&self) {
         self.taken.set(0);
     }
 

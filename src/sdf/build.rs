@@ -84,7 +84,7 @@ pub(super) struct Source<'a> {
 }
 
 /// Raised with every change to what a field is made of or how it is built.
-pub const FIELD_VERSION: u32 = 5;
+pub const FIELD_VERSION: u32 = 6;
 
 /// Share of the longest edge by which the root is larger than the surface on every side: in the root a bound
 /// is within a few hundredths of the distance, outside it only as good as the box of the triangles.

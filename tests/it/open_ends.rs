@@ -114,6 +114,33 @@ fn what_came_in_through_a_hole_is_inside() {
     assert!(inside > scaled(600) / 10 && outside > scaled(600) / 10, "{inside} in, {outside} out");
 }
 
+/// A lid of a thousand triangles over the mouth of a ball and a spike through it: more boxes are about the rim than are
+/// asked for their side, and what is seen above the mouth says nothing of the spike in it.
+#[test]
+fn a_spike_below_a_lid_is_inside() {
+    let mut ball = shapes::sphere(0.03, 10);
+    let height = |t: &[u32; 3]| t.map(|v| ball.positions[v as usize].z).into_iter().sum::<f32>();
+    ball.triangles = ball.triangles.iter().filter(|t| height(t) < 3.0 * 0.026).copied().collect();
+    let ball = used(ball);
+    let mesh = TriangleMesh::new(ball.clone());
+    let mut link = shapes::sheet(24, 24, 8e-4);
+    let middle = link.positions.iter().sum::<glam::Vec3>() / link.positions.len() as f32;
+    link.positions.iter_mut().for_each(|p| *p -= middle);
+    let first = link.positions.len() as u32;
+    let spike = shapes::sphere(1e-3, 1);
+    link.positions.extend(spike.positions.iter().map(|p| *p - glam::Vec3::Z * 0.013));
+    link.triangles.extend(spike.triangles.iter().map(|t| t.map(|v| v + first)));
+    let mut bench = Bench::new(ball, link, options());
+    let pose = Pose::new(DQuat::IDENTITY, DVec3::Z * 0.029).expect("unit");
+    let (answer, _) = bench.tick(pose);
+    let spike = bench.link_mesh.positions[first as usize..].iter();
+    let depth = |p: DVec3| nearest(&mesh, pose.point(p)).expect("a ball").distance;
+    let deepest = spike.map(|p| depth(p.as_dvec3())).fold(0.0, f64::max);
+    let Distance::Within(found) = &answer.distance else { panic!("{:?}", answer.distance) };
+    let got = found.signed_distance_m;
+    assert!((got + deepest).abs() < ROUNDING_M, "{got}, the spike is {deepest} deep");
+}
+
 /// Without vertices of no triangle.
 fn used(mesh: MeshData) -> MeshData {
     let mut places = vec![u32::MAX; mesh.positions.len()];

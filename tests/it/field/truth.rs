@@ -77,9 +77,11 @@ impl Case {
             }
         };
         let error = distance_error(self.mesh(), triangle, p);
-        let winding = winding.expect("what the index judges has no other sign");
-        let decided = (winding - 0.5).abs() > UNDECIDED && distance > error;
-        Truth { distance, inside: decided.then_some(winding > 0.5), error }
+        // What the index judges has no other sign, but on its surface.
+        let is_on = distance < UNDECIDED * self.surface.bounds().diagonal();
+        assert!(winding.is_some() || is_on, "no winding number at {p}, {distance} m away");
+        let decided = winding.filter(|w| (w - 0.5).abs() > UNDECIDED && distance > error);
+        Truth { distance, inside: decided.map(|w| w > 0.5), error }
     }
 }
 
