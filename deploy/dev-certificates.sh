@@ -70,6 +70,7 @@ name = "development"
 role = "admin"
 secret = "$secret"
 END
+printf '%s\n' "$secret" >"$made/client/key"
 printf 'authorization: Bearer %s\n' "$secret" >"$made/client/authorization"
 
 openssl verify -CAfile "$made/ca/ca.pem" -purpose sslserver "$made/server/server.pem" >/dev/null
@@ -87,8 +88,9 @@ private_key_file = "$folder/server/server.key"
 # Only with this must clients show a certificate, too.
 # client_ca_file = "$folder/server/client-ca.pem"
 
-A client:
+Clients:
 
+palpate load --server https://127.0.0.1:7447 --tls-ca $folder/client/ca.pem --key-file $folder/client/key
 grpcurl -cacert $folder/client/ca.pem -cert $folder/client/client.pem -key $folder/client/client.key \\
     -H "\$(cat $folder/client/authorization)" 127.0.0.1:7447 list
 END

@@ -1,13 +1,14 @@
-//! A client in a page: a scene with a tissue and a tool, and a haptic loop that lowers the tool until it touches.
+//! A client in a page: a scene with a tissue and a tool, a haptic loop that lowers the tool until it
+//! touches, and a dent.
 //!
 //! `cargo run --release --example first_contact`, with `cargo run --release -- serve` in another terminal.
 
 use palpate::service::proto::{
     AddTissueHeader, AddTissueRequest, AddToolHeader, AddToolRequest, CreateSceneRequest,
-    DeleteSceneRequest, LinkHeader, MeshChunk, MeshHeader, Pose, RawMeshSize, Tick, ToolPose,
-    TrackRequest, TrackStart, Vec3, add_tissue_request, add_tool_request,
-    haptic_service_client::HapticServiceClient, mesh_header::Source,
-    scene_service_client::SceneServiceClient, track_request::Message,
+    DeformRequest, DeleteSceneRequest, LinkHeader, MeshChunk, MeshHeader, Pose, RawMeshSize,
+    SparsePositions, Tick, ToolPose, TrackRequest, TrackStart, Vec3, add_tissue_request,
+    add_tool_request, deform_request::Positions, haptic_service_client::HapticServiceClient,
+    mesh_header::Source, scene_service_client::SceneServiceClient, track_request::Message,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
@@ -27,8 +28,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     touch("http://127.0.0.1:7447").await.map(drop)
 }
 
-/// Lowers the tool by 1 mm a tick, as deep as the last signed distance says.
-pub async fn touch(url: &str) -> Result<f64, Box<dyn std::error::Error>> {
+/// Lowers the tool by 1 mm a tick, then dents the tissue. Returns the deepest and the last signed distance, metres.
+pub async fn touch(url: &str) -> Result<[f64; 2], Box<dyn std::error::Error>> {
     let mut scenes = SceneServiceClient::connect(url.to_owned()).await?;
     let mut haptics = HapticServiceClient::connect(url.to_owned()).await?;
 
@@ -45,7 +46,7 @@ pub async fn touch(url: &str) -> Result<f64, Box<dyn std::error::Error>> {
         AddTissueRequest { message: Some(add_tissue_request::Message::Header(tissue)) },
         AddTissueRequest { message: Some(add_tissue_request::Message::Chunk(chunk())) },
     ];
-    scenes.add_tissue(tokio_stream::iter(upload)).await?;
+    let tissue_id = scenes.add_tissue(tokio_stream::iter(upload)).await?.into_inner().tissue_id;
     let name = "tip".to_owned();
     let link = LinkHeader { name, mesh: Some(mesh(TOOL_SCALE_TO_M)), ..Default::default() };
     let tool = AddToolHeader {
@@ -66,10 +67,18 @@ pub async fn touch(url: &str) -> Result<f64, Box<dyn std::error::Error>> {
         TrackStart { scene_id: scene_id.clone(), tool_ids: vec![tool_id], ..Default::default() };
     requests.send(TrackRequest { message: Some(Message::Start(start)) }).await?;
     let mut answers = haptics.track(ReceiverStream::new(sent)).await?.into_inner();
-    let mut distance_m = f64::INFINITY;
+    let [mut deepest_m, mut last_m] = [f64::INFINITY; 2];
     println!("tool at z   signed distance   contacts   time in the engine");
-    for sequence in 1..=10 {
-        let z = 0.061 - 0.001 * sequence as f64;
+    for sequence in 1..=11 {
+        let z = 0.061 - 0.001 * sequence.min(10) as f64;
+        if sequence == 11 {
+            // The tissue gives way: its topmost vertex goes down by 6 mm. The next tick sees it.
+            let sparse = SparsePositions { vertices: vec![4], positions_m: vec![0., 0., 0.044] };
+            let positions = Some(Positions::Sparse(sparse));
+            let scene_id = scene_id.clone();
+            let dent = DeformRequest { scene_id, tissue_id, sequence: 1, positions, hold: false };
+            scenes.deform(tokio_stream::iter([dent])).await?.into_inner().message().await?;
+        }
         let pose = Pose { position_m: Some(Vec3 { x: 0.0, y: 0.0, z }), orientation: None };
         let tools = vec![ToolPose { tool_id, pose: Some(pose), ..Default::default() }];
         let tick = Tick { sequence, tools, ..Default::default() };
@@ -79,17 +88,18 @@ pub async fn touch(url: &str) -> Result<f64, Box<dyn std::error::Error>> {
             return Err(refusal.message.into());
         }
         let link = &answer.links[0];
-        distance_m = link.signed_distance_m;
+        last_m = link.signed_distance_m;
+        deepest_m = last_m.min(deepest_m);
         println!(
             "{:6.1} mm {:14.2} mm {:10} {:17.0} us",
             1e3 * z,
-            1e3 * distance_m,
+            1e3 * last_m,
             link.contacts.as_ref().map_or(0, |contacts| contacts.total),
             answer.compute_us,
         );
     }
     scenes.delete_scene(DeleteSceneRequest { scene_id }).await?;
-    Ok(distance_m)
+    Ok([deepest_m, last_m])
 }
 
 fn mesh(scale_to_m: f64) -> MeshHeader {

@@ -98,14 +98,12 @@ impl Report {
             Grade::Fair => "This machine keeps a 1 kHz loop but for single ticks.".to_owned(),
             Grade::Poor => "This machine cannot keep a 1 kHz loop.".to_owned(),
         };
-        let promise = format!(
-            "{promise} One wake in {} is later than {LATE_US:.0} us, whatever Palpate does.",
-            if late > 0.0 {
-                format!("{:.0}", 1.0 / late)
-            } else {
-                "all that were tried".to_owned()
-            }
-        );
+        let wakes = match late {
+            0.0 => format!("None of {} wakes was", timing.wakes),
+            late => format!("One wake in {:.0} is", 1.0 / late),
+        };
+        let promise =
+            format!("{promise} {wakes} later than {LATE_US:.0} us, whatever Palpate does.");
         Report { verdict, promise, timing, findings }
     }
 
@@ -142,7 +140,7 @@ impl Report {
             };
             line(name, &format!("{found}{advice}"));
         }
-        writeln!(text, "\n{}", self.promise).expect("a String takes all");
+        writeln!(text, "\n{:?}: {}", self.verdict, self.promise).expect("a String takes all");
         text
     }
 }
@@ -175,8 +173,12 @@ mod tests {
         for (timing, verdict) in cases {
             let report = Report::of(timing, Vec::new());
             assert_eq!(report.verdict, verdict);
+            let said = format!("\n{verdict:?}: This machine");
+            assert!(report.text().contains(&said), "{}", report.text());
             assert!(report.text().contains("One wake in 100 is later"), "{}", report.text());
         }
+        let report = Report::of(Timing { late_share: 0.0, ..timing(1.0, 1.0, 1.0) }, Vec::new());
+        assert!(report.text().contains("None of 1000 wakes was later"), "{}", report.text());
     }
 
     #[test]

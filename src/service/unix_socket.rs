@@ -1,8 +1,12 @@
 //! The Unix domain socket beside the TCP address.
 
 use std::{
-    fs, io,
-    os::unix::{fs::FileTypeExt, net::UnixStream},
+    fs::{self, Permissions},
+    io,
+    os::unix::{
+        fs::{FileTypeExt, PermissionsExt},
+        net::UnixStream,
+    },
     path::{Path, PathBuf},
 };
 
@@ -12,7 +16,7 @@ use tokio::net::UnixListener;
 pub struct UnixSocket(PathBuf);
 
 impl UnixSocket {
-    /// Listens at `path`. A socket there that nobody listens on any more is replaced.
+    /// Listens at `path`, for its user and group. A socket there that nobody listens on any more is replaced.
     ///
     /// # Errors
     /// When something else is there, or the system refuses.
@@ -22,9 +26,14 @@ impl UnixSocket {
             fs::remove_file(path)?;
         }
         let listener = UnixListener::bind(path)?;
-        Ok((UnixSocket(path.to_owned()), listener))
+        let socket = UnixSocket(path.to_owned());
+        fs::set_permissions(path, Permissions::from_mode(MODE))?;
+        Ok((socket, listener))
     }
 }
+
+/// Whatever the process lets others do with its files: to connect is to write.
+const MODE: u32 = 0o660;
 
 impl Drop for UnixSocket {
     fn drop(&mut self) {

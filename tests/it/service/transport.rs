@@ -1,6 +1,6 @@
 //! What a connection, a request and a message may be.
 
-use std::time::Duration;
+use std::{os::unix::fs::PermissionsExt, time::Duration};
 
 use palpate::{
     config::{Config, Transport},
@@ -230,6 +230,8 @@ async fn a_unix_socket_serves_the_same() {
     drop(std::os::unix::net::UnixListener::bind(&path).expect("a temporary folder"));
     let config = Config { unix_socket: Some(path.clone()), ..Config::default() };
     let mut server = TestServer::configured(config).await;
+    let mode = std::fs::metadata(&path).expect("it listens").permissions().mode();
+    assert_eq!(mode & 0o777, 0o660, "for its user and group");
     server.create(SCENE).await.expect("a new scene");
     let at = format!("unix://{}", path.display());
     let endpoint = Endpoint::from_shared(at).expect("a path");
