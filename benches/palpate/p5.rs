@@ -1,5 +1,8 @@
 //! P5: how the cost of an update of 100 triangles, of a cut of as many and of the distance of a point grow with the
 //! tissue, from 10 k to 1 M triangles, and what a tick and a deformation of everything cost there: the limits of a tissue.
+//!
+//! What grows faster than the logarithm is memory: 1.3 MB at 10 k stay in a core's cache, 127 MB at 1 M do not, and a cold
+//! point or patch reads lines that nothing has read before it. The peer's tree grows faster for points, slower for patches.
 
 use palpate::{
     geometry::{TriangleId, TriangleMesh},
