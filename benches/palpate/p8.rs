@@ -4,8 +4,8 @@
 //!
 //! The floor of such a tick is `still_us`, where the tool stands: what was proved holds, each contact is read again and
 //! exactly, and only about the tool's open tip is it looked for. What is above it are the searches for deepest points,
-//! because 80 um a tick outlive a proof of the field's tolerance. The target of 25 us would take reads of a dense grid, 0.026 us, 27 for each of five triangles that are
-//! entered, and 20 GB for the grid (P3).
+//! because 80 um a tick outlive a proof of the field's tolerance. The target of 25 us would take reads of a dense grid,
+//! 0.026 us, 27 for each of five triangles that are entered, and 20 GB for the grid (P3).
 
 use std::{hint::black_box, sync::Arc};
 

@@ -242,7 +242,8 @@ impl Workers {
             workers.live.push(shown);
             let starter = gate.starter();
             let thread = thread::Builder::new().name(format!("haptic-{number}"));
-            workers.haptics.push(thread.spawn(move || haptic::run(&haptic, starter))?);
+            let work = move || or_stop_all(haptic::run(&haptic, starter), &haptic.stop);
+            workers.haptics.push(thread.spawn(work)?);
         }
         if answering == Answering::Engine {
             workers.deformer = start_deformer(plan, scene, server, &stop, &mut gate)?;
@@ -252,7 +253,7 @@ impl Workers {
         Ok(workers)
     }
 
-    /// Until all have ended; stops the others when one ends early, and all on an interrupt.
+    /// Until all have ended; stops them on an interrupt.
     async fn watch(&self, plan: &Plan, interrupt: &mut Interrupt) -> Ending {
         let progress = Progress::new(plan.seconds);
         let started = Instant::now();
@@ -264,10 +265,6 @@ impl Workers {
                     ending = Ending::Interrupted;
                     self.stop.store(true, Ordering::Relaxed);
                 }
-            }
-            let is_early = started.elapsed().as_secs_f64() < plan.seconds;
-            if is_early && self.any_ended() {
-                self.stop.store(true, Ordering::Relaxed);
             }
             progress.show(started.elapsed(), self.live.iter().map(|live| live.figures()));
         }
@@ -343,7 +340,8 @@ fn start_deformer(
     };
     let starter = gate.starter();
     let thread = thread::Builder::new().name("deformer".to_owned());
-    thread.spawn(move || deformer::run(deform, starter)).map(Some)
+    let stop = Arc::clone(stop);
+    thread.spawn(move || or_stop_all(deformer::run(deform, starter), &stop)).map(Some)
 }
 
 fn start_cutter(
@@ -370,7 +368,12 @@ fn start_cutter(
     };
     let starter = gate.starter();
     let thread = thread::Builder::new().name("cutter".to_owned());
-    thread.spawn(move || cutter::run(&cut, starter)).map(Some)
+    thread.spawn(move || or_stop_all(cutter::run(&cut, starter), &cut.stop)).map(Some)
+}
+
+/// What a worker ended with. When it failed the others stop; one that has done all it had to leaves them to theirs.
+fn or_stop_all<T>(result: Result<T, WorkerError>, stop: &AtomicBool) -> Result<T, WorkerError> {
+    result.inspect_err(|_| stop.store(true, Ordering::Relaxed))
 }
 
 /// A panic there goes on here.

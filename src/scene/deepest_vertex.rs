@@ -109,10 +109,12 @@ impl DeepestVertex<'_> {
         let Some(found) = found else { return false };
         self.near.set(Some(found.triangle));
         let is_within = found.signed_distance <= reach;
-        let holds = match tissue.rim().is_empty() {
-            true => f64::INFINITY,
-            false if is_within || is_blind => 0.0,
-            false => tissue.side_reach(centre, found.certainty, radius),
+        let holds = if tissue.rim().is_empty() {
+            f64::INFINITY
+        } else if is_within || is_blind {
+            0.0
+        } else {
+            tissue.side_reach(centre, found.certainty, radius)
         };
         self.soundings.note(centre, found.signed_distance, holds);
         is_within || holds < radius && !is_blind

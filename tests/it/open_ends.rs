@@ -83,11 +83,7 @@ fn what_meets_an_open_tube_is_in_contact() {
 fn what_came_in_through_a_hole_is_inside() {
     let seed = Seed::or(602);
     let mut random = seed.random(0);
-    let mut ball = shapes::sphere(0.03, 10);
-    // Open at the top.
-    let height = |t: &[u32; 3]| t.map(|v| ball.positions[v as usize].z).into_iter().sum::<f32>();
-    ball.triangles = ball.triangles.iter().filter(|t| height(t) < 3.0 * 0.026).copied().collect();
-    let ball = used(ball);
+    let ball = open_ball();
     let mesh = TriangleMesh::new(ball.clone());
     let mut bench = Bench::new(ball, shapes::capsule(2e-3, 4e-3, 8), options());
     let (mut inside, mut outside, mut tip) = (0, 0, DVec3::Z * 0.03);
@@ -118,10 +114,7 @@ fn what_came_in_through_a_hole_is_inside() {
 /// guess, more boxes are there than are asked for theirs, and what is seen of them says nothing of the spike.
 #[test]
 fn a_spike_below_a_lid_is_inside() {
-    let mut ball = shapes::sphere(0.03, 10);
-    let height = |t: &[u32; 3]| t.map(|v| ball.positions[v as usize].z).into_iter().sum::<f32>();
-    ball.triangles = ball.triangles.iter().filter(|t| height(t) < 3.0 * 0.026).copied().collect();
-    let ball = used(ball);
+    let ball = open_ball();
     let mesh = TriangleMesh::new(ball.clone());
     for side in [1.0, -1.0] {
         let mut link = shapes::sheet(28, 24, 5e-4);
@@ -143,6 +136,14 @@ fn a_spike_below_a_lid_is_inside() {
         let got = found.signed_distance_m;
         assert!((got + deepest).abs() < ROUNDING_M, "{got}, the spike is {deepest} deep");
     }
+}
+
+/// Of 30 mm, open at the top.
+fn open_ball() -> MeshData {
+    let mut ball = shapes::sphere(0.03, 10);
+    let height = |t: &[u32; 3]| t.map(|v| ball.positions[v as usize].z).into_iter().sum::<f32>();
+    ball.triangles = ball.triangles.iter().filter(|t| height(t) < 3.0 * 0.026).copied().collect();
+    used(ball)
 }
 
 /// Without vertices of no triangle.

@@ -1,6 +1,6 @@
 //! What a connection, a request and a message may be.
 
-use std::{os::unix::fs::PermissionsExt, time::Duration};
+use std::time::Duration;
 
 use palpate::{
     config::{Config, Transport},
@@ -225,6 +225,8 @@ async fn a_cancelled_call_leaves_nothing_behind() {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_unix_socket_serves_the_same() {
+    use std::os::unix::fs::PermissionsExt;
+
     let path = std::env::temp_dir().join(format!("palpate-{}.sock", std::process::id()));
     // A socket that a server left behind is replaced.
     drop(std::os::unix::net::UnixListener::bind(&path).expect("a temporary folder"));
