@@ -25,6 +25,7 @@ mod query;
 mod region;
 mod short_list;
 mod sides;
+mod trilinear;
 mod validate;
 
 pub use build::{Exact, ExactDistance, FIELD_VERSION, FieldOptions, build};

@@ -40,3 +40,20 @@ pub fn dot(a: Vec3, b: Vec3) -> f32 {
 pub fn cross(a: Vec3, b: Vec3) -> Vec3 {
     Vec3::new(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 }
+
+/// Begins to bring all of it nearer, so that waits for memory overlap.
+#[inline(always)]
+pub fn prefetch<T>(at: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        let start = std::ptr::from_ref(at).cast::<i8>();
+        for line in 0..size_of::<T>().div_ceil(CACHE_LINE) {
+            // SAFETY: any address may be prefetched.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(start.wrapping_add(CACHE_LINE * line)) };
+        }
+    }
+}
+
+/// Bytes.
+const CACHE_LINE: usize = 64;

@@ -4,6 +4,7 @@ use glam::Vec3;
 
 use super::block::{Boxes, Lane, tagged};
 use crate::geometry::{
+    Aabb,
     lanes::{LANES, cross, dot, greater, lesser, minus},
     tolerance::{SINGLE_DISTANCE_ROUNDING as ROUNDING, SINGLE_NORMAL_SQUARED_MIN},
 };
@@ -37,6 +38,16 @@ impl Corners {
         self.set(lane, &[Vec3::NAN; 3]);
     }
 
+    /// The box of all triangles, by the widest instructions that the processor has.
+    pub(super) fn bounds(&self) -> Aabb {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            return unsafe { bounds_wide(self) };
+        }
+        self.boxes().union()
+    }
+
     /// The triangles' boxes; NaN in unused lanes.
     #[inline(always)]
     pub(super) fn boxes(&self) -> Boxes {
@@ -68,6 +79,13 @@ impl Corners {
         }
         below
     }
+}
+
+/// [`Corners::bounds`] with eight lanes to an instruction instead of four.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn bounds_wide(corners: &Corners) -> Aabb {
+    corners.boxes().union()
 }
 
 /// From the origin, each of whose coordinates is off by at most `slack`.

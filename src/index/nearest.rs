@@ -10,7 +10,7 @@ use super::{
 };
 use crate::geometry::{
     Aabb, TriangleId,
-    lanes::{LANES, lesser},
+    lanes::{LANES, lesser, prefetch},
     point_triangle::{ClosestPoint, closest_point},
     tolerance::BOX_DISTANCE_SLACK,
 };
@@ -135,8 +135,15 @@ impl Search<'_> {
 
     #[inline(always)]
     fn run(&self, strip: u32) -> Run {
-        let Strip { boxes, rest, .. } = &self.list.strips[strip as usize];
+        let list = self.list;
+        let Strip { boxes, below, rest, level, .. } = &list.strips[strip as usize];
         let near = NearLanes(boxes.distances_squared(&self.bounds, self.slack));
+        for (below, _) in below.iter().zip(near.0).filter(|(_, near)| *near <= self.limit_above) {
+            match level {
+                0 => prefetch(&list.blocks[*below as usize].corners),
+                _ => prefetch(&list.strips[*below as usize]),
+            }
+        }
         Run { near, strip, rest: *rest }
     }
 

@@ -7,6 +7,8 @@ use crate::geometry::{Aabb, TriangleMesh};
 
 /// Queries that the running mean goes over.
 const WINDOW: usize = 64;
+/// Triangles that move between two queries: a query costs as much as some fifty of them.
+const MOVED: usize = 1_000;
 /// The list is worth rebuilding when a query visits this many times what it did after the build.
 const WORN: f64 = 2.0;
 
@@ -16,19 +18,27 @@ pub(super) struct Quality {
     reach: f32,
     built: f64,
     running: f64,
+    /// Triangles that moved since the last query.
+    moved: usize,
 }
 
 impl Quality {
     pub(super) fn of(list: &mut SkipList, mesh: &TriangleMesh) -> Quality {
-        let mut quality = Quality { reach: mesh.mean_edge() as f32, built: 0.0, running: 0.0 };
+        let mut quality =
+            Quality { reach: mesh.mean_edge() as f32, built: 0.0, running: 0.0, moved: 0 };
         let sum: usize = (0..WINDOW).map(|_| quality.visited(list, mesh)).sum();
         quality.built = sum as f64 / WINDOW as f64;
         quality.running = quality.built;
         quality
     }
 
-    /// Runs one query and takes it into the running mean.
-    pub(super) fn observe(&mut self, list: &mut SkipList, mesh: &TriangleMesh) {
+    /// So many triangles moved: runs one query where it is time for one, and takes it into the running mean.
+    pub(super) fn observe(&mut self, moved: usize, list: &mut SkipList, mesh: &TriangleMesh) {
+        self.moved += moved;
+        if self.moved < MOVED {
+            return;
+        }
+        self.moved = 0;
         self.running += (self.visited(list, mesh) as f64 - self.running) / WINDOW as f64;
     }
 
@@ -49,5 +59,35 @@ impl Quality {
         let around =
             Aabb { min: b.min - Vec3::splat(self.reach), max: b.max + Vec3::splat(self.reach) };
         list.overlap(&around, |_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{
+        geometry::TriangleMesh,
+        index::{FrameOptions, Surface},
+        oracle::{Random, shapes},
+    };
+
+    /// A few vertices at a time or all at once: a surface that is scattered is seen to be worn.
+    #[test]
+    fn wear_is_seen_however_little_moves_at_a_time() {
+        for n_at_once in [3, usize::MAX] {
+            let mesh = TriangleMesh::new(shapes::organ(1_000, 3));
+            let mut surface = Surface::new(mesh, FrameOptions::default());
+            let (low, high) = (surface.bounds().min.as_dvec3(), surface.bounds().max.as_dvec3());
+            let vertices: Vec<u32> = (0..surface.mesh().positions().len() as u32).collect();
+            let mut random = Random::new(6);
+            assert!(!surface.is_worn());
+            for _ in 0..100 {
+                for some in vertices.chunks(n_at_once.min(vertices.len())) {
+                    let places: Vec<_> =
+                        some.iter().map(|_| random.point(low, high).as_vec3()).collect();
+                    surface.move_vertices(some, &places);
+                }
+            }
+            assert!(surface.is_worn(), "{n_at_once} at once: wear {}", surface.wear());
+        }
     }
 }

@@ -166,7 +166,7 @@ impl Surface {
         }
         self.rim.follow_some(&self.mesh, vertices);
         let updated = self.list.update(&self.mesh, vertices);
-        self.quality.observe(&mut self.list, &self.mesh);
+        self.quality.observe(updated.touched, &mut self.list, &self.mesh);
         updated
     }
 
@@ -177,7 +177,7 @@ impl Surface {
         }
         self.rim.follow(&self.mesh);
         let updated = self.list.update_all(&self.mesh);
-        self.quality.observe(&mut self.list, &self.mesh);
+        self.quality.observe(updated.touched, &mut self.list, &self.mesh);
         updated
     }
 

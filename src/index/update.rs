@@ -43,24 +43,40 @@ impl SkipList {
                 self.touched.add_lanes(n, 1 << lane);
             }
         }
-        Updated { touched: self.touched.n_lanes(), relocated: self.settle() }
+        let touched = self.touched.n_lanes();
+        let grown = self.refit();
+        Updated { touched, relocated: self.settle(grown) }
     }
 
-    /// The same when all vertices may have moved: in the order in which triangles are filed, so that
-    /// neighbours share what they read.
+    /// The same when all vertices may have moved: level by level, in the order in which triangles are filed, so
+    /// that neighbours share what they read.
     pub fn update_all(&mut self, mesh: &TriangleMesh) -> Updated {
+        let mut grown = Vec::new();
         for band in 0..self.bands.len() {
-            let mut n = self.bands[band].head;
+            let Band { head, top, .. } = self.bands[band];
+            let (mut n, mut before) = (head, END);
             while n != END {
                 let block = &mut self.blocks[n as usize];
                 for lane in 0..block.len() {
                     block.corners.set(lane, &mesh.corners(block.triangles[lane]));
                 }
-                self.touched.add(n);
-                n = self.link(n, 0).next;
+                // One block behind: what was just written lane by lane is slow to be read as a whole.
+                if before != END {
+                    self.refit_block(before, &mut grown);
+                }
+                (before, n) = (n, self.link(n, 0).next);
             }
+            self.refit_block(before, &mut grown);
+            for level in 1..=top {
+                let mut n = head;
+                while n != END {
+                    self.refit_link(n, level);
+                    n = self.link(n, level).next;
+                }
+            }
+            self.refit_band(band);
         }
-        Updated { touched: self.len(), relocated: self.settle() }
+        Updated { touched: self.len(), relocated: self.settle(grown) }
     }
 
     /// Takes triangles out and files new ones. `removed` are not needed in the mesh any more.
@@ -72,7 +88,8 @@ impl SkipList {
         let place = |t: &TriangleId| self.place(*t, mesh.corners(*t));
         let moves = added.iter().map(place).collect();
         self.relocate(moves);
-        self.settle();
+        let grown = self.refit();
+        self.settle(grown);
     }
 
     /// Where a triangle belongs.
@@ -81,9 +98,8 @@ impl SkipList {
         Move { band: band as u32, entry: Entry { triangle, key, corners } }
     }
 
-    /// Refits, files triangles of blocks that came apart elsewhere, and says how many.
-    fn settle(&mut self) -> usize {
-        let grown = self.refit();
+    /// Files triangles of blocks that have grown elsewhere where they came apart, and says how many.
+    fn settle(&mut self, grown: Vec<u32>) -> usize {
         if grown.is_empty() {
             return 0;
         }
@@ -150,12 +166,7 @@ impl SkipList {
             if self.nodes[n as usize].n_links == 0 {
                 continue;
             }
-            let block = &mut self.blocks[n as usize];
-            let bounds = block.corners.boxes().union();
-            if block.has_grown(&bounds) {
-                grown.push(n);
-            }
-            self.link_mut(n, 0).bounds = bounds;
+            self.refit_block(n, &mut grown);
             self.report_up(n, 0, &mut owners, &mut bands);
         }
         self.touched.reuse(nodes);
@@ -190,6 +201,16 @@ impl SkipList {
             *waiting = WAITING;
             owners.push(owner);
         }
+    }
+
+    /// Recomputes the box of a block; adds the node where that has grown.
+    fn refit_block(&mut self, n: u32, grown: &mut Vec<u32>) {
+        let block = &mut self.blocks[n as usize];
+        let bounds = block.corners.bounds();
+        if block.has_grown(&bounds) {
+            grown.push(n);
+        }
+        self.link_mut(n, 0).bounds = bounds;
     }
 
     fn refit_link(&mut self, n: u32, level: usize) {

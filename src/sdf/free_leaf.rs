@@ -3,7 +3,7 @@
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{query::Reading, region::Region, short_list::trilinear};
+use super::{query::Reading, region::Region, trilinear::trilinear};
 
 /// What is kept of a deleted leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,32 +25,28 @@ impl FreeLeaf {
     /// sum(h^2 s (1 - s)) / (2 r), r the clearance, and what the corners allow.
     pub(super) fn read(&self, region: &Region, p: DVec3) -> Reading {
         let (d, s) = (self.corners.map(f64::from), fraction(region, p));
-        let (value, lower) = self.interpolate(&d, region, s);
+        let (value, slope, lower) = self.interpolate(&d, region, s);
         let to_corner = |k: usize| d[k] + p.distance(region.corner(k));
         let upper = (0..8).map(to_corner).fold(f64::INFINITY, f64::min) + rounding(&d);
         let lower = lower.min(upper);
-        let slope = |k: usize| {
-            let mut ends = [s; 2];
-            (ends[0][k], ends[1][k]) = (0.0, 1.0);
-            (trilinear(&d, ends[1]) - trilinear(&d, ends[0])) / region.size()[k]
-        };
-        let gradient = DVec3::new(slope(0), slope(1), slope(2));
+        let gradient = slope / region.size();
         Reading { value: value.min(upper), lower, upper, gradient, exact: None, certainty: 1.0 }
     }
 
     /// The lower bound alone.
     pub(super) fn lower_bound(&self, region: &Region, p: DVec3) -> f64 {
-        self.interpolate(&self.corners.map(f64::from), region, fraction(region, p)).1
+        self.interpolate(&self.corners.map(f64::from), region, fraction(region, p)).2
     }
 
-    /// (interpolated, least) distance.
-    fn interpolate(&self, d: &[f64; 8], region: &Region, s: DVec3) -> (f64, f64) {
-        let value = trilinear(d, s);
+    /// The interpolated distance, its slope along the region's sides, and the least distance that there may be.
+    #[inline(always)]
+    fn interpolate(&self, d: &[f64; 8], region: &Region, s: DVec3) -> (f64, DVec3, f64) {
+        let (value, slope) = trilinear(d, s);
         let size = region.size();
         let square = (size * size * s * (DVec3::ONE - s)).element_sum();
         let curved = square / (2.0 * f64::from(self.clearance));
         let lower = value - square.sqrt().min(curved) - rounding(d);
-        (value, lower.max(f64::from(self.clearance)))
+        (value, slope, lower.max(f64::from(self.clearance)))
     }
 
     pub(super) fn is_well_formed(&self) -> bool {

@@ -8,6 +8,7 @@ use super::{
     grid::{Grid, offset},
     place::Leaf,
     short_list::ShortList,
+    trilinear::trilinear,
 };
 use crate::geometry::{
     TriangleId, TriangleMesh, direction::direction, point_triangle::ClosestPoint,
@@ -198,19 +199,8 @@ impl Grid {
 
     /// Trilinear value and its gradient.
     fn interpolate(&self, index: UVec3, s: DVec3) -> (f64, DVec3) {
-        let d = self.around(index);
-        let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
-        let x = [
-            mix(d[0], d[1], s.x),
-            mix(d[2], d[3], s.x),
-            mix(d[4], d[5], s.x),
-            mix(d[6], d[7], s.x),
-        ];
-        let y = [mix(x[0], x[1], s.y), mix(x[2], x[3], s.y)];
-        let value = mix(y[0], y[1], s.z);
-        let dx = mix(mix(d[1] - d[0], d[3] - d[2], s.y), mix(d[5] - d[4], d[7] - d[6], s.y), s.z);
-        let dy = mix(x[1] - x[0], x[3] - x[2], s.z);
-        (value, DVec3::new(dx, dy, y[1] - y[0]) * self.per_metre)
+        let (value, slope) = trilinear(&self.around(index), s);
+        (value, slope * self.per_metre)
     }
 
     /// Largest error of trilinear interpolation of a 1-Lipschitz function.

@@ -3,7 +3,7 @@
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{build::Exact, cell::Corner, sides::Sides};
+use super::{build::Exact, cell::Corner, sides::Sides, trilinear::trilinear};
 use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
     lanes::{LANES, least_lane},
@@ -151,7 +151,7 @@ impl ShortList {
     /// `None` where the nearest normal tells the side.
     pub(super) fn winding_at(&self, mesh: &TriangleMesh, p: DVec3, fraction: DVec3) -> Option<f64> {
         let far = self.far_winding.as_ref()?.map(f64::from);
-        Some(trilinear(&far, fraction) + self.winding(mesh, p))
+        Some(trilinear(&far, fraction).0 + self.winding(mesh, p))
     }
 
     /// The share of the winding number around `p` that the list's triangles have.
@@ -178,9 +178,3 @@ impl ShortList {
 
 /// Covers the rounding of two distances and their sum.
 const ROUNDING: f64 = 1e-12;
-
-pub(super) fn trilinear(d: &[f64; 8], s: DVec3) -> f64 {
-    let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
-    let along_x = |k: usize| mix(d[k], d[k + 1], s.x);
-    mix(mix(along_x(0), along_x(2), s.y), mix(along_x(4), along_x(6), s.y), s.z)
-}
