@@ -2,11 +2,12 @@
 //!
 //! A handler parses, calls the engine and converts the answer. Protobuf types and engine types meet in
 //! `convert` only; `status` is the one place that gives an error its code. Ticks are computed where their
-//! bytes arrive; writes go to the scene's writer thread; parsing and indexing of uploads to the blocking
-//! pool.
+//! bytes arrive; meshes and deformations are taken in by threads in the background; writes go to the scene's writer
+//! thread; parsing and indexing of uploads to the blocking pool.
 
 mod access;
 mod add;
+mod background;
 mod bell;
 mod call_body;
 mod calls;

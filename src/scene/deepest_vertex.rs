@@ -45,9 +45,8 @@ impl DeepestVertex<'_> {
         };
         let (surface, mesh) = (&meeting.link.surface, meeting.link.surface.mesh());
         hint.into_iter().for_each(|v| search.offer(v));
-        let may_be_deeper = |b: &Aabb| {
-            !b.is_empty() && search.may_be_deeper(search.in_scene(b.centre()), b.diagonal() * 0.5)
-        };
+        let may_be_deeper =
+            |b: &Aabb| !b.is_empty() && search.may_be_deeper(b.centre(), b.size() * 0.5);
         surface.overlap(&may_be_deeper, |t| {
             // Each vertex is looked at with its first triangle; where that was left out, so is the vertex.
             let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
@@ -61,10 +60,11 @@ impl DeepestVertex<'_> {
     }
 
     fn offer(&self, v: u32) {
-        let p = self.in_scene(self.meeting.link.surface.mesh().position(v));
-        if !self.may_be_deeper(p, 0.0) {
+        let p = self.meeting.link.surface.mesh().position(v);
+        if !self.may_be_deeper(p, DVec3::ZERO) {
             return;
         }
+        let p = self.in_scene(p);
         let found = to_surface(&self.meeting.revision.surface, p, 0.0, self.near.get());
         let Some(found) = found.filter(|f| f.signed_distance < 0.0) else { return };
         self.near.set(Some(found.triangle));
@@ -80,9 +80,11 @@ impl DeepestVertex<'_> {
         }
     }
 
-    /// False only when no point within `radius` metres of one in the scene is deeper than what was found.
-    fn may_be_deeper(&self, centre: DVec3, radius: f64) -> bool {
+    /// False only when nothing in a box of the link, `half` of its sides from its centre, is deeper than what was
+    /// found.
+    fn may_be_deeper(&self, centre: DVec3, half: DVec3) -> bool {
         let tissue = &self.meeting.revision.surface;
+        let (centre, radius) = (self.in_scene(centre), half.length());
         let reach = radius - self.depth.get();
         // Nothing outside the tissue's box is inside it; that a point near there is little deep, only closed ones say.
         let beyond = if tissue.is_closed() { reach.max(0.0) } else { radius };
@@ -96,6 +98,9 @@ impl DeepestVertex<'_> {
             if distance < reach.abs() * (1.0 - ROUNDING) {
                 return reach > 0.0;
             }
+            if self.is_about(nearest.point, centre, half) {
+                return false;
+            }
         }
         if let Some(may_be) = self.soundings.may_be_deeper(centre, radius, self.depth.get()) {
             return may_be;
@@ -108,7 +113,8 @@ impl DeepestVertex<'_> {
         let found = to_surface(tissue, centre, f64::INFINITY, self.near.get());
         let Some(found) = found else { return false };
         self.near.set(Some(found.triangle));
-        let is_within = found.signed_distance <= reach;
+        let is_within =
+            found.signed_distance <= reach && !self.is_about(found.closest.point, centre, half);
         let holds = if tissue.rim().is_empty() {
             f64::INFINITY
         } else if is_within || is_blind {
@@ -118,6 +124,12 @@ impl DeepestVertex<'_> {
         };
         self.soundings.note(centre, found.signed_distance, holds);
         is_within || holds < radius && !is_blind
+    }
+
+    /// Nothing in a box is farther from a point of the tissue's surface than the depth that was found.
+    fn is_about(&self, on_surface: DVec3, centre: DVec3, half: DVec3) -> bool {
+        let away = self.meeting.scene_from_link.rotation.transpose() * (on_surface - centre);
+        (away.abs() + half).length() < self.depth.get() * (1.0 - ROUNDING)
     }
 
     /// Takes one of the looks that are left.

@@ -8,6 +8,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{
     access::caller,
     add,
+    background::Background,
     convert::{self, scene::scene},
     deform::deform,
     export::export,
@@ -25,14 +26,21 @@ pub struct Scenes {
     table: Arc<SceneTable>,
     fields: Fields,
     upload_pause_max: Duration,
+    background: Background,
 }
 
 type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Scenes {
-    /// Serves the scenes of `table`; links get their fields from `fields`.
-    pub fn new(table: Arc<SceneTable>, fields: Fields, upload_pause_max: Duration) -> Scenes {
-        Scenes { table, fields, upload_pause_max }
+    /// Serves the scenes of `table`; links get their fields from `fields`, meshes and deformations are taken in by
+    /// `background`.
+    pub fn new(
+        table: Arc<SceneTable>,
+        fields: Fields,
+        upload_pause_max: Duration,
+        background: Background,
+    ) -> Scenes {
+        Scenes { table, fields, upload_pause_max, background }
     }
 
     fn upload<R>(&self, request: Request<Streaming<R>>) -> Requests<R> {
@@ -99,16 +107,20 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::AddTissueRequest>>,
     ) -> Result<Response<proto::AddTissueResponse>, Status> {
-        Ok(Response::new(add::tissue(&self.table, &caller(&request), self.upload(request)).await?))
+        let (table, caller) = (Arc::clone(&self.table), caller(&request));
+        let requests = self.upload(request);
+        let add = async move { add::tissue(&table, &caller, requests).await };
+        Ok(Response::new(self.background.run(add).await??))
     }
 
     async fn add_tool(
         &self,
         request: Request<Streaming<proto::AddToolRequest>>,
     ) -> Result<Response<proto::AddToolResponse>, Status> {
-        Ok(Response::new(
-            add::tool(&self.table, &self.fields, &caller(&request), self.upload(request)).await?,
-        ))
+        let (table, caller) = (Arc::clone(&self.table), caller(&request));
+        let (fields, requests) = (self.fields.clone(), self.upload(request));
+        let add = async move { add::tool(&table, &fields, &caller, requests).await };
+        Ok(Response::new(self.background.run(add).await??))
     }
 
     async fn remove_tissue(
@@ -139,7 +151,7 @@ impl SceneService for Scenes {
     ) -> Result<Response<Self::DeformStream>, Status> {
         let caller = caller(&request);
         let answers = deform(Arc::clone(&self.table), caller, request.into_inner());
-        Ok(Response::new(Box::pin(answers)))
+        Ok(Response::new(Box::pin(self.background.stream(answers))))
     }
 
     async fn edit_topology(

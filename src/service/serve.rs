@@ -25,6 +25,7 @@ use tracing::{info, warn};
 
 use super::{
     access::{Access, AccessError},
+    background::Background,
     calls::{CallLayer, HapticCalls},
     connection::Door,
     fields::Fields,
@@ -122,7 +123,10 @@ pub async fn serve(
     let table = Arc::new(SceneTable::new(config));
     let health = HealthReporter::new();
     let fields = Fields::new(config.data_dir.as_deref().map(FieldCache::new));
-    let router = router(&table, fields, &health, &config.transport, &access).await;
+    let background = Background::start(config.runtime.threads)?;
+    let scenes =
+        Scenes::new(Arc::clone(&table), fields, config.transport.upload_pause_max, background);
+    let router = router(&table, scenes, &health, &config.transport, &access).await;
     let figures = match config.metrics.listen {
         Some(address) => {
             let listen = |source| ServeError::Listen { address, source };
@@ -177,12 +181,11 @@ pub fn check_access(config: &Config) -> Result<(), AccessError> {
 
 async fn router(
     table: &Arc<SceneTable>,
-    fields: Fields,
+    scenes: Scenes,
     health: &HealthReporter,
     transport: &Transport,
     access: &Arc<Access>,
 ) -> Router<Stack<CallLayer, Identity>> {
-    let scenes = Scenes::new(Arc::clone(table), fields, transport.upload_pause_max);
     let scenes = SceneServiceServer::new(scenes)
         .max_decoding_message_size(transport.control_message_bytes_max);
     let haptics = HapticCalls::new(Haptics::new(Arc::clone(table)), transport);

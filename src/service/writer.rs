@@ -13,13 +13,12 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender, TryRecvError};
-#[cfg(target_os = "linux")]
-use rustix::process::{getpriority_process, setpriority_process};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use tracing::{error, warn};
 
 use super::{
+    background::step_back,
     clock::now_ns,
     contain::{Panicked, contain},
     metrics::Metrics,
@@ -32,10 +31,6 @@ pub const PANICS_MAX: u32 = 3;
 
 /// Jobs that wait or run; whoever brings more waits without holding a thread.
 const JOBS_MAX: usize = 64;
-
-/// By so much the thread is nicer than those of ticks.
-#[cfg(target_os = "linux")]
-const STEPS_BACK: i32 = 10;
 
 /// Hands jobs to a scene's writer thread, which ends with it.
 pub struct Writer {
@@ -128,18 +123,6 @@ impl Writer {
         let job = Job { tissue, run, _room: room };
         self.jobs.send(job).map_err(|_| WriterError::Gone)?;
         Ok(result.await.map_err(|_| WriterError::Gone)??)
-    }
-}
-
-/// Lets the threads of ticks go first where cores are short.
-fn step_back() {
-    #[cfg(target_os = "linux")]
-    {
-        // Of this thread alone, which Linux allows to everybody.
-        let own = getpriority_process(None).unwrap_or_default();
-        if let Err(e) = setpriority_process(None, own + STEPS_BACK) {
-            warn!("a scene's writer keeps the priority of ticks: {e}");
-        }
     }
 }
 
@@ -279,17 +262,6 @@ mod tests {
         assert!(matches!(host.check_served(), Err(Ended::Quarantined { .. })));
         let status = Status::from(host.check_served().expect_err("it is refused"));
         assert_eq!(status.code(), Code::FailedPrecondition);
-    }
-
-    #[cfg(target_os = "linux")]
-    #[tokio::test]
-    async fn ticks_go_before_it() {
-        let (host, tissue) = host();
-        let own = getpriority_process(None).expect("allowed");
-        let of_writer = host.writer.run(tissue, |_, _| getpriority_process(None)).await;
-        let of_writer = of_writer.expect("it runs").result.expect("allowed");
-        assert_eq!(of_writer, (own + STEPS_BACK).min(19), "nicer than {own}");
-        assert_eq!(getpriority_process(None), Ok(own), "this thread is as it was");
     }
 
     #[tokio::test]
