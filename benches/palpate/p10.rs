@@ -1,7 +1,8 @@
 //! P10: ticks while all of a tissue of 70 k triangles deforms at 60 Hz, against the same without.
 //!
-//! A tick waits for no deformation, but on two cores it shares them with the writer (2 to 3 ms a frame), with the decoding
-//! of 420 kB and with the client that makes and sends them. The hiccup meter, which takes part in nothing, is later then too.
+//! A tick waits for no deformation, but on two cores it shares them with the writer (1.6 ms a frame), with the threads that
+//! decode 420 kB in the background, and with the client that makes and sends them. The hiccup meter, which takes part in
+//! nothing, is later then too.
 
 use palpate::load::{
     picture::{Curve, draw},
