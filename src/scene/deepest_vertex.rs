@@ -113,8 +113,7 @@ impl DeepestVertex<'_> {
         let found = to_surface(tissue, centre, f64::INFINITY, self.near.get());
         let Some(found) = found else { return false };
         self.near.set(Some(found.triangle));
-        let is_within =
-            found.signed_distance <= reach && !self.is_about(found.closest.point, centre, half);
+        let is_within = found.signed_distance <= reach;
         let holds = if tissue.rim().is_empty() {
             f64::INFINITY
         } else if is_within || is_blind {
@@ -123,10 +122,12 @@ impl DeepestVertex<'_> {
             tissue.side_reach(centre, found.certainty, radius)
         };
         self.soundings.note(centre, found.signed_distance, holds);
-        is_within || holds < radius && !is_blind
+        (is_within || holds < radius && !is_blind)
+            && !self.is_about(found.closest.point, centre, half)
     }
 
-    /// Nothing in a box is farther from a point of the tissue's surface than the depth that was found.
+    /// Nothing in a box is farther from a point of the tissue's surface than the depth that was found, and so nothing
+    /// is deeper, whatever is open.
     fn is_about(&self, on_surface: DVec3, centre: DVec3, half: DVec3) -> bool {
         let away = self.meeting.scene_from_link.rotation.transpose() * (on_surface - centre);
         (away.abs() + half).length() < self.depth.get() * (1.0 - ROUNDING)
