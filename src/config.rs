@@ -55,8 +55,8 @@ pub struct Config {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Runtime {
-    /// Threads that take bytes in and compute ticks, and as many in the background that take in meshes and
-    /// deformations; 0: one for each core.
+    /// Threads that take bytes in and compute ticks, and as many in the background that answer uploads,
+    /// deformations, cuts, exports and queries; 0: one for each core.
     pub threads: usize,
 }
 

@@ -29,7 +29,7 @@ pub mod start;
 pub mod tally;
 pub mod timeline;
 
-use std::{env, fs, io, path::PathBuf};
+use std::{env, fs, io, path::PathBuf, time::Duration};
 
 use address::ServerAddress;
 use args::RunArgs;
@@ -121,7 +121,8 @@ pub fn demo(args: &DemoArgs) -> Result<(), LoadError> {
 pub fn load(args: &LoadArgs) -> Result<(), LoadError> {
     if let Some(answer_bytes) = args.echo_server {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        return Ok(runtime.block_on(echo::serve(answer_bytes))?);
+        let takes = Duration::from_micros(args.echo_takes_us);
+        return Ok(runtime.block_on(echo::serve(answer_bytes, takes))?);
     }
     let mut server = args.server.as_deref().map(ServerAddress::new);
     let unread = |file: &PathBuf| {

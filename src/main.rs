@@ -29,7 +29,7 @@ enum Command {
     /// See it work: an instrument against an organ that deforms, at 1 kHz over gRPC, and the figures.
     Demo(DemoArgs),
     /// Drive a server with paced haptic clients and report what they saw.
-    Load(LoadArgs),
+    Load(Box<LoadArgs>),
     /// Check a mesh file and report what a scene would make of it.
     Inspect(InspectArgs),
     /// Say what this machine can promise a 1 kHz loop.

@@ -2,8 +2,8 @@
 //!
 //! A handler parses, calls the engine and converts the answer. Protobuf types and engine types meet in
 //! `convert` only; `status` is the one place that gives an error its code. Ticks are computed where their
-//! bytes arrive; meshes and deformations are taken in by threads in the background; writes go to the scene's writer
-//! thread; parsing and indexing of uploads to the blocking pool.
+//! bytes arrive; what takes longer is answered by threads in the background; writes go to the scene's writer thread;
+//! parsing and indexing of uploads to the blocking pool.
 
 mod access;
 mod add;
@@ -24,6 +24,7 @@ mod export;
 mod fields;
 mod haptic_loop;
 mod haptics;
+mod listeners;
 pub mod log;
 mod metrics;
 pub mod proto;
@@ -45,4 +46,5 @@ mod writer;
 #[cfg(fuzzing)]
 pub use self::{access::Caller, table::SceneTable, track::Track};
 pub use access::AccessError;
+pub use listeners::{ListenError, Listeners};
 pub use serve::{ServeError, check_access, run, serve};

@@ -1,12 +1,13 @@
-//! P10: ticks while all of a tissue of 70 k triangles deforms at 60 Hz, against the same without.
+//! P10: ticks while all of a tissue of 70 k triangles deforms at 60 Hz, against the same without, and against the same
+//! while a tissue on another server deforms so.
 //!
 //! A tick waits for no deformation, but on two cores it shares them with the writer (1.6 ms a frame), with the threads that
-//! decode 420 kB in the background, and with the client that makes and sends them. The hiccup meter, which takes part in
-//! nothing, is later then too.
+//! decode 420 kB in the background, and with the client that makes and sends them. The other server takes as much of
+//! the cores and nothing else from these ticks: what they lose beyond that they lose to their own tissue's deformation.
 
 use palpate::load::{
     picture::{Curve, draw},
-    session::Plan,
+    session::{Plan, Session},
 };
 
 use crate::{
@@ -15,48 +16,67 @@ use crate::{
 };
 
 const DEFORM_HZ: f64 = 60.0;
+/// Of the client on the other server, which is there because a run has one.
+const BESIDE_HZ: f64 = 10.0;
 
-/// Prints a line and draws both distributions.
+/// A scene and what is done in it.
+type Staged = (Session, Plan);
+
+/// Prints a line and draws the distributions.
 pub fn run(run: &mut Run) {
     let seconds = run.effort.of(2.0, 0.3);
     let (name, deforming) = liver_plan(run.effort, DEFORM_HZ, seconds);
     let (_, resting) = liver_plan(run.effort, 0.0, seconds);
-    let mut served = Served::start();
+    let [mut served, mut other] = [(); 2].map(|()| Served::start());
     let checksum = served.check(&resting, &stylus());
-    let mut sides = [resting, deforming].map(|plan: Plan| {
-        let session = served.set_up(&plan);
-        (session, plan, Side::new())
-    });
+    let stage = |served: &mut Served, plan: Plan| (served.set_up(&plan), plan);
+    let beside = |plan: &Plan| Plan { rate_hz: BESIDE_HZ, ..plan.clone() };
+    let [rests_there, deforms_there] =
+        [beside(&resting), beside(&deforming)].map(|plan| stage(&mut other, plan));
+    let [rests, deforms] = [resting, deforming].map(|plan| stage(&mut served, plan));
+    let [mut resting, mut deforming, mut elsewhere] = [(); 3].map(|()| Side::new());
+    let mut round = |(session, plan): &Staged, (beside, its_plan): &Staged, side: &mut Side| {
+        served.round_beside((session, plan), &mut other, (beside, its_plan), side);
+    };
     for _ in 0..run.effort.of(9, 1) {
-        for (session, plan, side) in &mut sides {
-            served.round((session, plan), None, side);
-        }
+        round(&rests, &rests_there, &mut resting);
+        round(&deforms, &rests_there, &mut deforming);
+        round(&rests, &deforms_there, &mut elsewhere);
     }
-    let [(_, _, resting), (_, _, deforming)] = sides;
-    let text = format!(
-        "ours_p99_us={} peer=at-rest peer_p99_us={} times={:.2} compute_p99_us={} \
-         peer_compute_p99_us={} compute_times={:.2} ours_us={} peer_us={} update_us={} \
-         hiccup_p99_us={} peer_hiccup_p99_us={}",
-        Figures(deforming.round_trip_us(99.0)),
-        Figures(resting.round_trip_us(99.0)),
-        deforming.round_trip_us(99.0) / resting.round_trip_us(99.0),
-        Figures(deforming.compute_us(99.0)),
-        Figures(resting.compute_us(99.0)),
-        deforming.compute_us(99.0) / resting.compute_us(99.0),
-        Figures(deforming.round_trip_us(50.0)),
-        Figures(resting.round_trip_us(50.0)),
-        Figures(deforming.all.deformations.update.percentile_us(50.0).unwrap_or(0.0)),
-        Figures(deforming.all.hiccups.percentile_us(99.0).unwrap_or(0.0)),
-        Figures(resting.all.hiccups.percentile_us(99.0).unwrap_or(0.0)),
-    );
-    run.line("P10", &format!("{name}/100%-at-{DEFORM_HZ}Hz"), checksum, text);
+    let case = format!("{name}/100%-at-{DEFORM_HZ}Hz");
+    run.line("P10", &case, checksum, against("at-rest", &deforming, &resting));
+    let case = format!("{case}/elsewhere");
+    run.line("P10", &case, checksum, against("another-server-deforms", &deforming, &elsewhere));
     let curve = |name, latencies| Curve { name, latencies };
     let curves = [
         curve("at rest", &resting.all.tally.round_trip),
         curve("deforming", &deforming.all.tally.round_trip),
+        curve("another deforms", &elsewhere.all.tally.round_trip),
         curve("hiccups, at rest", &resting.all.hiccups),
         curve("hiccups, deforming", &deforming.all.hiccups),
     ];
     let deadline_us = DEADLINE.as_secs_f64() * 1e6;
     run.picture("P10", draw("Round trips of ticks, P10", &curves, None, deadline_us));
+}
+
+fn against(name: &str, ours: &Side, peer: &Side) -> String {
+    let of_both = |what: &str, figure: &dyn Fn(&Side) -> f64| {
+        let (ours, peer) = (figure(ours), figure(peer));
+        format!("ours_{what}={} peer_{what}={}", Figures(ours), Figures(peer))
+    };
+    let times = |figure: &dyn Fn(&Side) -> f64| figure(ours) / figure(peer);
+    let (round_trip, compute) = (|s: &Side| s.round_trip_us(99.0), |s: &Side| s.compute_us(99.0));
+    let hiccup = |s: &Side| s.all.hiccups.percentile_us(99.0).unwrap_or(0.0);
+    format!(
+        "peer={name} {} times={:.2} {} compute_times={:.2} {} ours_missed={:.2}% peer_missed={:.2}% {} update_us={}",
+        of_both("p99_us", &round_trip),
+        times(&round_trip),
+        of_both("compute_p99_us", &compute),
+        times(&compute),
+        of_both("us", &|s| s.round_trip_us(50.0)),
+        ours.missed_percent(),
+        peer.missed_percent(),
+        of_both("hiccup_p99_us", &hiccup),
+        Figures(ours.all.deformations.update.percentile_us(50.0).unwrap_or(0.0)),
+    )
 }

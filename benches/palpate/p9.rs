@@ -3,7 +3,10 @@
 //! that this machine holds too. And the same round trip over a Unix socket against that over TCP.
 //!
 //! With clients and server on two cores the floor is theirs: 8 clients at 1 kHz keep both busy, and a tick waits for the
-//! ticks before it, each of which takes the engine's time that an echo does not take.
+//! ticks before it, each of which takes the engine's time that an echo does not take. So there is also an echo that keeps
+//! a core busy as long.
+
+use palpate::load::session::Plan;
 
 use crate::{
     run::{Figures, Run},
@@ -15,58 +18,66 @@ const RATE_HZ: f64 = 1000.0;
 const SLOW_HZ: f64 = 100.0;
 const PEER: &str = "tonic-echo";
 
-/// Prints a line for each number of streams.
+/// Who answers.
+#[derive(Clone, Copy)]
+enum By {
+    Ours,
+    OursByUnixSocket,
+    Echo,
+    /// An echo that keeps a core busy as long as the engine does for one client's tick.
+    BusyEcho,
+}
+
+/// Prints lines for each number of streams.
 pub fn run(run: &mut Run) {
     for n in run.effort.of(&[1, 8, 32][..], &[1]) {
-        let Sides { ours, unix, echo, checksum } = alternate(run, *n, RATE_HZ);
-        let both = |percent| echo.round_trip_us(percent) + ours.compute_us(percent);
-        let (low, high) = ours.range_us();
-        let (echo_low, echo_high) = echo.range_us();
-        let tally = &ours.all.tally;
-        let figures = |us: f64| Figures(us).to_string();
-        let text = format!(
-            "ours_us={} ours_range={}..{} ours_p99_us={} peer={PEER} peer_us={} peer_range={}..{} \
-             peer_p99_us={} compute_us={} compute_p99_us={} over_sum_p50={:.3} over_sum_p99={:.3} \
-             answer_bytes={} missed={:.2}% peer_missed={:.2}% hiccup_p99_us={}",
-            figures(ours.round_trip_us(50.0)),
-            figures(low),
-            figures(high),
-            figures(ours.round_trip_us(99.0)),
-            figures(echo.round_trip_us(50.0)),
-            figures(echo_low),
-            figures(echo_high),
-            figures(echo.round_trip_us(99.0)),
-            figures(ours.compute_us(50.0)),
-            figures(ours.compute_us(99.0)),
-            ours.round_trip_us(50.0) / both(50.0),
-            ours.round_trip_us(99.0) / both(99.0),
-            tally.answer_bytes / tally.answers.max(1),
-            100.0 * tally.missed as f64 / tally.sent as f64,
-            100.0 * echo.all.tally.missed as f64 / echo.all.tally.sent as f64,
-            figures(ours.all.hiccups.percentile_us(99.0).unwrap_or(0.0)),
-        );
-        run.line("P9", &format!("{n}x{RATE_HZ}Hz"), checksum, text);
-        run.line("P9", &format!("{n}x{RATE_HZ}Hz/unix"), checksum, against_tcp(&unix, &ours));
+        let contestants = [By::Ours, By::OursByUnixSocket, By::Echo, By::BusyEcho];
+        let ([ours, unix, echo, busy], checksum) = alternate(run, *n, RATE_HZ, contestants);
+        let case = format!("{n}x{RATE_HZ}Hz");
+        run.line("P9", &case, checksum, against(&ours, PEER, &echo) + &over_sum(&ours, &echo));
+        run.line("P9", &format!("{case}/busy"), checksum, against(&ours, "busy-echo", &busy));
+        run.line("P9", &format!("{case}/unix"), checksum, against(&unix, "tcp", &ours));
     }
 }
 
-/// The server's Unix socket beside its TCP port.
-fn against_tcp(unix: &Side, tcp: &Side) -> String {
-    let ((low, high), (tcp_low, tcp_high)) = (unix.range_us(), tcp.range_us());
+fn against(ours: &Side, name: &str, peer: &Side) -> String {
+    let of = |whose: &str, side: &Side| {
+        let ((low, high), figures) = (side.range_us(), |us: f64| Figures(us).to_string());
+        format!(
+            "{whose}_us={} {whose}_range={}..{} {whose}_p99_us={} {whose}_missed={:.2}% \
+             {whose}_cpu_us={}",
+            figures(side.round_trip_us(50.0)),
+            figures(low),
+            figures(high),
+            figures(side.round_trip_us(99.0)),
+            side.missed_percent(),
+            figures(side.cpu_us_per_tick()),
+        )
+    };
+    let ratio = |percent| peer.round_trip_us(percent) / ours.round_trip_us(percent);
     format!(
-        "ours_us={} ours_range={}..{} ours_p99_us={} peer=tcp peer_us={} peer_range={}..{} \
-         peer_p99_us={} ratio={:.3} cpu_us={} peer_cpu_us={}",
-        Figures(unix.round_trip_us(50.0)),
-        Figures(low),
-        Figures(high),
-        Figures(unix.round_trip_us(99.0)),
-        Figures(tcp.round_trip_us(50.0)),
-        Figures(tcp_low),
-        Figures(tcp_high),
-        Figures(tcp.round_trip_us(99.0)),
-        tcp.round_trip_us(50.0) / unix.round_trip_us(50.0),
-        Figures(unix.cpu_us_per_tick()),
-        Figures(tcp.cpu_us_per_tick()),
+        "{} peer={name} {} ratio={:.3} ratio_p99={:.3}",
+        of("ours", ours),
+        of("peer", peer),
+        ratio(50.0),
+        ratio(99.0),
+    )
+}
+
+/// Against what the target names: the echo's time and the engine's, as if no tick waited for another.
+fn over_sum(ours: &Side, echo: &Side) -> String {
+    let over = |percent| {
+        ours.round_trip_us(percent) / (echo.round_trip_us(percent) + ours.compute_us(percent))
+    };
+    format!(
+        " compute_us={} compute_p99_us={} over_sum_p50={:.3} over_sum_p99={:.3} answer_bytes={} \
+         hiccup_p99_us={}",
+        Figures(ours.compute_us(50.0)),
+        Figures(ours.compute_us(99.0)),
+        over(50.0),
+        over(99.0),
+        ours.answer_bytes(),
+        Figures(ours.all.hiccups.percentile_us(99.0).unwrap_or(0.0)),
     )
 }
 
@@ -79,7 +90,7 @@ pub fn run_cpu(run: &mut Run) {
 }
 
 fn print_cpu(run: &mut Run, n: u32, rate_hz: f64) {
-    let Sides { ours, echo, checksum, .. } = alternate(run, n, rate_hz);
+    let ([ours, echo], checksum) = alternate(run, n, rate_hz, [By::Ours, By::Echo]);
     let compute = &ours.all.tally.compute;
     let per_tick = ours.all.tally.answers as f64 / ours.all.tally.sent as f64;
     let compute_us = compute.mean_us() * per_tick;
@@ -94,29 +105,36 @@ fn print_cpu(run: &mut Run, n: u32, rate_hz: f64) {
     run.line("P11", &format!("{n}x{rate_hz}Hz"), checksum, text);
 }
 
-/// What was measured by turns.
-struct Sides {
-    ours: Side,
-    unix: Side,
-    echo: Side,
-    checksum: f64,
-}
-
-fn alternate(run: &Run, n_clients: u32, rate_hz: f64) -> Sides {
+/// Rounds by turns, and a sum over the answers, which were compared.
+fn alternate<const N: usize>(
+    run: &Run,
+    n_clients: u32,
+    rate_hz: f64,
+    contestants: [By; N],
+) -> ([Side; N], f64) {
     let plan = bead_plan(n_clients, rate_hz, run.effort.of(1.0, 0.2));
     let mut served = Served::start();
     let checksum = served.check(&plan, &bead());
     let session = served.set_up(&plan);
-    let mut sides = Sides { ours: Side::new(), unix: Side::new(), echo: Side::new(), checksum };
-    served.round((&session, &plan), None, &mut sides.ours);
-    let bytes = sides.ours.all.tally.answer_bytes / sides.ours.all.tally.answers.max(1);
-    let echo = start(&["load", "--echo-server", &bytes.to_string()]);
-    sides.ours = Side::new();
+    let mut alone = Side::new();
+    served.round((&session, &Plan { n_clients: 1, ..plan.clone() }), None, &mut alone);
+    let (bytes, takes) = (alone.answer_bytes(), alone.all.tally.compute.mean_us());
+    let echo_of = |takes: f64| {
+        let [bytes, takes] = [bytes.to_string(), (takes as u64).to_string()];
+        start(&["load", "--echo-server", &bytes, "--echo-takes-us", &takes])
+    };
+    let (echo, busy) = (echo_of(0.0), echo_of(takes));
+    let mut sides = [(); N].map(|()| Side::new());
     let unix = served.unix_address();
     for _ in 0..run.effort.of(9, 1) {
-        served.round((&session, &plan), None, &mut sides.ours);
-        served.round_at((&session, &plan), &unix, None, &mut sides.unix);
-        served.round((&session, &plan), Some(&echo), &mut sides.echo);
+        for (by, side) in contestants.iter().zip(&mut sides) {
+            match by {
+                By::Ours => served.round((&session, &plan), None, side),
+                By::OursByUnixSocket => served.round_at((&session, &plan), &unix, None, side),
+                By::Echo => served.round((&session, &plan), Some(&echo), side),
+                By::BusyEcho => served.round((&session, &plan), Some(&busy), side),
+            }
+        }
     }
-    sides
+    (sides, checksum)
 }

@@ -6,7 +6,10 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -49,7 +52,10 @@ impl Served {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let interrupt = runtime.block_on(async { Interrupt::catch() }).expect("signals");
-        let socket = env::temp_dir().join(format!("palpate-bench-{}.sock", process::id()));
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let socket = format!("palpate-bench-{}-{number}.sock", process::id());
+        let socket = env::temp_dir().join(socket);
         let path = socket.to_str().expect("a plain path");
         let arguments = [&SERVE[..], &["--unix-socket", path]].concat();
         Served { runtime, interrupt, server: start(&arguments), socket }
@@ -96,16 +102,42 @@ impl Served {
         let measure = session.measure(plan, (answering, address), &mut self.interrupt);
         let (measured, _) = self.runtime.block_on(measure).expect("it runs");
         side.cpu += server.cpu_time().unwrap_or_default().saturating_sub(before);
-        side.p50s.push(measured.tally.round_trip.percentile_us(50.0).unwrap_or(f64::INFINITY));
-        side.all.tally.add(&measured.tally);
-        side.all.hiccups.add(&measured.hiccups);
-        side.all.deformations.update.add(&measured.deformations.update);
+        side.add(&measured);
+    }
+
+    /// One round over TCP, and at the same time one of a scene on another server, of which nothing is kept.
+    pub fn round_beside(
+        &mut self,
+        (session, plan): (&Session, &Plan),
+        other: &mut Served,
+        (beside, its_plan): (&Session, &Plan),
+        side: &mut Side,
+    ) {
+        let [here, there] = [&self.server, &other.server].map(ServerProcess::address);
+        let measure = session.measure(plan, (Answering::Engine, &here), &mut self.interrupt);
+        let beside = beside.measure(its_plan, (Answering::Engine, &there), &mut other.interrupt);
+        let both = async { tokio::join!(measure, beside) };
+        let (measured, beside) = self.runtime.block_on(both);
+        beside.expect("it runs");
+        side.add(&measured.expect("it runs").0);
     }
 }
 
 impl Side {
     pub fn new() -> Side {
         Side { all: Measured::new(DEADLINE), p50s: Vec::new(), cpu: Duration::ZERO }
+    }
+
+    fn add(&mut self, measured: &Measured) {
+        self.p50s.push(measured.tally.round_trip.percentile_us(50.0).unwrap_or(f64::INFINITY));
+        self.all.tally.add(&measured.tally);
+        self.all.hiccups.add(&measured.hiccups);
+        self.all.deformations.update.add(&measured.deformations.update);
+    }
+
+    /// Ticks that took longer than the deadline, percent.
+    pub fn missed_percent(&self) -> f64 {
+        100.0 * self.all.tally.missed as f64 / self.all.tally.sent as f64
     }
 
     /// Of all rounds together, microseconds.
@@ -122,6 +154,11 @@ impl Side {
     pub fn range_us(&self) -> (f64, f64) {
         let p50s = self.p50s.iter().copied();
         (p50s.clone().fold(f64::INFINITY, f64::min), p50s.fold(0.0, f64::max))
+    }
+
+    /// Mean of an answer.
+    pub fn answer_bytes(&self) -> u64 {
+        self.all.tally.answer_bytes / self.all.tally.answers.max(1)
     }
 
     /// Of the server, for each tick that it was sent.

@@ -77,6 +77,9 @@ pub struct LoadArgs {
     /// Be the echo of a run: answers of so many bytes.
     #[arg(long, hide = true, value_name = "BYTES")]
     pub(super) echo_server: Option<usize>,
+    /// As the echo, keep a core busy so many microseconds for each answer.
+    #[arg(long, hide = true, value_name = "US", default_value_t = 0, requires = "echo_server")]
+    pub(super) echo_takes_us: u64,
     #[command(flatten)]
     pub(super) run: RunArgs,
 }

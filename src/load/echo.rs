@@ -1,11 +1,12 @@
-//! A server that only echoes: each tick is answered at once by an answer of a given size. What a round trip to
-//! it takes is the transport's and the machine's share of a round trip to the real one.
+//! A server that only echoes: each tick is answered at once, or after so long on its core, by an answer of a given size.
+//! What a round trip to it takes is the transport's and the machine's share of a round trip to the real one.
 
 use std::{
     io::{self, Write},
     net::SocketAddr,
     pin::Pin,
     task::{Context, Poll, ready},
+    time::{Duration, Instant},
 };
 
 use prost::Message as _;
@@ -31,13 +32,14 @@ use crate::{
 ///
 /// # Errors
 /// When there is no port, or the transport fails.
-pub async fn serve(answer_bytes: usize) -> io::Result<()> {
+pub async fn serve(answer_bytes: usize, takes: Duration) -> io::Result<()> {
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await?;
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on {}", listener.local_addr()?)?;
     stdout.flush()?;
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
-    let haptics = HapticServiceServer::new(EchoHaptics { answer: answer_of(answer_bytes) });
+    let haptics = EchoHaptics { answer: answer_of(answer_bytes), takes };
+    let haptics = HapticServiceServer::new(haptics);
     let served = Server::builder().add_service(haptics).serve_with_incoming(incoming).await;
     served.map_err(io::Error::other)
 }
@@ -73,24 +75,30 @@ fn answer_of(bytes: usize) -> TrackResponse {
 
 struct EchoHaptics {
     answer: TrackResponse,
+    takes: Duration,
 }
 
 /// The answers of one stream.
 pub struct Echo {
     requests: Streaming<TrackRequest>,
     answer: TrackResponse,
+    takes: Duration,
 }
 
 impl Stream for Echo {
     type Item = Result<TrackResponse, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Echo { requests, answer } = self.get_mut();
+        let Echo { requests, answer, takes } = self.get_mut();
         loop {
             let Some(request) = ready!(Pin::new(&mut *requests).poll_next(cx)?) else {
                 return Poll::Ready(None);
             };
             if let Some(Message::Tick(tick)) = request.message {
+                let started = Instant::now();
+                while started.elapsed() < *takes {
+                    std::hint::spin_loop();
+                }
                 let (sequence, client_time_ns) = (tick.sequence, tick.client_time_ns);
                 let answer = TrackResponse { sequence, client_time_ns, ..answer.clone() };
                 return Poll::Ready(Some(Ok(answer)));
@@ -108,7 +116,8 @@ impl HapticService for EchoHaptics {
         &self,
         request: Request<Streaming<TrackRequest>>,
     ) -> Result<Response<Echo>, Status> {
-        Ok(Response::new(Echo { requests: request.into_inner(), answer: self.answer.clone() }))
+        let (answer, takes) = (self.answer.clone(), self.takes);
+        Ok(Response::new(Echo { requests: request.into_inner(), answer, takes }))
     }
 
     async fn query_distances(

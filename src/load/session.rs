@@ -37,6 +37,7 @@ const AHEAD_S: f64 = 1.618_034;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What is run.
+#[derive(Clone)]
 pub struct Plan {
     /// Haptic clients, each with a thread of its own.
     pub n_clients: u32,

@@ -1,29 +1,34 @@
-//! Where large messages are decoded: threads that let those of ticks go first.
+//! Where calls with large messages are answered: threads that let those of ticks go first.
 
-use std::{future::Future, io, pin::pin};
+use std::{future::Future, io};
 
+use bytes::Bytes;
+use http_body::{Body as _, Frame};
+use http_body_util::{BodyExt, StreamBody};
 #[cfg(target_os = "linux")]
 use rustix::process::{getpriority_process, setpriority_process};
 use tokio::{
     runtime::{Builder, Runtime},
-    sync::mpsc,
+    sync::mpsc::{self, Sender},
     task::JoinSet,
 };
-use tokio_stream::{Stream, StreamExt, wrappers::ReceiverStream};
-use tonic::Status;
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
+use tonic::{Status, body::Body};
 use tracing::{Instrument, warn};
 
-use super::contain::{Panicked, contain_future};
+use super::contain::{ContainedBody, Panicked, contain_future};
 
-/// Runs handlers whose requests are meshes and deformations: 420 kB take a millisecond to decode, in which a thread of
-/// ticks would read no other connection.
+/// Runs calls whose messages are meshes, deformations and the like: 420 kB take a millisecond to decode, in which a
+/// thread of ticks would read no other connection.
 pub struct Background {
     /// `None` once it has ended.
     runtime: Option<Runtime>,
 }
 
-/// Answers that wait until the transport takes them.
-const ANSWERS_WAITING_MAX: usize = 1;
+/// Parts of an answer that wait until the transport takes them.
+const FRAMES_WAITING_MAX: usize = 1;
+
+type AnswerFrame = Result<Frame<Bytes>, Status>;
 
 impl Background {
     /// Starts as many threads, 0 for one a core.
@@ -35,7 +40,7 @@ impl Background {
         if threads > 0 {
             runtime.worker_threads(threads);
         }
-        runtime.thread_name("background").on_thread_start(step_back).enable_all();
+        runtime.thread_name(THREAD_NAME).on_thread_start(step_back).enable_all();
         Ok(Background { runtime: Some(runtime.build()?) })
     }
 
@@ -49,32 +54,19 @@ impl Background {
         task.join_next().await.and_then(Result::ok).unwrap_or(Err(Panicked))
     }
 
-    /// Makes the answers of a stream, unless nobody waits for them any more; survives them.
-    pub fn stream<T: Send + 'static>(
-        &self,
-        answers: impl Stream<Item = Result<T, Status>> + Send + 'static,
-    ) -> impl Stream<Item = Result<T, Status>> + Send + 'static {
-        let (sender, receiver) = mpsc::channel(ANSWERS_WAITING_MAX);
+    /// Makes an answer's messages, unless nobody waits for them any more; survives them.
+    pub fn body(&self, answer: Body) -> Body {
+        if answer.is_end_stream() {
+            return answer;
+        }
+        let (sender, frames) = mpsc::channel(FRAMES_WAITING_MAX);
         let mut task = JoinSet::new();
-        self.spawn(&mut task, async move {
-            let made = contain_future(async {
-                let mut answers = pin!(answers);
-                while let Some(answer) = answers.next().await {
-                    if sender.send(answer).await.is_err() {
-                        return;
-                    }
-                }
-            });
-            if let Err(panicked) = made.await {
-                // An error: nobody waits for it any more.
-                let _ = sender.send(Err(panicked.into())).await;
-            }
-        });
-        ReceiverStream::new(receiver).map(move |answer| {
-            // Goes with the answers.
+        self.spawn(&mut task, hand_over(ContainedBody::of(answer), sender));
+        Body::new(StreamBody::new(ReceiverStream::new(frames).map(move |frame| {
+            // Goes with the frames.
             let _ = &task;
-            answer
-        })
+            frame
+        })))
     }
 
     fn spawn<T: Send + 'static>(
@@ -87,12 +79,22 @@ impl Background {
     }
 }
 
+async fn hand_over(mut answer: Body, to: Sender<AnswerFrame>) {
+    while let Some(frame) = answer.frame().await {
+        if to.send(frame).await.is_err() {
+            return;
+        }
+    }
+}
+
 impl Drop for Background {
     fn drop(&mut self) {
         // Waiting for its work is for those to do whose calls it is.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
+
+const THREAD_NAME: &str = "background";
 
 /// By so much such a thread is nicer than those of ticks.
 #[cfg(target_os = "linux")]
@@ -112,6 +114,8 @@ pub fn step_back() {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use tokio::sync::oneshot;
     use tonic::Code;
 
@@ -136,14 +140,14 @@ mod tests {
         let background = background();
         let failed: Result<(), Panicked> = background.run(async { panic!("on purpose") }).await;
         assert_eq!(Status::from(failed.expect_err("a panic")).code(), Code::Internal);
-        let numbers = tokio_stream::iter(0..3).map(|n| {
+        let frames = tokio_stream::iter(0..3).map(|n| {
             assert!(n < 2, "on purpose");
-            Ok(n)
+            Ok::<_, Status>(Frame::data(Bytes::from_static(b"a")))
         });
-        let answers: Vec<_> = background.stream(numbers).collect().await;
-        assert_eq!(answers[..2].iter().flatten().copied().collect::<Vec<_>>(), [0, 1]);
-        assert_eq!(answers[2].as_ref().expect_err("a panic").code(), Code::Internal);
-        assert_eq!(answers.len(), 3);
+        let answer = background.body(Body::new(StreamBody::new(frames)));
+        let all = answer.collect().await.expect("it ends well");
+        let status = Status::from_header_map(all.trailers().expect("trailers")).expect("a status");
+        assert_eq!((status.code(), all.to_bytes().len()), (Code::Internal, 2));
         assert_eq!(background.run(async { 7 }).await.expect("no panic"), 7);
     }
 
@@ -164,12 +168,11 @@ mod tests {
         assert!(gone.await.is_err(), "dropped");
 
         let (held, gone) = oneshot::channel::<()>();
-        let held = std::sync::Mutex::new(held);
-        let waits = tokio_stream::pending::<Result<(), Status>>().map(move |answer| {
+        let waits = tokio_stream::pending::<AnswerFrame>().map(move |frame| {
             let _held = &held;
-            answer
+            frame
         });
-        drop(background.stream(waits));
+        drop(background.body(Body::new(StreamBody::new(waits))));
         assert!(gone.await.is_err(), "dropped");
     }
 }

@@ -1,4 +1,4 @@
-//! What happens to every call before and after its handler.
+//! What happens to every call before and after its handler, and on which threads.
 
 use std::{
     convert::Infallible,
@@ -16,6 +16,7 @@ use tracing::{Instrument, debug, field::Empty, info_span};
 
 use super::{
     access::{Access, Caller, keys::Role, withdrawal::while_standing},
+    background::Background,
     call_body::CallBody,
     contain::{ContainedBody, contain_future},
     haptics::Haptics,
@@ -31,13 +32,15 @@ pub struct CallLayer {
     pub metrics: Arc<Metrics>,
     /// Who may call.
     pub access: Arc<Access>,
+    /// Where calls run that ticks are not to wait for.
+    pub background: Arc<Background>,
 }
 
 impl<S> Layer<S> for CallLayer {
     type Service = Calls<S>;
 
     fn layer(&self, inner: S) -> Calls<S> {
-        Calls { inner, metrics: Arc::clone(&self.metrics), access: Arc::clone(&self.access) }
+        Calls { inner, layer: self.clone() }
     }
 }
 
@@ -45,8 +48,7 @@ impl<S> Layer<S> for CallLayer {
 #[derive(Clone)]
 pub struct Calls<S> {
     inner: S,
-    metrics: Arc<Metrics>,
-    access: Arc<Access>,
+    layer: CallLayer,
 }
 
 type Answer = Result<Response<Body>, Infallible>;
@@ -66,11 +68,11 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Answering {
-        let Method { name, needs } = *method(request.uri().path());
-        let metrics = Arc::clone(&self.metrics);
+        let Method { name, needs, runs } = *method(request.uri().path());
+        let CallLayer { metrics, access, background } = self.layer.clone();
         let allowed = match needs {
             None => Ok(Caller::ANYBODY),
-            Some(role) => self.access.caller(request.headers()).and_then(|caller| {
+            Some(role) => access.caller(request.headers()).and_then(|caller| {
                 caller.check_role(role)?;
                 Ok(caller)
             }),
@@ -92,9 +94,17 @@ where
         let answering = self.inner.call(request);
         let answering = async move {
             let started = Instant::now();
-            let answered = while_standing(watch.as_ref(), contain_future(answering)).await;
-            let answer = match answered {
-                Ok(Ok(answer)) => answer?.map(ContainedBody::of),
+            let answered = async {
+                match runs {
+                    WhereItArrives => contain_future(answering).await,
+                    InBackground => background.run(answering).await,
+                }
+            };
+            let answer = match while_standing(watch.as_ref(), answered).await {
+                Ok(Ok(answer)) => answer?.map(|body| match runs {
+                    WhereItArrives => ContainedBody::of(body),
+                    InBackground => background.body(body),
+                }),
                 Ok(Err(panicked)) => Status::from(panicked).into_http(),
                 Err(denied) => Status::from(denied).into_http(),
             };
@@ -105,41 +115,53 @@ where
     }
 }
 
-/// A method, and what its callers must be.
+/// A method, what its callers must be, and where it is answered.
 struct Method {
     name: &'static str,
     /// `None`: no key is needed.
     needs: Option<Role>,
+    runs: Runs,
 }
 
+/// On which threads a call is decoded, answered and encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runs {
+    /// On one that takes bytes in and computes ticks: what takes no longer than a tick.
+    WhereItArrives,
+    /// On one that ticks do not wait for.
+    InBackground,
+}
+
+use Runs::{InBackground, WhereItArrives};
+
 /// What reflection is asked by, and what does not exist.
-const OTHER: Method = Method { name: "other", needs: Some(Role::ReadOnly) };
+const OTHER: Method = Method { name: "other", needs: Some(Role::ReadOnly), runs: WhereItArrives };
 
 /// The methods there are; a client cannot make up others to be counted.
 const METHODS: [Method; 17] = {
-    const fn of(name: &'static str, needs: Option<Role>) -> Method {
-        Method { name, needs }
+    const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
+        Method { name, needs, runs }
     }
     const LOOK: Option<Role> = Some(Role::ReadOnly);
     const CHANGE: Option<Role> = Some(Role::Full);
     [
-        of("SceneService/CreateScene", CHANGE),
-        of("SceneService/GetScene", LOOK),
-        of("SceneService/ListScenes", LOOK),
-        of("SceneService/DeleteScene", CHANGE),
-        of("SceneService/AddTissue", CHANGE),
-        of("SceneService/AddTool", CHANGE),
-        of("SceneService/RemoveTissue", CHANGE),
-        of("SceneService/RemoveTool", CHANGE),
-        of("SceneService/Deform", CHANGE),
-        of("SceneService/EditTopology", CHANGE),
-        of("SceneService/ExportTissue", LOOK),
-        of("HapticService/Track", LOOK),
-        of("HapticService/QueryDistances", LOOK),
-        of("HapticService/QueryContacts", LOOK),
-        of("HapticService/DetectSelfCollisions", LOOK),
-        of("Health/Check", None),
-        of("Health/Watch", None),
+        of("SceneService/CreateScene", CHANGE, WhereItArrives),
+        of("SceneService/GetScene", LOOK, WhereItArrives),
+        of("SceneService/ListScenes", LOOK, WhereItArrives),
+        of("SceneService/DeleteScene", CHANGE, InBackground),
+        of("SceneService/AddTissue", CHANGE, InBackground),
+        of("SceneService/AddTool", CHANGE, InBackground),
+        of("SceneService/RemoveTissue", CHANGE, InBackground),
+        of("SceneService/RemoveTool", CHANGE, InBackground),
+        of("SceneService/Deform", CHANGE, InBackground),
+        of("SceneService/EditTopology", CHANGE, InBackground),
+        of("SceneService/ExportTissue", LOOK, InBackground),
+        of("HapticService/Track", LOOK, WhereItArrives),
+        of("HapticService/QueryDistances", LOOK, InBackground),
+        of("HapticService/QueryContacts", LOOK, InBackground),
+        of("HapticService/DetectSelfCollisions", LOOK, InBackground),
+        of("Health/Check", None, WhereItArrives),
+        of("Health/Watch", None, WhereItArrives),
     ]
 };
 
@@ -192,5 +214,53 @@ impl Service<Request<Body>> for HapticCalls {
             Some("Track") => self.track.call(request),
             _ => self.queries.call(request),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use bytes::Bytes;
+    use http_body::Frame;
+    use http_body_util::{BodyExt, StreamBody};
+    use tokio_stream::{StreamExt, once};
+    use tower::service_fn;
+
+    use super::*;
+    use crate::config;
+
+    fn on_background() -> bool {
+        thread::current().name() == Some("background")
+    }
+
+    /// A handler and its answer's messages tell the thread that they run on.
+    #[tokio::test]
+    async fn what_ticks_are_not_to_wait_for_runs_in_the_background() {
+        let layer = CallLayer {
+            metrics: Arc::new(Metrics::new(Duration::from_millis(1))),
+            access: Arc::new(Access::open(&config::Access::default()).expect("none is asked for")),
+            background: Arc::new(Background::start(1).expect("a thread")),
+        };
+        let tells = service_fn(async |_: Request<Body>| {
+            let handled = on_background();
+            let told = once(()).map(move |()| {
+                let threads = [u8::from(handled), u8::from(on_background())];
+                Ok::<_, Status>(Frame::data(Bytes::copy_from_slice(&threads)))
+            });
+            Ok::<_, Infallible>(Response::new(Body::new(StreamBody::new(told))))
+        });
+        let mut calls = layer.layer(tells);
+        for path in METHODS.iter().map(|m| format!("/palpate.v1.{}", m.name)) {
+            let expected = u8::from(method(&path).runs == InBackground);
+            let request = Request::builder().uri(&path).body(Body::empty()).expect("good");
+            let answer = calls.call(request).await.expect("infallible");
+            let told = answer.into_body().collect().await.expect("it ends well").to_bytes();
+            assert_eq!(told[..], [expected; 2], "{path}");
+        }
+        let large = ["AddTissue", "AddTool", "Deform", "EditTopology", "ExportTissue"];
+        let large = large.map(|name| format!("/palpate.v1.SceneService/{name}"));
+        assert!(large.iter().all(|path| method(path).runs == InBackground));
+        assert_eq!(method("/palpate.v1.HapticService/Track").runs, WhereItArrives);
     }
 }

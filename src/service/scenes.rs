@@ -8,7 +8,6 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{
     access::caller,
     add,
-    background::Background,
     convert::{self, scene::scene},
     deform::deform,
     export::export,
@@ -26,21 +25,14 @@ pub struct Scenes {
     table: Arc<SceneTable>,
     fields: Fields,
     upload_pause_max: Duration,
-    background: Background,
 }
 
 type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Scenes {
-    /// Serves the scenes of `table`; links get their fields from `fields`, meshes and deformations are taken in by
-    /// `background`.
-    pub fn new(
-        table: Arc<SceneTable>,
-        fields: Fields,
-        upload_pause_max: Duration,
-        background: Background,
-    ) -> Scenes {
-        Scenes { table, fields, upload_pause_max, background }
+    /// Serves the scenes of `table`; links get their fields from `fields`.
+    pub fn new(table: Arc<SceneTable>, fields: Fields, upload_pause_max: Duration) -> Scenes {
+        Scenes { table, fields, upload_pause_max }
     }
 
     fn upload<R>(&self, request: Request<Streaming<R>>) -> Requests<R> {
@@ -107,20 +99,17 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::AddTissueRequest>>,
     ) -> Result<Response<proto::AddTissueResponse>, Status> {
-        let (table, caller) = (Arc::clone(&self.table), caller(&request));
-        let requests = self.upload(request);
-        let add = async move { add::tissue(&table, &caller, requests).await };
-        Ok(Response::new(self.background.run(add).await??))
+        let caller = caller(&request);
+        Ok(Response::new(add::tissue(&self.table, &caller, self.upload(request)).await?))
     }
 
     async fn add_tool(
         &self,
         request: Request<Streaming<proto::AddToolRequest>>,
     ) -> Result<Response<proto::AddToolResponse>, Status> {
-        let (table, caller) = (Arc::clone(&self.table), caller(&request));
-        let (fields, requests) = (self.fields.clone(), self.upload(request));
-        let add = async move { add::tool(&table, &fields, &caller, requests).await };
-        Ok(Response::new(self.background.run(add).await??))
+        let caller = caller(&request);
+        let added = add::tool(&self.table, &self.fields, &caller, self.upload(request)).await?;
+        Ok(Response::new(added))
     }
 
     async fn remove_tissue(
@@ -151,7 +140,7 @@ impl SceneService for Scenes {
     ) -> Result<Response<Self::DeformStream>, Status> {
         let caller = caller(&request);
         let answers = deform(Arc::clone(&self.table), caller, request.into_inner());
-        Ok(Response::new(Box::pin(self.background.stream(answers))))
+        Ok(Response::new(Box::pin(answers)))
     }
 
     async fn edit_topology(

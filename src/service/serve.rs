@@ -3,13 +3,10 @@
 use std::{
     future::{Future, pending},
     io::{self, Write},
-    net::SocketAddr,
-    path::PathBuf,
     sync::Arc,
 };
 
 use tokio::{
-    net::TcpListener,
     signal::unix::{SignalKind, signal},
     sync::Notify,
 };
@@ -30,12 +27,12 @@ use super::{
     connection::Door,
     fields::Fields,
     haptics::Haptics,
+    listeners::{ListenError, Listeners},
     metrics,
     proto::{DESCRIPTORS, scene_service_server::SceneServiceServer},
     scenes::Scenes,
     supervisor,
     table::SceneTable,
-    unix_socket::UnixSocket,
 };
 use crate::{
     config::{Config, Transport},
@@ -45,22 +42,9 @@ use crate::{
 /// Why the server did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address cannot be had.
-    #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// As asked for.
-        address: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The Unix domain socket cannot be had.
-    #[error("cannot listen on {}: {source}", path.display())]
-    UnixSocket {
-        /// As asked for.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
+    /// There is no place to listen at.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// A file of keys or certificates.
     #[error(transparent)]
     Access(#[from] AccessError),
@@ -75,16 +59,14 @@ pub enum ServeError {
 /// Runs `palpate serve` until SIGINT or SIGTERM. The first line of stdout names the address in use.
 ///
 /// # Errors
-/// When the address cannot be had.
+/// When there is no place to listen at.
 pub async fn run(config: &Config) -> Result<(), ServeError> {
-    let address = config.listen;
-    let listen = |source| ServeError::Listen { address, source };
-    let listener = TcpListener::bind(address).await.map_err(listen)?;
+    let listeners = Listeners::bind(config).await?;
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     check_access(config)?;
     let mut stdout = io::stdout();
-    writeln!(stdout, "listening on {}", listener.local_addr()?)?;
+    writeln!(stdout, "listening on {}", listeners.address()?)?;
     stdout.flush()?;
     let told = async move {
         tokio::select! {
@@ -97,48 +79,39 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
         Some(folder) => info!("built fields are kept under {}", folder.display()),
         None => warn!("no data directory: built fields are not kept"),
     }
-    serve(listener, &Config { data_dir, ..config.clone() }, told).await
+    serve(listeners, &Config { data_dir, ..config.clone() }, told).await
 }
 
-/// Serves until `shutdown`, then ends streams at their next message and waits for them a bounded time.
+/// Serves at these listeners until `shutdown`, then ends streams at their next message and waits for them a bounded time.
 /// Built fields are kept when there is a data directory.
 ///
 /// # Errors
 /// When the transport fails.
 pub async fn serve(
-    listener: TcpListener,
+    listeners: Listeners,
     config: &Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let (_socket, unix) = match &config.unix_socket {
-        Some(path) => {
-            let of = |source| ServeError::UnixSocket { path: path.clone(), source };
-            let (socket, listener) = UnixSocket::bind(path).map_err(of)?;
-            (Some(socket), Some(listener))
-        }
-        None => (None, None),
-    };
+    let Listeners { tcp, unix, figures } = listeners;
+    let (_socket, unix) = unix.unzip();
     let access = Arc::new(Access::open(&config.access)?);
     let hangup = signal(SignalKind::hangup())?;
     let table = Arc::new(SceneTable::new(config));
     let health = HealthReporter::new();
     let fields = Fields::new(config.data_dir.as_deref().map(FieldCache::new));
-    let background = Background::start(config.runtime.threads)?;
-    let scenes =
-        Scenes::new(Arc::clone(&table), fields, config.transport.upload_pause_max, background);
-    let router = router(&table, scenes, &health, &config.transport, &access).await;
-    let figures = match config.metrics.listen {
-        Some(address) => {
-            let listen = |source| ServeError::Listen { address, source };
-            let listener = TcpListener::bind(address).await.map_err(listen)?;
-            info!("figures and health are at http://{}", listener.local_addr()?);
-            Some(metrics::serve::serve(listener, Arc::clone(&table)))
-        }
-        None => None,
+    let scenes = Scenes::new(Arc::clone(&table), fields, config.transport.upload_pause_max);
+    let calls = CallLayer {
+        metrics: Arc::clone(table.metrics()),
+        access: Arc::clone(&access),
+        background: Arc::new(Background::start(config.runtime.threads)?),
     };
+    let router = router(&table, scenes, &health, &config.transport, calls).await;
+    if let Some(listener) = &figures {
+        info!("figures and health are at http://{}", listener.local_addr()?);
+    }
     let figures = async {
         match figures {
-            Some(figures) => figures.await,
+            Some(listener) => metrics::serve::serve(listener, Arc::clone(&table)).await,
             None => pending().await,
         }
     };
@@ -156,7 +129,7 @@ pub async fn serve(
         tokio::time::sleep(drain_max).await;
     };
     let door = Door::new(&config.transport, &access, table.metrics());
-    let connections = ReceiverStream::new(door.open(listener, unix));
+    let connections = ReceiverStream::new(door.open(tcp, unix));
     supervisor::ready();
     tokio::select! {
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
@@ -184,7 +157,7 @@ async fn router(
     scenes: Scenes,
     health: &HealthReporter,
     transport: &Transport,
-    access: &Arc<Access>,
+    calls: CallLayer,
 ) -> Router<Stack<CallLayer, Identity>> {
     let scenes = SceneServiceServer::new(scenes)
         .max_decoding_message_size(transport.control_message_bytes_max);
@@ -195,7 +168,6 @@ async fn router(
         .build_v1()
         .expect("the descriptors were compiled with the code");
     report_health(health, ServingStatus::Serving).await;
-    let calls = CallLayer { metrics: Arc::clone(table.metrics()), access: Arc::clone(access) };
     Server::builder()
         .max_concurrent_streams(transport.streams_per_connection_max)
         .initial_stream_window_size(transport.stream_window_bytes)
@@ -235,9 +207,10 @@ mod tests {
     /// Server and client are on this one thread, so that the next call meets what is injected.
     #[tokio::test]
     async fn a_panic_is_internal_and_costs_its_call_only() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("bound");
-        tokio::spawn(async move { serve(listener, &Config::default(), pending()).await });
+        let config = Config { listen: "127.0.0.1:0".parse().expect("good"), ..Config::default() };
+        let listeners = Listeners::bind(&config).await.expect("a free port");
+        let address = listeners.address().expect("bound");
+        tokio::spawn(async move { serve(listeners, &config, pending()).await });
         let url = format!("http://{address}");
         let mut scenes = SceneServiceClient::connect(url.clone()).await.expect("it listens");
         let mut haptics = HapticServiceClient::connect(url).await.expect("it listens");

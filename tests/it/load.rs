@@ -9,7 +9,7 @@ use std::{
 use palpate::{
     config::Config,
     load::{address::ServerAddress, client::Client},
-    service::serve,
+    service::{Listeners, serve},
 };
 use serde_json::Value;
 use tokio::net::UnixListener;
@@ -105,10 +105,10 @@ async fn a_unix_socket_is_an_address() {
 
 #[tokio::test]
 async fn tls_is_not_spoken_to_a_server_without_it() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("bound");
-    let config = Config::default();
-    let serving = async move { serve(listener, &config, std::future::pending()).await };
+    let config = Config { listen: "127.0.0.1:0".parse().expect("good"), ..Config::default() };
+    let listeners = Listeners::bind(&config).await.expect("a free port");
+    let address = listeners.address().expect("bound");
+    let serving = async move { serve(listeners, &config, std::future::pending()).await };
     tokio::spawn(serving);
     let https = ServerAddress::new(&format!("https://{address}"));
     let error = Client::connect(&https).await.err().expect("no TLS there").to_string();

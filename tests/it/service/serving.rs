@@ -75,6 +75,31 @@ async fn the_binary_says_where_it_listens_and_ends_when_told_with_a_stream_open(
     }
 }
 
+/// Whoever waits for its first line may connect to all of it.
+#[test]
+fn the_binary_says_where_it_listens_only_when_it_listens_everywhere() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let figures = taken.local_addr().expect("bound").to_string();
+    let socket = env::temp_dir().join(format!("palpate-no-socket-{}", process::id()));
+    fs::write(&socket, "").expect("a temporary folder");
+    let socket = socket.to_str().expect("UTF-8");
+    let free = "127.0.0.1:0";
+    let cases = [
+        (&*figures, &[][..], &*figures),
+        (free, &["--unix-socket", socket], socket),
+        (free, &["--metrics", &figures], &figures),
+    ];
+    for (listen, more, place) in cases {
+        let mut process = Process::serve(listen, more);
+        assert_eq!(process.first_line(), "", "{more:?}");
+        let said = process.errors();
+        assert!(said.contains(&format!("cannot listen on {place}")), "{more:?}: {said}");
+        assert_eq!(process.end().code(), Some(1), "{more:?}");
+    }
+    assert_eq!(fs::read(socket).expect("what was there is left"), b"");
+    fs::remove_file(socket).expect("it was there");
+}
+
 /// Goes on with the haptic loop, as a client does, until the server ends it.
 async fn loop_until_told(stream: &mut crate::support::server::HandFed) -> Code {
     for sequence in 2.. {

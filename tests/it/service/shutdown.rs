@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use palpate::{
     config::Config,
-    service::{proto::TrackMode, serve},
+    service::{Listeners, proto::TrackMode, serve},
 };
-use tokio::{net::TcpListener, sync::oneshot, time::timeout};
+use tokio::{sync::oneshot, time::timeout};
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 use tonic::Code;
 use tonic_health::pb::{
@@ -23,12 +23,13 @@ const SOON: Duration = Duration::from_secs(20);
 /// Health is asked for by a stream, so that the order of what is told can be seen.
 #[tokio::test]
 async fn idle_streams_are_told_at_once_and_health_first() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let address = listener.local_addr().expect("bound");
+    let config = Config { listen: "127.0.0.1:0".parse().expect("good"), ..Config::default() };
+    let listeners = Listeners::bind(&config).await.expect("a free port");
+    let address = listeners.address().expect("bound");
     let (tell, told) = oneshot::channel();
     let served = tokio::spawn(async move {
         let told = async { told.await.expect("the test goes on") };
-        serve(listener, &Config::default(), told).await
+        serve(listeners, &config, told).await
     });
     let mut server = TestServer::connect(address).await;
     server.create(SCENE).await.expect("a new scene");

@@ -6,6 +6,7 @@ use palpate::{
     config::Config,
     scene::Limits,
     service::{
+        Listeners,
         proto::{
             AddTissueRequest, AddTissueResponse, AddToolRequest, AddToolResponse,
             CreateSceneRequest, DeformRequest, DeformResponse, ExportTissueRequest,
@@ -15,7 +16,7 @@ use palpate::{
         serve,
     },
 };
-use tokio::{net::TcpListener, sync::mpsc};
+use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 use tonic::{Status, Streaming, transport::Channel};
 
@@ -74,9 +75,10 @@ impl TestServer {
 
     /// The same, with clients that have not tried to connect.
     pub async fn lazily(config: Config) -> TestServer {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("bound");
-        tokio::spawn(async move { serve(listener, &config, pending()).await });
+        let config = Config { listen: "127.0.0.1:0".parse().expect("good"), ..config };
+        let listeners = Listeners::bind(&config).await.expect("free");
+        let address = listeners.address().expect("bound");
+        tokio::spawn(async move { serve(listeners, &config, pending()).await });
         let endpoint = Channel::from_shared(format!("http://{address}")).expect("an address");
         TestServer::over(address, endpoint.connect_lazy())
     }
