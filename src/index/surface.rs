@@ -126,6 +126,11 @@ impl Surface {
         hint: Option<TriangleId>,
     ) -> Option<SignedNearest> {
         let NearestTriangle { triangle, closest } = self.nearest(p, max_distance, hint)?;
+        Some(self.signed(p, triangle, closest))
+    }
+
+    /// The same where it is known which triangle is nearest, and where on it.
+    pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
         let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
         let by_winding = self.sign_rule() == SignRule::WindingNumber;
@@ -143,7 +148,7 @@ impl Surface {
         };
         let winding = winding.map(|w| w.number);
         let signed_distance = distance * side;
-        Some(SignedNearest { signed_distance, triangle, closest, normal, certainty, winding })
+        SignedNearest { signed_distance, triangle, closest, normal, certainty, winding }
     }
 
     /// The winding number around a point, on the surface that of triangles seen edge on. O(n) where no ray is clear of

@@ -6,7 +6,7 @@ use glam::DVec3;
 
 use super::{Link, proofs::Proof};
 use crate::{
-    bvh::Guess,
+    bvh::{Guess, NearestTriangle},
     geometry::{
         Aabb, TriangleId,
         direction::direction,
@@ -307,20 +307,27 @@ impl Link {
         let near = reading.exact.map(|(t, _)| t).or(near);
         let reach = reading.lower.abs().max(reading.upper.abs()) * COVER;
         let guess = Guess { triangle: near, way: -reading.value * reading.gradient };
-        let nearest = || self.tree.nearest(self.surface.mesh(), &p, reach, guess);
-        if is_sure && let Some(found) = nearest() {
-            let side = if reading.lower > 0.0 { 1.0 } else { -1.0 };
-            let distance = found.closest.distance_squared.sqrt();
-            let gradient = direction(p - found.closest.point).unwrap_or_default() * side;
-            return exactly(distance * side, gradient, (found.triangle, found.closest), 1.0);
+        let Some(found) = self.tree.nearest(self.surface.mesh(), &p, reach, guess) else {
+            return self.exactly_at(p, guess);
+        };
+        if !is_sure {
+            return self.signed(p, found);
         }
-        self.exactly_at(p, near)
+        let side = if reading.lower > 0.0 { 1.0 } else { -1.0 };
+        let distance = found.closest.distance_squared.sqrt();
+        let gradient = direction(p - found.closest.point).unwrap_or_default() * side;
+        exactly(distance * side, gradient, (found.triangle, found.closest), 1.0)
     }
 
     /// The exact surface at a point in link frame.
-    fn exactly_at(&self, p: DVec3, near: Option<TriangleId>) -> Reading {
-        let found = self.surface.signed_distance(p, f64::INFINITY, near);
-        let d = found.expect("a link has triangles");
+    fn exactly_at(&self, p: DVec3, guess: Guess) -> Reading {
+        let found = self.tree.nearest(self.surface.mesh(), &p, f64::INFINITY, guess);
+        self.signed(p, found.expect("a link has triangles"))
+    }
+
+    /// The same where it is known which triangle is nearest.
+    fn signed(&self, p: DVec3, nearest: NearestTriangle<ClosestPoint>) -> Reading {
+        let d = self.surface.signed(p, nearest.triangle, nearest.closest);
         exactly(d.signed_distance, d.normal, (d.triangle, d.closest), d.certainty)
     }
 
@@ -348,14 +355,18 @@ impl Link {
     ) -> Option<Deepest> {
         let mesh = self.surface.mesh();
         let reach = found.map_or(margin, |best| best.reading.value / COVER);
+        // Unless the point that was found is known to be that.
+        let is_nearest = found.is_some_and(|best| best.lower >= reach);
+        let way = found.map_or(DVec3::ZERO, |best| -best.reading.gradient);
         let mut offer = |barycentric: DVec3| {
-            let reading = self.exactly_at(at(triangle, barycentric), near);
+            let guess = Guess { triangle: near, way: DVec3::ZERO };
+            let reading = self.exactly_at(at(triangle, barycentric), guess);
             if reading.value < found.map_or(margin * COVER, |best| best.reading.value) {
                 found = Some(Deepest { barycentric, reading, lower: reading.value });
             }
         };
-        let guess = Guess { triangle: near, way: DVec3::ZERO };
-        if let Some(nearest) = self.tree.nearest(mesh, triangle, reach, guess) {
+        let nearest = || self.tree.nearest(mesh, triangle, reach, Guess { triangle: near, way });
+        if let Some(nearest) = (!is_nearest).then(nearest).flatten() {
             offer(nearest.closest.barycentric_a);
         }
         let corners = DVec3::AXES.into_iter().zip(self.field.reads(mesh, triangle));

@@ -27,6 +27,7 @@ const TRIANGLES_MAX: usize = 512;
 /// field: a leap tells nothing of the next tick.
 const TICKS_AHEAD: f64 = 8.0;
 const AHEAD_MAX: f64 = 8.0;
+const AHEAD_MAX_M: f64 = 1e-3;
 /// Its triangles are not known.
 const NOWHERE: f64 = -1.0;
 
@@ -69,7 +70,8 @@ impl Neighbourhood {
     /// How much farther than the closest pair the next horizon should be, metres.
     pub(super) fn ahead(&self, link: &Link) -> f64 {
         let tolerance = link.field.tolerance();
-        (TICKS_AHEAD * self.gone / f64::from(self.ticks)).clamp(tolerance, AHEAD_MAX * tolerance)
+        let most = (AHEAD_MAX * tolerance).max(AHEAD_MAX_M);
+        (TICKS_AHEAD * self.gone / f64::from(self.ticks)).clamp(tolerance, most)
     }
 
     /// A search begins.
