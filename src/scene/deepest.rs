@@ -77,9 +77,10 @@ pub(super) fn deepest(
     margin: f64,
     known: Option<&Proof>,
 ) -> (Option<Deepest>, Proof) {
-    let (found, proof) = by_distance(link, triangle, margin, known);
     let about = known.iter().flat_map(|known| &known.corners).chain(triangle);
-    if !link.is_open_about(about) {
+    let is_open = link.is_open_about(about);
+    let (found, proof) = by_distance(link, triangle, margin, known, is_open);
+    if !is_open {
         return (found, proof);
     }
     let exactly = |best: Deepest| {
@@ -93,15 +94,17 @@ pub(super) fn deepest(
     (link.nearest_or_corner(triangle, margin, found, proof.near), proof)
 }
 
-/// The same of a link that has no open end there.
+/// The same, as far as distance tells. `is_open`: the link has an open end there.
 fn by_distance(
     link: &Link,
     triangle: &[DVec3; 3],
     margin: f64,
     known: Option<&Proof>,
+    is_open: bool,
 ) -> (Option<Deepest>, Proof) {
-    let search =
-        |start| WAITING.with_borrow_mut(|waiting| search(link, triangle, margin, start, waiting));
+    let search = |start| {
+        WAITING.with_borrow_mut(|waiting| search(link, triangle, margin, start, is_open, waiting))
+    };
     let Some(known) = known else { return search(None) };
     let lower = known.lower_of(triangle);
     if lower > margin {
@@ -112,7 +115,7 @@ fn by_distance(
         upper <= margin && lower >= upper - LOOSENESS * link.field.tolerance()
     };
     // As long as that bound is above 0 all of it is outside, and one triangle of the link may do.
-    let beside = known.near.filter(|_| lower > 0.0).and_then(|t| link.beside(triangle, t));
+    let beside = known.near.filter(|_| lower > 0.0).and_then(|t| link.beside(triangle, t, is_open));
     if let Some(Deepest { barycentric, reading, .. }) = beside.filter(serves) {
         let p = at(triangle, barycentric);
         let reading = link.refined(p, Reading { exact: None, ..reading }, known.near);
@@ -126,7 +129,7 @@ fn by_distance(
     });
     if start.reading.lower > 0.0 {
         let reach = margin + AHEAD * (known.lower - lower);
-        if let Some(answer) = link.apart(triangle, margin, reach, &start, known.near) {
+        if let Some(answer) = link.apart(triangle, margin, reach, &start, known.near, is_open) {
             return answer;
         }
     }
@@ -145,6 +148,7 @@ fn search(
     triangle: &[DVec3; 3],
     margin: f64,
     start: Option<Deepest>,
+    is_open: bool,
     waiting: &mut BinaryHeap<Part>,
 ) -> (Option<Deepest>, Proof) {
     let (field, tolerance) = (&link.field, link.field.tolerance());
@@ -169,7 +173,7 @@ fn search(
     }
     if best.reading.lower > 0.0 {
         let reach = margin + AHEAD * tolerance;
-        if let Some(answer) = link.apart(triangle, margin, reach, &best, near[0]) {
+        if let Some(answer) = link.apart(triangle, margin, reach, &best, near[0], is_open) {
             return answer;
         }
     }
@@ -383,34 +387,35 @@ impl Link {
         reach: f64,
         outside: &Deepest,
         near: Option<TriangleId>,
+        is_open: bool,
     ) -> Option<(Option<Deepest>, Proof)> {
         let reach = reach.min(outside.reading.upper * COVER);
         let guess = Guess { triangle: near, way: -outside.reading.gradient };
         let Some(found) = self.tree.nearest(self.surface.mesh(), triangle, reach, guess) else {
             return Some((None, Proof::of(triangle, outside, reach, 0.0)));
         };
-        let nearest = self.at_pair(found.triangle, &found.closest)?;
+        let nearest = self.at_pair(found.triangle, &found.closest, is_open)?;
         let proof = Proof::of(triangle, &nearest, nearest.lower, 0.0);
         Some(((nearest.lower <= margin).then_some(nearest), proof))
     }
 
     /// Where a triangle outside the link is nearest to one of its triangles, `None` when they cross.
-    fn beside(&self, triangle: &[DVec3; 3], t: TriangleId) -> Option<Deepest> {
-        self.at_pair(t, &closest_pair(triangle, &self.surface.mesh().triangle(t)))
+    fn beside(&self, triangle: &[DVec3; 3], t: TriangleId, is_open: bool) -> Option<Deepest> {
+        self.at_pair(t, &closest_pair(triangle, &self.surface.mesh().triangle(t)), is_open)
     }
 
-    /// The closest point of a triangle outside to one of the link. An open link's side changes off its surface
-    /// too, so it is looked up there; `None` when that point is not outside.
-    fn at_pair(&self, t: TriangleId, pair: &ClosestPair) -> Option<Deepest> {
+    /// The closest point of a triangle outside to one of the link. About an open end the side changes off the
+    /// surface too, so it is looked up there; `None` when that point is not outside.
+    fn at_pair(&self, t: TriangleId, pair: &ClosestPair, is_open: bool) -> Option<Deepest> {
         let ClosestPair { on_a, barycentric_a, distance_squared, .. } = *pair;
         let away = -pair.direction()?;
         let (mesh, distance) = (self.surface.mesh(), distance_squared.sqrt());
-        let reading = if self.surface.is_closed() {
+        let reading = if is_open {
+            self.refined(on_a, self.field.read(mesh, on_a), Some(t))
+        } else {
             // The point of the link once more, with the feature that it is on.
             let closest = closest_point(on_a, &mesh.triangle(t));
             exactly(distance, away, (t, closest), 1.0)
-        } else {
-            self.refined(on_a, self.field.read(mesh, on_a), Some(t))
         };
         let nearest = Deepest { barycentric: barycentric_a, reading, lower: distance };
         (reading.lower > 0.0).then_some(nearest)
