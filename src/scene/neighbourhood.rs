@@ -24,7 +24,7 @@ pub(super) struct Neighbourhood {
 /// Triangles that are kept. More than these cost as much as a search.
 const TRIANGLES_MAX: usize = 512;
 /// The horizon is farther than the pair by the way of so many ticks, but no farther than so many tolerances of the
-/// field: a leap tells nothing of the next tick.
+/// field, or metres where that is more: a leap tells nothing of the next tick.
 const TICKS_AHEAD: f64 = 8.0;
 const AHEAD_MAX: f64 = 8.0;
 const AHEAD_MAX_M: f64 = 1e-3;
