@@ -22,7 +22,7 @@ const BESIDE_HZ: f64 = 10.0;
 /// A scene and what is done in it.
 type Staged = (Session, Plan);
 
-/// Prints a line and draws the distributions.
+/// Prints two lines for each number of streams, and draws the distributions of one.
 pub fn run(run: &mut Run) {
     let seconds = run.effort.of(2.0, 0.3);
     let (name, deforming) = liver_plan(run.effort, DEFORM_HZ, seconds);
@@ -31,22 +31,43 @@ pub fn run(run: &mut Run) {
     let checksum = served.check(&resting, &stylus());
     let stage = |served: &mut Served, plan: Plan| (served.set_up(&plan), plan);
     let beside = |plan: &Plan| Plan { rate_hz: BESIDE_HZ, ..plan.clone() };
-    let [rests_there, deforms_there] =
-        [beside(&resting), beside(&deforming)].map(|plan| stage(&mut other, plan));
-    let [rests, deforms] = [resting, deforming].map(|plan| stage(&mut served, plan));
-    let [mut resting, mut deforming, mut elsewhere] = [(); 3].map(|()| Side::new());
-    let mut round = |(session, plan): &Staged, (beside, its_plan): &Staged, side: &mut Side| {
-        served.round_beside((session, plan), &mut other, (beside, its_plan), side);
-    };
-    for _ in 0..run.effort.of(9, 1) {
-        round(&rests, &rests_there, &mut resting);
-        round(&deforms, &rests_there, &mut deforming);
-        round(&rests, &deforms_there, &mut elsewhere);
+    let there = [beside(&resting), beside(&deforming)].map(|plan| stage(&mut other, plan));
+    let mut here = [resting, deforming].map(|plan| stage(&mut served, plan));
+    for n_clients in run.effort.of(&[1, 8, 32][..], &[1]) {
+        here.iter_mut().for_each(|(_, plan)| plan.n_clients = *n_clients);
+        let rounds = run.effort.of(9, 1);
+        let sides = by_turns(rounds, (&mut served, &here), (&mut other, &there));
+        let [resting, deforming, elsewhere] = &sides;
+        let case = match n_clients {
+            1 => format!("{name}/100%-at-{DEFORM_HZ}Hz"),
+            n => format!("{name}/100%-at-{DEFORM_HZ}Hz/{n}-streams"),
+        };
+        run.line("P10", &case, checksum, against("at-rest", deforming, resting));
+        let against_other = against("another-server-deforms", deforming, elsewhere);
+        run.line("P10", &format!("{case}/elsewhere"), checksum, against_other);
+        if *n_clients == 1 {
+            run.picture("P10", picture(&sides));
+        }
     }
-    let case = format!("{name}/100%-at-{DEFORM_HZ}Hz");
-    run.line("P10", &case, checksum, against("at-rest", &deforming, &resting));
-    let case = format!("{case}/elsewhere");
-    run.line("P10", &case, checksum, against("another-server-deforms", &deforming, &elsewhere));
+}
+
+/// Ticks at rest, while their tissue deforms, and while one on the other server does. The stages are at rest and deforming.
+fn by_turns(
+    rounds: usize,
+    (served, here): (&mut Served, &[Staged; 2]),
+    (other, there): (&mut Served, &[Staged; 2]),
+) -> [Side; 3] {
+    let mut sides = [(); 3].map(|()| Side::new());
+    for _ in 0..rounds {
+        for (side, (at, beside)) in sides.iter_mut().zip([(0, 0), (1, 0), (0, 1)]) {
+            let [(session, plan), (there, its_plan)] = [&here[at], &there[beside]];
+            served.round_beside((session, plan), other, (there, its_plan), side);
+        }
+    }
+    sides
+}
+
+fn picture([resting, deforming, elsewhere]: &[Side; 3]) -> String {
     let curve = |name, latencies| Curve { name, latencies };
     let curves = [
         curve("at rest", &resting.all.tally.round_trip),
@@ -55,8 +76,7 @@ pub fn run(run: &mut Run) {
         curve("hiccups, at rest", &resting.all.hiccups),
         curve("hiccups, deforming", &deforming.all.hiccups),
     ];
-    let deadline_us = DEADLINE.as_secs_f64() * 1e6;
-    run.picture("P10", draw("Round trips of ticks, P10", &curves, None, deadline_us));
+    draw("Round trips of ticks, P10", &curves, None, DEADLINE.as_secs_f64() * 1e6)
 }
 
 fn against(name: &str, ours: &Side, peer: &Side) -> String {

@@ -40,7 +40,7 @@ impl Background {
         if threads > 0 {
             runtime.worker_threads(threads);
         }
-        runtime.thread_name(THREAD_NAME).on_thread_start(step_back).enable_all();
+        runtime.thread_name("background").on_thread_start(step_back).enable_all();
         Ok(Background { runtime: Some(runtime.build()?) })
     }
 
@@ -93,8 +93,6 @@ impl Drop for Background {
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
-
-const THREAD_NAME: &str = "background";
 
 /// By so much such a thread is nicer than those of ticks.
 #[cfg(target_os = "linux")]
