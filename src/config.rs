@@ -56,7 +56,7 @@ pub struct Config {
 #[serde(default, deny_unknown_fields)]
 pub struct Runtime {
     /// Threads that take bytes in and compute ticks, and as many in the background that answer uploads,
-    /// deformations, cuts, exports and queries; 0: one for each core.
+    /// deformations, cuts, removals, exports and queries; 0: one for each core.
     pub threads: usize,
 }
 

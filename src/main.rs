@@ -36,8 +36,8 @@ enum Command {
     Doctor(DoctorArgs),
 }
 
-/// How long work off the runtime's threads may go on after the server has ended.
-const BLOCKING_WORK_MAX: Duration = Duration::from_secs(1);
+/// How long what is under way may go on after the server has ended.
+const ENDING_MAX: Duration = Duration::from_secs(1);
 
 fn main() -> ExitCode {
     match run(CommandLine::parse().command) {
@@ -80,6 +80,6 @@ fn serve(config: &Config) -> Result<(), Box<dyn Error>> {
     let log = runtime.block_on(async { service::log::start(&config.log) });
     let served = runtime.block_on(service::run(config));
     log.end();
-    runtime.shutdown_timeout(BLOCKING_WORK_MAX);
+    runtime.shutdown_timeout(ENDING_MAX);
     Ok(served?)
 }

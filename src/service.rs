@@ -2,8 +2,8 @@
 //!
 //! A handler parses, calls the engine and converts the answer. Protobuf types and engine types meet in
 //! `convert` only; `status` is the one place that gives an error its code. Ticks are computed where their
-//! bytes arrive; what takes longer is answered by threads in the background; writes go to the scene's writer thread;
-//! parsing and indexing of uploads to the blocking pool.
+//! bytes arrive; what may take longer is answered by threads in the background; writes go to the scene's writer
+//! thread; parsing and indexing of uploads, many distances and self-collisions to the background's blocking pool.
 
 mod access;
 mod add;

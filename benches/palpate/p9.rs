@@ -24,7 +24,8 @@ enum By {
     Ours,
     OursByUnixSocket,
     Echo,
-    /// An echo that keeps a core busy as long as the engine does for one client's tick.
+    /// An echo that keeps a core busy as long as the engine does in the mean of one client's ticks: each waits for the
+    /// same work before it, but its own has no ticks that take little or much.
     BusyEcho,
 }
 

@@ -359,7 +359,7 @@ impl Link {
     ) -> Option<Deepest> {
         let mesh = self.surface.mesh();
         let reach = found.map_or(margin, |best| best.reading.value / COVER);
-        // Unless the point that was found is known to be that.
+        // A search would find nothing that is nearer.
         let is_nearest = found.is_some_and(|best| best.lower >= reach);
         let way = found.map_or(DVec3::ZERO, |best| -best.reading.gradient);
         let mut offer = |barycentric: DVec3| {

@@ -1,4 +1,4 @@
-//! Where calls with large messages are answered: threads that let those of ticks go first.
+//! Where calls that may take longer than a tick are answered: threads that let those of ticks go first.
 
 use std::{future::Future, io};
 
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, StreamBody};
 #[cfg(target_os = "linux")]
-use rustix::process::{getpriority_process, setpriority_process};
+use rustix::process::{getpid, getpriority_process, setpriority_process};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::mpsc::{self, Sender},
@@ -18,8 +18,8 @@ use tracing::{Instrument, warn};
 
 use super::contain::{ContainedBody, Panicked, contain_future};
 
-/// Runs calls whose messages are meshes, deformations and the like: 420 kB take a millisecond to decode, in which a
-/// thread of ticks would read no other connection.
+/// Runs calls that decode, compute, encode or free more than a tick does: 420 kB take a millisecond to decode, in which
+/// a thread of ticks would read no other connection.
 pub struct Background {
     /// `None` once it has ended.
     runtime: Option<Runtime>,
@@ -79,9 +79,11 @@ impl Background {
     }
 }
 
+/// To the last frame: asked for more, tonic would take the next request of a stream that it has refused.
 async fn hand_over(mut answer: Body, to: Sender<AnswerFrame>) {
     while let Some(frame) = answer.frame().await {
-        if to.send(frame).await.is_err() {
+        let is_last = frame.as_ref().map_or(true, Frame::is_trailers);
+        if to.send(frame).await.is_err() || is_last {
             return;
         }
     }
@@ -102,8 +104,9 @@ const STEPS_BACK: i32 = 10;
 pub fn step_back() {
     #[cfg(target_os = "linux")]
     {
-        // Of this thread alone, which Linux allows to everybody.
-        let own = getpriority_process(None).unwrap_or_default();
+        // As the first thread is: this one may be a child of one that has stepped back. Of this thread alone, which
+        // Linux allows to everybody.
+        let own = getpriority_process(Some(getpid())).unwrap_or_default();
         if let Err(e) = setpriority_process(None, own + STEPS_BACK) {
             warn!("a thread keeps the priority of ticks: {e}");
         }
@@ -112,12 +115,21 @@ pub fn step_back() {
 
 #[cfg(test)]
 mod tests {
-    use std::pin::pin;
+    use std::{
+        pin::pin,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
 
     use tokio::sync::oneshot;
+    #[cfg(target_os = "linux")]
+    use tokio::task::spawn_blocking;
     use tonic::Code;
 
     use super::*;
+    use crate::service::contain::last_frame;
 
     fn background() -> Background {
         Background::start(1).expect("a thread")
@@ -127,9 +139,13 @@ mod tests {
     #[tokio::test]
     async fn ticks_go_before_it() {
         let own = getpriority_process(None).expect("allowed");
-        let there = background().run(async { getpriority_process(None) }).await;
-        let there = there.expect("no panic").expect("allowed");
-        assert_eq!(there, (own + STEPS_BACK).min(19), "nicer than {own}");
+        let background = background();
+        let there = background.run(async { getpriority_process(None) }).await;
+        let child = async { spawn_blocking(|| getpriority_process(None)).await };
+        let of_child = background.run(child).await.expect("no panic");
+        for there in [there.expect("no panic"), of_child.expect("no panic")] {
+            assert_eq!(there, Ok((own + STEPS_BACK).min(19)), "nicer than {own}");
+        }
         assert_eq!(getpriority_process(None), Ok(own), "this thread is as it was");
     }
 
@@ -147,6 +163,27 @@ mod tests {
         let status = Status::from_header_map(all.trailers().expect("trailers")).expect("a status");
         assert_eq!((status.code(), all.to_bytes().len()), (Code::Internal, 2));
         assert_eq!(background.run(async { 7 }).await.expect("no panic"), 7);
+    }
+
+    /// Tonic takes a stream's next request when it is asked for more than its refusal.
+    #[tokio::test]
+    async fn nothing_is_asked_for_after_the_last_frame() {
+        let background = background();
+        for ends_well in [true, false] {
+            let asked = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&asked);
+            let frames = tokio_stream::iter(0..3).map(move |n| {
+                count.fetch_add(1, Ordering::Relaxed);
+                match (n, ends_well) {
+                    (0, _) => Ok(Frame::data(Bytes::from_static(b"a"))),
+                    (_, true) => last_frame(Status::invalid_argument("on purpose")),
+                    (_, false) => Err(Status::internal("on purpose")),
+                }
+            });
+            let answer = background.body(Body::new(StreamBody::new(frames)));
+            assert_eq!(answer.collect().await.is_ok(), ends_well);
+            assert_eq!(asked.load(Ordering::Relaxed), 2);
+        }
     }
 
     /// A client that goes takes its work along, however long that would wait.

@@ -31,9 +31,9 @@ impl Bells {
 
     /// Wakes every stream; each looks what concerns it.
     pub fn ring(&self) {
-        for bell in self.hung.lock().iter().filter_map(Weak::upgrade) {
-            bell.ring();
-        }
+        // Not under the lock, which streams that start wait for.
+        let hung: Vec<Arc<Bell>> = self.hung.lock().iter().filter_map(Weak::upgrade).collect();
+        hung.iter().for_each(|bell| bell.ring());
     }
 }
 

@@ -126,9 +126,9 @@ struct Method {
 /// On which threads a call is decoded, answered and encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runs {
-    /// On one that takes bytes in and computes ticks: what takes no longer than a tick.
+    /// On one that takes bytes in and computes ticks: what never takes longer than a tick.
     WhereItArrives,
-    /// On one that ticks do not wait for.
+    /// On one that ticks do not wait for: what may decode, compute, encode or free more.
     InBackground,
 }
 

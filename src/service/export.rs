@@ -11,7 +11,7 @@ use super::{
 };
 use crate::scene::Revision;
 
-/// Header, positions, triangles. Each chunk is made when the client takes it.
+/// Header, positions, triangles. Chunks are made as the client takes them, a few ahead.
 pub fn export(
     revision: Arc<Revision>,
 ) -> impl Stream<Item = Result<proto::ExportTissueResponse, Status>> {

@@ -22,7 +22,7 @@ use crate::scene::{
     tick::Session,
 };
 
-/// Points that are measured where the request arrived; more of them would hold up the ticks of others.
+/// Points that are measured at once; more of them would hold up deformations, which wait for the same threads.
 const INLINE_POINTS_MAX: usize = 64;
 
 /// The data plane over a scene table.

@@ -59,12 +59,12 @@ pub enum ServeError {
 /// Runs `palpate serve` until SIGINT or SIGTERM. The first line of stdout names the address in use.
 ///
 /// # Errors
-/// When there is no place to listen at.
+/// When there is no place to listen at, or files of keys and certificates cannot be used.
 pub async fn run(config: &Config) -> Result<(), ServeError> {
-    let listeners = Listeners::bind(config).await?;
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     check_access(config)?;
+    let listeners = Listeners::bind(config).await?;
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on {}", listeners.address()?)?;
     stdout.flush()?;
@@ -82,11 +82,11 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
     serve(listeners, &Config { data_dir, ..config.clone() }, told).await
 }
 
-/// Serves at these listeners until `shutdown`, then ends streams at their next message and waits for them a bounded time.
-/// Built fields are kept when there is a data directory.
+/// Serves until `shutdown`, then ends streams at their next message and waits for them a bounded time. Where it listens
+/// is up to `listeners`, not to `config`. Built fields are kept when there is a data directory.
 ///
 /// # Errors
-/// When the transport fails.
+/// When files of keys and certificates cannot be used, there are no threads, or the transport fails.
 pub async fn serve(
     listeners: Listeners,
     config: &Config,
