@@ -58,6 +58,18 @@ const FIRST_STEP: f64 = 2.0;
 /// Depths that differ by less are level, in tolerances.
 const LEVEL: f64 = 0.01;
 
+/// A tissue triangle that may touch a link.
+#[derive(Clone, Copy)]
+struct Candidate<'a> {
+    link: &'a Link,
+    /// In link frame.
+    triangle: &'a [DVec3; 3],
+    /// What is farther is not wanted, metres.
+    margin: f64,
+    /// The link has an open end about it.
+    is_open: bool,
+}
+
 thread_local! {
     /// Parts of the triangle that is looked at. They take 320 kB, too much for each session to keep.
     static WAITING: RefCell<BinaryHeap<Part>> =
@@ -79,7 +91,8 @@ pub(super) fn deepest(
 ) -> (Option<Deepest>, Proof) {
     let about = known.iter().flat_map(|known| &known.corners).chain(triangle);
     let is_open = link.is_open_about(about);
-    let (found, proof) = by_distance(link, triangle, margin, known, is_open);
+    let candidate = Candidate { link, triangle, margin, is_open };
+    let (found, proof) = candidate.by_distance(known);
     if !is_open {
         return (found, proof);
     }
@@ -91,127 +104,227 @@ pub(super) fn deepest(
     if found.is_some_and(|best| best.reading.value <= 0.0) {
         return (found, proof);
     }
-    (link.nearest_or_corner(triangle, margin, found, proof.near), proof)
+    (candidate.nearest_or_corner(found, proof.near), proof)
 }
 
-/// The same, as far as distance tells. `is_open`: the link has an open end there.
-fn by_distance(
-    link: &Link,
-    triangle: &[DVec3; 3],
-    margin: f64,
-    known: Option<&Proof>,
-    is_open: bool,
-) -> (Option<Deepest>, Proof) {
-    let search = |start| {
-        WAITING.with_borrow_mut(|waiting| search(link, triangle, margin, start, is_open, waiting))
-    };
-    let Some(known) = known else { return search(None) };
-    let lower = known.lower_of(triangle);
-    if lower > margin {
-        return (None, *known);
-    }
-    let serves = |best: &Deepest| {
-        let upper = best.reading.upper;
-        upper <= margin && lower >= upper - LOOSENESS * link.field.tolerance()
-    };
-    // As long as that bound is above 0 all of it is outside, and one triangle of the link may do.
-    let beside = known.near.filter(|_| lower > 0.0).and_then(|t| link.beside(triangle, t, is_open));
-    if let Some(Deepest { barycentric, reading, .. }) = beside.filter(serves) {
-        let p = at(triangle, barycentric);
-        let reading = link.refined(p, Reading { exact: None, ..reading }, known.near);
-        let best = Deepest { barycentric, reading, lower };
-        return (Some(best), known.still(&best, 0.0));
-    }
-    let start = beside.unwrap_or_else(|| {
-        let p = at(triangle, known.barycentric);
-        let reading = link.field.read(link.surface.mesh(), p);
-        Deepest { barycentric: known.barycentric, reading, lower }
-    });
-    if start.reading.lower > 0.0 {
-        let reach = margin + AHEAD * (known.lower - lower);
-        if let Some(answer) = link.apart(triangle, margin, reach, &start, known.near, is_open) {
-            return answer;
+impl Candidate<'_> {
+    /// [`deepest`], as far as distance tells.
+    fn by_distance(&self, known: Option<&Proof>) -> (Option<Deepest>, Proof) {
+        let Candidate { link, triangle, margin, .. } = *self;
+        let search = |start| WAITING.with_borrow_mut(|waiting| self.search(start, waiting));
+        let Some(known) = known else { return search(None) };
+        let lower = known.lower_of(triangle);
+        if lower > margin {
+            return (None, *known);
         }
+        let serves = |best: &Deepest| {
+            let upper = best.reading.upper;
+            upper <= margin && lower >= upper - LOOSENESS * link.field.tolerance()
+        };
+        // As long as that bound is above 0 all of it is outside, and one triangle of the link may do.
+        let beside = known.near.filter(|_| lower > 0.0).and_then(|t| self.beside(t));
+        if let Some(Deepest { barycentric, reading, .. }) = beside.filter(serves) {
+            let p = at(triangle, barycentric);
+            let reading = link.refined(p, Reading { exact: None, ..reading }, known.near);
+            let best = Deepest { barycentric, reading, lower };
+            return (Some(best), known.still(&best, 0.0));
+        }
+        let start = beside.unwrap_or_else(|| {
+            let p = at(triangle, known.barycentric);
+            let reading = link.field.read(link.surface.mesh(), p);
+            Deepest { barycentric: known.barycentric, reading, lower }
+        });
+        if start.reading.lower > 0.0 {
+            let reach = margin + AHEAD * (known.lower - lower);
+            if let Some(answer) = self.apart(reach, &start, known.near) {
+                return answer;
+            }
+        }
+        let (mut best, stride) = self.polished(start, known.stride);
+        best.reading = link.refined(at(triangle, best.barycentric), best.reading, known.near);
+        if serves(&best) {
+            return (Some(best), known.still(&best, stride));
+        }
+        search(Some(best))
     }
-    let (mut best, stride) = polished(link, triangle, start, known.stride);
-    best.reading = link.refined(at(triangle, best.barycentric), best.reading, known.near);
-    if serves(&best) {
-        return (Some(best), known.still(&best, stride));
-    }
-    search(Some(best))
-}
 
-/// By branch and bound: the field is 1-Lipschitz, so a part is at most its radius deeper than its middle.
-/// `start`: a point that is likely deep.
-fn search(
-    link: &Link,
-    triangle: &[DVec3; 3],
-    margin: f64,
-    start: Option<Deepest>,
-    is_open: bool,
-    waiting: &mut BinaryHeap<Part>,
-) -> (Option<Deepest>, Proof) {
-    let (field, tolerance) = (&link.field, link.field.tolerance());
-    let point = |w: DVec3| at(triangle, w);
-    let part = |corners: [DVec3; 3], lower: f64, bound: f64, near| {
-        let middle = point(middle(&corners));
-        let radius = corners.iter().map(|c| point(*c).distance(middle)).fold(0.0, f64::max);
-        Part { corners, radius, lower: lower.max(bound - radius), near }
-    };
-    let unknown = Deepest { barycentric: DVec3::X, reading: Reading::BEYOND, lower: 0.0 };
-    let mut best = Deepest { lower: f64::INFINITY, ..start.unwrap_or(unknown) };
-    let bound = field.lower_bound(point(middle(&DVec3::AXES)));
-    let whole = part(DVec3::AXES, f64::NEG_INFINITY, bound, [None; 2]);
-    if whole.lower > margin {
-        return (None, Proof::of(triangle, &best, whole.lower, 0.0));
-    }
-    let mut near = [None; 2];
-    let readings = field.reads(link.surface.mesh(), triangle);
-    for (barycentric, reading) in DVec3::AXES.into_iter().zip(readings) {
-        near = nearer_by(&reading, near);
-        best.offer(barycentric, reading);
-    }
-    if best.reading.lower > 0.0 {
-        let reach = margin + AHEAD * tolerance;
-        if let Some(answer) = link.apart(triangle, margin, reach, &best, near[0], is_open) {
-            return answer;
+    /// By branch and bound: the field is 1-Lipschitz, so a part is at most its radius deeper than its middle.
+    /// `start`: a point that is likely deep.
+    fn search(
+        &self,
+        start: Option<Deepest>,
+        waiting: &mut BinaryHeap<Part>,
+    ) -> (Option<Deepest>, Proof) {
+        let Candidate { link, triangle, margin, .. } = *self;
+        let (field, tolerance) = (&link.field, link.field.tolerance());
+        let point = |w: DVec3| at(triangle, w);
+        let part = |corners: [DVec3; 3], lower: f64, bound: f64, near| {
+            let middle = point(middle(&corners));
+            let radius = corners.iter().map(|c| point(*c).distance(middle)).fold(0.0, f64::max);
+            Part { corners, radius, lower: lower.max(bound - radius), near }
+        };
+        let unknown = Deepest { barycentric: DVec3::X, reading: Reading::BEYOND, lower: 0.0 };
+        let mut best = Deepest { lower: f64::INFINITY, ..start.unwrap_or(unknown) };
+        let bound = field.lower_bound(point(middle(&DVec3::AXES)));
+        let whole = part(DVec3::AXES, f64::NEG_INFINITY, bound, [None; 2]);
+        if whole.lower > margin {
+            return (None, Proof::of(triangle, &best, whole.lower, 0.0));
         }
-    }
-    waiting.clear();
-    waiting.push(Part { near, ..whole });
-    let mut n_reads = 0;
-    // Best first: going down where it looks deepest now would spend all reads in one flat place.
-    while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
-        // Deeper by less than the tolerance is not worth looking for, nor is what stays beyond the margin.
-        let is_wanted =
-            |lower: f64, best: &Deepest| lower <= (best.reading.upper - tolerance).min(margin);
-        if is_wanted(lower, &best) && n_reads < READS_MAX {
-            let barycentric = middle(&corners);
-            // An interval wider than the part does not get narrower by splitting the part.
-            let reading = link.read(point(barycentric), radius.max(0.5 * tolerance), near[0]);
-            n_reads += 1;
+        let mut near = [None; 2];
+        let readings = field.reads(link.surface.mesh(), triangle);
+        for (barycentric, reading) in DVec3::AXES.into_iter().zip(readings) {
+            near = nearer_by(&reading, near);
             best.offer(barycentric, reading);
-            lower = lower.max(reading.lower - radius);
-            let near = nearer_by(&reading, near);
-            if is_wanted(lower, &best) && lower < 0.0 {
-                lower = lower.max(link.depth_bound(&near, &corners.map(point)));
-            }
-            if is_wanted(lower, &best) {
-                let quarters = quarters(&corners);
-                let bounds = field.lower_bounds(&quarters.map(|c| point(middle(&c))));
-                waiting.extend((0..4).map(|i| part(quarters[i], lower, bounds[i], near)));
-                continue;
+        }
+        if best.reading.lower > 0.0 {
+            let reach = margin + AHEAD * tolerance;
+            if let Some(answer) = self.apart(reach, &best, near[0]) {
+                return answer;
             }
         }
-        best.lower = best.lower.min(lower);
+        waiting.clear();
+        waiting.push(Part { near, ..whole });
+        let mut n_reads = 0;
+        // Best first: going down where it looks deepest now would spend all reads in one flat place.
+        while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
+            // Deeper by less than the tolerance is not worth looking for, nor is what stays beyond the margin.
+            let is_wanted =
+                |lower: f64, best: &Deepest| lower <= (best.reading.upper - tolerance).min(margin);
+            if is_wanted(lower, &best) && n_reads < READS_MAX {
+                let barycentric = middle(&corners);
+                // An interval wider than the part does not get narrower by splitting the part.
+                let reading = link.read(point(barycentric), radius.max(0.5 * tolerance), near[0]);
+                n_reads += 1;
+                best.offer(barycentric, reading);
+                lower = lower.max(reading.lower - radius);
+                let near = nearer_by(&reading, near);
+                if is_wanted(lower, &best) && lower < 0.0 {
+                    lower = lower.max(link.depth_bound(&near, &corners.map(point)));
+                }
+                if is_wanted(lower, &best) {
+                    let quarters = quarters(&corners);
+                    let bounds = field.lower_bounds(&quarters.map(|c| point(middle(&c))));
+                    waiting.extend((0..4).map(|i| part(quarters[i], lower, bounds[i], near)));
+                    continue;
+                }
+            }
+            best.lower = best.lower.min(lower);
+        }
+        best.lower = best.lower.min(best.reading.lower);
+        let lower = best.lower;
+        if lower > margin {
+            return (None, Proof::of(triangle, &best, lower, 0.0));
+        }
+        let (best, stride) = self.polished(best, 0.0);
+        (Some(best), Proof::of(triangle, &best, lower, stride))
     }
-    best.lower = best.lower.min(best.reading.lower);
-    let lower = best.lower;
-    if lower > margin {
-        return (None, Proof::of(triangle, &best, lower, 0.0));
+
+    /// Walks down the slope from the best point found. Depth is known to the tolerance, but where it is flat that
+    /// leaves the point, and so the normal, loose by the root of it: a hand would feel that jitter. `stride`: metres for
+    /// each unit of slope, as the last walk here found, and this one for the next; 0 when not known.
+    fn polished(&self, mut best: Deepest, mut stride: f64) -> (Deepest, f64) {
+        let Candidate { link, triangle, .. } = *self;
+        let [a, b, c] = *triangle;
+        let normal = (b - a).cross(c - a).normalize_or_zero();
+        let slope = |r: &Reading| r.gradient - normal * r.gradient.dot(normal);
+        let level = LEVEL * link.field.tolerance();
+        let (mut from, mut down) = (at(triangle, best.barycentric), slope(&best.reading));
+        let first = FIRST_STEP * link.field.tolerance() / down.length();
+        let mut step = if stride > 0.0 { stride } else { first };
+        let mut vain = 0;
+        for _ in 0..POLISHING_STEPS {
+            if !(step.is_finite() && down.length_squared() * step > level) {
+                break;
+            }
+            let moved = closest_point(from - down * step, triangle);
+            let reading = link.field.read(link.surface.mesh(), moved.point);
+            vain = if reading.upper < best.reading.upper - level { 0 } else { vain + 1 };
+            best.offer(moved.barycentric, reading);
+            if vain == POLISHING_VAIN {
+                break;
+            }
+            // Barzilai and Borwein 1988: the step that the last two slopes ask for; on a flat, a longer one.
+            let (way, turn) = (moved.point - from, slope(&reading) - down);
+            let curved = way.dot(turn).abs();
+            step = (way.length_squared() / curved).min(4.0 * step);
+            if step.is_finite() {
+                stride = step;
+            }
+            (from, down) = (moved.point, slope(&reading));
+        }
+        best.lower = best.lower.min(best.reading.lower);
+        (best, stride)
     }
-    let (best, stride) = polished(link, triangle, best, 0.0);
-    (Some(best), Proof::of(triangle, &best, lower, stride))
+
+    /// Where the triangle crosses the link or is nearest to it, or its deepest corner, when that is deeper than the
+    /// point that was found, and within the margin.
+    fn nearest_or_corner(
+        &self,
+        mut found: Option<Deepest>,
+        near: Option<TriangleId>,
+    ) -> Option<Deepest> {
+        let Candidate { link, triangle, margin, .. } = *self;
+        let mesh = link.surface.mesh();
+        let reach = found.map_or(margin, |best| best.reading.value / COVER);
+        // A search would find nothing that is nearer.
+        let is_nearest = found.is_some_and(|best| best.lower >= reach);
+        let way = found.map_or(DVec3::ZERO, |best| -best.reading.gradient);
+        let mut offer = |barycentric: DVec3| {
+            let guess = Guess { triangle: near, way: DVec3::ZERO };
+            let reading = link.exactly_at(at(triangle, barycentric), guess);
+            if reading.value < found.map_or(margin * COVER, |best| best.reading.value) {
+                found = Some(Deepest { barycentric, reading, lower: reading.value });
+            }
+        };
+        let nearest = || link.tree.nearest(mesh, triangle, reach, Guess { triangle: near, way });
+        if let Some(nearest) = (!is_nearest).then(nearest).flatten() {
+            offer(nearest.closest.barycentric_a);
+        }
+        let corners = DVec3::AXES.into_iter().zip(link.field.reads(mesh, triangle));
+        corners.filter(|(_, reading)| reading.lower < 0.0).for_each(|(corner, _)| offer(corner));
+        found
+    }
+
+    /// How far a triangle with a point outside the link is from its surface, when they do not cross and it is
+    /// within the margin; proved as far as `reach`. `outside`: a point of it that is, `near`: a triangle near it.
+    fn apart(
+        &self,
+        reach: f64,
+        outside: &Deepest,
+        near: Option<TriangleId>,
+    ) -> Option<(Option<Deepest>, Proof)> {
+        let Candidate { link, triangle, margin, .. } = *self;
+        let reach = reach.min(outside.reading.upper * COVER);
+        let guess = Guess { triangle: near, way: -outside.reading.gradient };
+        let Some(found) = link.tree.nearest(link.surface.mesh(), triangle, reach, guess) else {
+            return Some((None, Proof::of(triangle, outside, reach, 0.0)));
+        };
+        let nearest = self.at_pair(found.triangle, &found.closest)?;
+        let proof = Proof::of(triangle, &nearest, nearest.lower, 0.0);
+        Some(((nearest.lower <= margin).then_some(nearest), proof))
+    }
+
+    /// Where a triangle outside the link is nearest to one of its triangles, `None` when they cross.
+    fn beside(&self, t: TriangleId) -> Option<Deepest> {
+        self.at_pair(t, &closest_pair(self.triangle, &self.link.surface.mesh().triangle(t)))
+    }
+
+    /// The closest point of a triangle outside to one of the link. About an open end the side changes off the
+    /// surface too, so it is looked up there; `None` when that point is not outside.
+    fn at_pair(&self, t: TriangleId, pair: &ClosestPair) -> Option<Deepest> {
+        let ClosestPair { on_a, barycentric_a, distance_squared, .. } = *pair;
+        let away = -pair.direction()?;
+        let (mesh, distance) = (self.link.surface.mesh(), distance_squared.sqrt());
+        let reading = if self.is_open {
+            self.link.refined(on_a, self.link.field.read(mesh, on_a), Some(t))
+        } else {
+            // The point of the link once more, with the feature that it is on.
+            let closest = closest_point(on_a, &mesh.triangle(t));
+            exactly(distance, away, (t, closest), 1.0)
+        };
+        let nearest = Deepest { barycentric: barycentric_a, reading, lower: distance };
+        (reading.lower > 0.0).then_some(nearest)
+    }
 }
 
 /// The triangle of a reading first, then another one known before.
@@ -249,47 +362,6 @@ impl Deepest {
             *self = Deepest { barycentric, reading, ..*self };
         }
     }
-}
-
-/// Walks down the slope from the best point found. Depth is known to the tolerance, but where it is flat that
-/// leaves the point, and so the normal, loose by the root of it: a hand would feel that jitter. `stride`: metres for
-/// each unit of slope, as the last walk here found, and this one for the next; 0 when not known.
-fn polished(
-    link: &Link,
-    triangle: &[DVec3; 3],
-    mut best: Deepest,
-    mut stride: f64,
-) -> (Deepest, f64) {
-    let [a, b, c] = *triangle;
-    let normal = (b - a).cross(c - a).normalize_or_zero();
-    let slope = |r: &Reading| r.gradient - normal * r.gradient.dot(normal);
-    let level = LEVEL * link.field.tolerance();
-    let (mut from, mut down) = (at(triangle, best.barycentric), slope(&best.reading));
-    let first = FIRST_STEP * link.field.tolerance() / down.length();
-    let mut step = if stride > 0.0 { stride } else { first };
-    let mut vain = 0;
-    for _ in 0..POLISHING_STEPS {
-        if !(step.is_finite() && down.length_squared() * step > level) {
-            break;
-        }
-        let moved = closest_point(from - down * step, triangle);
-        let reading = link.field.read(link.surface.mesh(), moved.point);
-        vain = if reading.upper < best.reading.upper - level { 0 } else { vain + 1 };
-        best.offer(moved.barycentric, reading);
-        if vain == POLISHING_VAIN {
-            break;
-        }
-        // Barzilai and Borwein 1988: the step that the last two slopes ask for; on a flat, a longer one.
-        let (way, turn) = (moved.point - from, slope(&reading) - down);
-        let curved = way.dot(turn).abs();
-        step = (way.length_squared() / curved).min(4.0 * step);
-        if step.is_finite() {
-            stride = step;
-        }
-        (from, down) = (moved.point, slope(&reading));
-    }
-    best.lower = best.lower.min(best.reading.lower);
-    (best, stride)
 }
 
 impl Link {
@@ -346,79 +418,6 @@ impl Link {
     /// The same within `radius` metres of a point.
     pub(super) fn is_open_near(&self, p: DVec3, radius: f64) -> bool {
         self.surface.rim().is_near(p, radius)
-    }
-
-    /// Where a triangle crosses the link or is nearest to it, or its deepest corner, when that is deeper than the
-    /// point that was found, and within the margin.
-    fn nearest_or_corner(
-        &self,
-        triangle: &[DVec3; 3],
-        margin: f64,
-        mut found: Option<Deepest>,
-        near: Option<TriangleId>,
-    ) -> Option<Deepest> {
-        let mesh = self.surface.mesh();
-        let reach = found.map_or(margin, |best| best.reading.value / COVER);
-        // A search would find nothing that is nearer.
-        let is_nearest = found.is_some_and(|best| best.lower >= reach);
-        let way = found.map_or(DVec3::ZERO, |best| -best.reading.gradient);
-        let mut offer = |barycentric: DVec3| {
-            let guess = Guess { triangle: near, way: DVec3::ZERO };
-            let reading = self.exactly_at(at(triangle, barycentric), guess);
-            if reading.value < found.map_or(margin * COVER, |best| best.reading.value) {
-                found = Some(Deepest { barycentric, reading, lower: reading.value });
-            }
-        };
-        let nearest = || self.tree.nearest(mesh, triangle, reach, Guess { triangle: near, way });
-        if let Some(nearest) = (!is_nearest).then(nearest).flatten() {
-            offer(nearest.closest.barycentric_a);
-        }
-        let corners = DVec3::AXES.into_iter().zip(self.field.reads(mesh, triangle));
-        corners.filter(|(_, reading)| reading.lower < 0.0).for_each(|(corner, _)| offer(corner));
-        found
-    }
-
-    /// How far a triangle with a point outside the link is from its surface, when they do not cross and it is
-    /// within the margin; proved as far as `reach`. `outside`: a point of it that is, `near`: a triangle near it.
-    fn apart(
-        &self,
-        triangle: &[DVec3; 3],
-        margin: f64,
-        reach: f64,
-        outside: &Deepest,
-        near: Option<TriangleId>,
-        is_open: bool,
-    ) -> Option<(Option<Deepest>, Proof)> {
-        let reach = reach.min(outside.reading.upper * COVER);
-        let guess = Guess { triangle: near, way: -outside.reading.gradient };
-        let Some(found) = self.tree.nearest(self.surface.mesh(), triangle, reach, guess) else {
-            return Some((None, Proof::of(triangle, outside, reach, 0.0)));
-        };
-        let nearest = self.at_pair(found.triangle, &found.closest, is_open)?;
-        let proof = Proof::of(triangle, &nearest, nearest.lower, 0.0);
-        Some(((nearest.lower <= margin).then_some(nearest), proof))
-    }
-
-    /// Where a triangle outside the link is nearest to one of its triangles, `None` when they cross.
-    fn beside(&self, triangle: &[DVec3; 3], t: TriangleId, is_open: bool) -> Option<Deepest> {
-        self.at_pair(t, &closest_pair(triangle, &self.surface.mesh().triangle(t)), is_open)
-    }
-
-    /// The closest point of a triangle outside to one of the link. About an open end the side changes off the
-    /// surface too, so it is looked up there; `None` when that point is not outside.
-    fn at_pair(&self, t: TriangleId, pair: &ClosestPair, is_open: bool) -> Option<Deepest> {
-        let ClosestPair { on_a, barycentric_a, distance_squared, .. } = *pair;
-        let away = -pair.direction()?;
-        let (mesh, distance) = (self.surface.mesh(), distance_squared.sqrt());
-        let reading = if is_open {
-            self.refined(on_a, self.field.read(mesh, on_a), Some(t))
-        } else {
-            // The point of the link once more, with the feature that it is on.
-            let closest = closest_point(on_a, &mesh.triangle(t));
-            exactly(distance, away, (t, closest), 1.0)
-        };
-        let nearest = Deepest { barycentric: barycentric_a, reading, lower: distance };
-        (reading.lower > 0.0).then_some(nearest)
     }
 
     /// Nothing between three points is deeper than this: no point is deeper than it is far from either of two
