@@ -99,17 +99,16 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::AddTissueRequest>>,
     ) -> Result<Response<proto::AddTissueResponse>, Status> {
-        let caller = caller(&request);
-        Ok(Response::new(add::tissue(&self.table, &caller, self.upload(request)).await?))
+        Ok(Response::new(add::tissue(&self.table, &caller(&request), self.upload(request)).await?))
     }
 
     async fn add_tool(
         &self,
         request: Request<Streaming<proto::AddToolRequest>>,
     ) -> Result<Response<proto::AddToolResponse>, Status> {
-        let caller = caller(&request);
-        let added = add::tool(&self.table, &self.fields, &caller, self.upload(request)).await?;
-        Ok(Response::new(added))
+        Ok(Response::new(
+            add::tool(&self.table, &self.fields, &caller(&request), self.upload(request)).await?,
+        ))
     }
 
     async fn remove_tissue(
