@@ -3,7 +3,7 @@
 //!
 //! `cargo run --release --example first_contact`, with `cargo run --release -- serve` in another terminal.
 
-use palpate::service::proto::{
+use palpate::proto::{
     AddTissueHeader, AddTissueRequest, AddToolHeader, AddToolRequest, CreateSceneRequest,
     DeformRequest, DeleteSceneRequest, LinkHeader, MeshChunk, MeshHeader, Pose, RawMeshSize,
     SparsePositions, Tick, ToolPose, TrackRequest, TrackStart, Vec3, add_tissue_request,

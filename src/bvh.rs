@@ -16,10 +16,10 @@ pub mod deforming;
 mod nearest;
 mod pairs;
 mod placed;
-mod strip;
 mod tree;
 mod validate;
 mod volume;
+mod wide_node;
 
 pub use deforming::{DeformingTree, Front, Trees};
 pub use nearest::{Guess, NearestTo, NearestTriangle};

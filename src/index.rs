@@ -14,24 +14,22 @@
 //! A link at level n spans the nodes up to the next one that is taller than n, and carries the union of
 //! their boxes. `index` does not know what a tool, a tissue or a tick is.
 
-mod block;
 mod build;
 mod corners;
-mod frame;
+mod lat_lon;
+mod leaf;
 mod memory;
 mod nearest;
 mod overlap;
 mod quality;
 mod skip_list;
-mod strip;
-mod surface;
 mod update;
 mod validate;
-mod winding;
+mod wide_node;
 
-pub use frame::FrameOptions;
+pub use lat_lon::FrameOptions;
 pub use nearest::NearestTriangle;
 pub use overlap::BoxTest;
+pub(crate) use quality::Quality;
 pub use skip_list::SkipList;
-pub use surface::{SignedNearest, Surface};
 pub use update::Updated;

@@ -15,15 +15,15 @@ use std::{
 
 use serde::Serialize;
 
-use self::field::FieldExamination;
 use crate::{
     geometry::{
         Basis, LoadOptions, LoadedMesh, MeshError, MeshReport, SignRule, TriangleMesh,
-        mesh_load::load, tolerance::COORDINATE_MAX_M,
+        mesh::load::load, tolerance::COORDINATE_MAX_M,
     },
     mesh_io::{self, MeshFormat, MeshReadError, UnknownFormat},
     scene::limits::FIELD_TOLERANCE_SHARE_MIN,
 };
+use field::FieldExamination;
 
 /// The arguments of `palpate inspect`.
 #[derive(Clone, Debug, clap::Args)]

@@ -7,6 +7,7 @@
 
 pub mod bvh;
 pub mod ccd;
+pub mod client;
 pub mod config;
 pub mod doctor;
 pub mod geometry;
@@ -15,7 +16,9 @@ pub mod inspect;
 pub mod load;
 pub mod mesh_io;
 pub mod oracle;
+pub mod proto;
 pub mod scene;
 pub mod sdf;
 pub mod service;
 pub mod store;
+pub mod surface;

@@ -4,44 +4,22 @@
 //! coordinated omission). Each client is one thread that paces, sends and reads; the deformation has
 //! another, with its own connection; a third only measures how late this machine wakes it.
 
-pub mod address;
-mod args;
-mod capacity;
-pub mod client;
-pub mod cutter;
-pub mod deformer;
-pub mod dent;
-mod echo;
-pub mod haptic;
-pub mod hiccup;
-pub mod latencies;
-pub mod mesh_source;
-pub mod objective;
-pub mod pacer;
-pub mod path;
-pub mod phantom;
-pub mod picture;
-mod progress;
+pub mod clients;
 pub mod report;
-pub mod server_process;
-pub mod session;
-pub mod start;
-pub mod tally;
-pub mod timeline;
+pub mod run;
+pub mod stage;
 
 use std::{env, fs, io, path::PathBuf, time::Duration};
 
-use address::ServerAddress;
-use args::RunArgs;
-pub use args::{DemoArgs, LoadArgs};
-use client::ClientError;
-use haptic::WorkerError;
-use mesh_source::MeshFileError;
-use objective::Objective;
-use picture::Curve;
+use crate::client::{ClientError, address::ServerAddress, mesh_source::MeshFileError};
+use clients::haptic::WorkerError;
+use report::picture::Curve;
 use report::{Baseline, Measured, Report, Verdict, grouped, row};
-use server_process::{SERVE, ServerProcess, ServerProcessError};
-use session::{Answering, Ending, Interrupt, Plan, Session};
+use run::args::RunArgs;
+pub use run::args::{DemoArgs, LoadArgs};
+use run::load_run::{Answering, Ending, Interrupt, Plan, Session};
+use run::objective::Objective;
+use run::server_process::{SERVE, ServerProcess, ServerProcessError};
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -122,7 +100,7 @@ pub fn load(args: &LoadArgs) -> Result<(), LoadError> {
     if let Some(answer_bytes) = args.echo_server {
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let takes = Duration::from_micros(args.echo_takes_us);
-        return Ok(runtime.block_on(echo::serve(answer_bytes, takes))?);
+        return Ok(runtime.block_on(clients::echo::serve(answer_bytes, takes))?);
     }
     let mut server = args.server.as_deref().map(ServerAddress::new);
     let unread = |file: &PathBuf| {
@@ -245,7 +223,7 @@ impl Run {
             }
             let deadline_us = self.plan.deadline.as_secs_f64() * 1e6;
             let timeline = Some(&measured.tally.timeline);
-            picture::draw(&describe_run(&self.plan, server), &curves, timeline, deadline_us)
+            report::picture::draw(&describe_run(&self.plan, server), &curves, timeline, deadline_us)
         };
         let mut rows = String::new();
         let mut write = |name, file: &Option<PathBuf>, text: &dyn Fn() -> io::Result<String>| {

@@ -2,7 +2,7 @@
 //!
 //! The bytes come from strangers. A reader never takes memory on the word of a header: what a count
 //! needs at least is compared with the bytes that are there first. It refuses what cannot be read and
-//! says where; whether the arrays make a mesh is for [`crate::geometry::mesh_load`] to judge, the same
+//! says where; whether the arrays make a mesh is for [`crate::geometry::mesh::load`] to judge, the same
 //! for all formats.
 
 mod obj;

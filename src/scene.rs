@@ -3,32 +3,14 @@
 //! Holds all mutable state and no clock, socket or thread: time comes in as nanoseconds of the caller's
 //! monotonic clock. Ticks read published revisions and never wait for a writer.
 
-pub mod answer;
-mod contacts;
-mod deepest;
-mod deepest_vertex;
-pub mod deform;
+mod coherence;
 pub mod distance;
-pub mod edit;
-pub mod field;
-mod held_positions;
-mod last_seen;
-pub mod lifecycle;
 pub mod limits;
-mod motion;
-mod neighbourhood;
-pub mod pairs;
-mod proofs;
-mod proximity;
 pub mod query;
 pub mod self_collision;
-mod soundings;
-mod sweep;
 pub mod tick;
 pub mod tissue;
 pub mod tool;
-mod tracked_link;
-mod way;
 
 use std::sync::Arc;
 
@@ -36,13 +18,15 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
 pub use crate::index::FrameOptions as TissueOptions;
-pub use answer::{Contact, Distance, LinkAnswer, Nearest, ProbeAnswer, SurfacePoint, TickAnswer};
-pub use held_positions::HeldPositions;
 pub use limits::Limits;
+pub use tick::answer::{
+    Contact, Distance, LinkAnswer, Nearest, ProbeAnswer, SurfacePoint, TickAnswer,
+};
+pub use tissue::held::HeldPositions;
 pub use tissue::{Held, Revision, Tissue, TissueId};
 pub use tool::{Link, Probe, Tool, ToolId, ToolParts};
 
-use crate::geometry::mesh_load::LoadedMesh;
+use crate::geometry::mesh::load::LoadedMesh;
 
 /// Tissues and tools that can meet.
 ///

@@ -6,45 +6,25 @@
 //! thread; parsing and indexing of uploads, many distances and self-collisions to the background's blocking pool.
 
 mod access;
-mod add;
-mod background;
-mod bell;
-mod call_body;
-mod calls;
+mod catch_panic;
 pub mod clock;
-mod connection;
-mod contain;
 #[cfg(not(fuzzing))]
 mod convert;
 // The fuzz targets parse as the service does.
 #[cfg(fuzzing)]
 pub mod convert;
-mod deform;
-mod export;
-mod fields;
-mod haptic_loop;
-mod haptics;
-mod listeners;
+mod host;
 pub mod log;
 mod metrics;
-pub mod proto;
-mod quota;
-mod scenes;
-mod self_collisions;
+mod rpc;
 mod serve;
-mod sessions;
 mod status;
-mod supervisor;
-mod table;
-mod track;
-mod unix_socket;
-mod until_ended;
-mod upload;
-mod writer;
+mod systemd;
+mod transport;
 
 // And drive streams without a transport.
 #[cfg(fuzzing)]
-pub use self::{access::Caller, table::SceneTable, track::Track};
+pub use self::{access::Caller, host::scene_registry::SceneTable, rpc::track::Track};
 pub use access::AccessError;
-pub use listeners::{ListenError, Listeners};
 pub use serve::{ServeError, check_access, run, serve};
+pub use transport::listeners::{ListenError, Listeners};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use glam::Vec3;
 use palpate::{
-    geometry::{Aabb, LoadOptions, LoadedMesh, MeshData, TriangleMesh, mesh_load::load},
+    geometry::{Aabb, LoadOptions, LoadedMesh, MeshData, TriangleMesh, mesh::load::load},
     mesh_io::{self, MeshFormat},
     oracle::{shapes, shared_data},
 };

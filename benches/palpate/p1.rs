@@ -14,7 +14,8 @@ use palpate::{
         tolerance::POSE_ROUNDING,
         triangle_triangle::{Rectangle, Rounded, Verdict, meet},
     },
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
+    surface::Surface,
 };
 use parry3d::{
     partitioning::BvhNode,

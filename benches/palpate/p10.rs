@@ -6,8 +6,8 @@
 //! the cores and nothing else from these ticks: what they lose beyond that they lose to their own tissue's deformation.
 
 use palpate::load::{
-    picture::{Curve, draw},
-    session::{Plan, Session},
+    report::picture::{Curve, draw},
+    run::load_run::{Plan, Session},
 };
 
 use crate::{

@@ -1,7 +1,7 @@
 //! P12: memory of a tissue of 100 k triangles with everything that is kept of it, counted by the allocator
 //! and compared with what the tissue says, beside parry3d's mesh with pseudonormals.
 
-use palpate::scene::{Limits, Scene, Tissue, TissueOptions, deform::Deformation};
+use palpate::scene::{Limits, Scene, Tissue, TissueOptions, tissue::deform::Deformation};
 use parry3d::shape::TriMeshFlags;
 
 use crate::{counting::bytes_kept_by, inputs, patch::Patch, run::Run};

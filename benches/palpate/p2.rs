@@ -10,10 +10,12 @@ use std::{f64::consts::TAU, hint::black_box};
 use glam::{DVec3, Vec3};
 use palpate::{
     geometry::{
-        TriangleId, TriangleMesh, point_triangle::closest_point, pseudonormal::pseudonormal,
+        TriangleId, TriangleMesh, distance::point_triangle::closest_point,
+        mesh::pseudonormal::pseudonormal,
     },
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     oracle::{Random, brute_force::nearest},
+    surface::Surface,
 };
 use parry3d::{
     query::PointQueryWithLocation,

@@ -10,11 +10,12 @@ use std::{hint::black_box, time::Instant};
 use glam::{DQuat, DVec3};
 use palpate::{
     geometry::{Pose, TriangleId, TriangleMesh},
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     inspect::field::dense_bytes,
     oracle::Random,
-    scene::field::field_of,
+    scene::tool::field::field_of,
     sdf::{Field, FieldOptions, Reading},
+    surface::Surface,
 };
 use parry3d::{
     query::{PointProjection, PointQueryWithLocation},

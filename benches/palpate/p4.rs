@@ -8,9 +8,7 @@
 
 use glam::{DVec3, Vec3};
 use palpate::{
-    geometry::TriangleMesh,
-    index::{FrameOptions, Surface},
-    oracle::brute_force::nearest,
+    geometry::TriangleMesh, index::FrameOptions, oracle::brute_force::nearest, surface::Surface,
 };
 use parry3d::{
     math::Vector,

@@ -6,8 +6,9 @@
 
 use palpate::{
     geometry::{TriangleId, TriangleMesh},
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     oracle::brute_force::nearest,
+    surface::Surface,
 };
 
 use crate::{

@@ -12,15 +12,14 @@ use std::{hint::black_box, sync::Arc};
 use glam::{DMat3, DQuat, DVec3};
 use palpate::{
     geometry::{LoadedMesh, Pose, TriangleMesh},
-    index::Surface,
     oracle::brute_force::nearest,
     scene::{
         Distance, Limits, Link, Probe, Scene, Tissue, TissueOptions, Tool, ToolParts,
-        answer::TickAnswer,
-        field::field_of,
-        tick::{Session, TickOptions, ToolPose},
+        tick::{Session, TickOptions, ToolPose, answer::TickAnswer},
+        tool::field::field_of,
     },
     sdf::FieldOptions,
+    surface::Surface,
 };
 use parry3d::{
     query::{

@@ -3,7 +3,7 @@
 use glam::{DVec3, Vec3};
 use palpate::{
     geometry::{TriangleId, TriangleMesh},
-    index::Surface,
+    surface::Surface,
 };
 use parry3d::{
     bounding_volume::Aabb,

@@ -14,13 +14,15 @@ use std::{
 };
 
 use palpate::{
+    client::address::ServerAddress,
     geometry::{MeshData, TriangleMesh},
     load::{
-        address::ServerAddress,
-        phantom::{Instrument, Organ},
         report::Measured,
-        server_process::{SERVE, ServerProcess},
-        session::{Answering, Interrupt, Plan, Session},
+        run::{
+            load_run::{Answering, Interrupt, Plan, Session},
+            server_process::{SERVE, ServerProcess},
+        },
+        stage::phantom::{Instrument, Organ},
     },
     oracle::shapes,
 };

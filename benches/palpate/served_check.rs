@@ -4,18 +4,15 @@ use std::sync::Arc;
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    geometry::{LoadOptions, LoadedMesh, MeshData, Pose, TriangleMesh, mesh_load::load},
-    load::{
-        address::ServerAddress,
-        client::{Client, Duplex},
-        session::Plan,
-    },
+    client::{Client, Duplex, address::ServerAddress},
+    geometry::{LoadOptions, LoadedMesh, MeshData, Pose, TriangleMesh, mesh::load::load},
+    load::run::load_run::Plan,
+    proto,
     scene::{
         Distance, Limits, Link, Scene, TickAnswer, TissueOptions, ToolParts,
-        field::default_field,
         tick::{Session, TickOptions, ToolPose},
+        tool::field::default_field,
     },
-    service::proto,
 };
 
 const SCENE: &str = "check";

@@ -5,17 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary, Unstructured};
 use glam::{DVec3, Vec3};
-use palpate::{
-    geometry::{
-        LoadOptions, MeshData, Topology, TriangleId, TriangleMesh, mesh_load::load,
-        point_triangle::closest_point, tolerance::COORDINATE_MAX_M,
-    },
-    oracle::shapes,
-    scene::{
-        Held, Limits, Scene, Tissue, TissueOptions, deform::Deformation, edit::TopologyEdit,
-        limits::HELD_MAX,
-    },
-};
+use palpate::{geometry::{LoadOptions, MeshData, Topology, TriangleId, TriangleMesh, distance::point_triangle::closest_point, mesh::load::load, tolerance::COORDINATE_MAX_M}, oracle::shapes, scene::{Held, Limits, Scene, Tissue, TissueOptions, limits::HELD_MAX, tissue::{deform::Deformation, edit::TopologyEdit}}};
 
 use crate::until_end;
 

@@ -1,10 +1,6 @@
 //! Files from strangers: read, validated and indexed, as an upload is.
 
-use palpate::{
-    geometry::{LoadOptions, mesh_load::load},
-    index::{FrameOptions, Surface},
-    mesh_io::{self, MeshFormat},
-};
+use palpate::{geometry::{LoadOptions, mesh::load::load}, index::FrameOptions, mesh_io::{MeshFormat, self}, surface::Surface};
 
 use crate::allocation::peak_during;
 

@@ -2,17 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use palpate::{
-    scene::{Limits, Scene},
-    service::{
-        convert::{
-            answer::{flags, links, probes, tissue_states},
-            pairs::of_links,
-            tick::{Start, poses, start},
-        },
-        proto::{Tick, TrackRequest, TrackResponse, track_request::Message},
-    },
-};
+use palpate::{proto::{Tick, TrackRequest, TrackResponse, track_request::Message}, scene::{Limits, Scene}, service::convert::{answer::{flags, links, probes, tissue_states}, pairs::of_links, tick::{Start, poses, start}}};
 use prost::Message as _;
 
 use crate::{stage, watched::Watched};

@@ -12,18 +12,7 @@ use std::{
 };
 
 use arbitrary::{Arbitrary, Unstructured};
-use palpate::{
-    config::{self, Config},
-    scene::{Scene, TissueId, ToolId, deform::Deformation},
-    service::{
-        Caller, SceneTable, Track,
-        clock::now_ns,
-        proto::{
-            Flag, Pose, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart, Vec3,
-            track_request::Message,
-        },
-    },
-};
+use palpate::{config::{Config, self}, proto::{Flag, Pose, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart, Vec3, track_request::Message}, scene::{Scene, TissueId, ToolId, tissue::deform::Deformation}, service::{Caller, SceneTable, Track, clock::now_ns}};
 use tokio_stream::Stream;
 use tonic::{Code, Status};
 

@@ -4,16 +4,7 @@
 use std::{cell::Cell, collections::HashSet, sync::Arc};
 
 use glam::DVec3;
-use palpate::{
-    geometry::TriangleMesh,
-    scene::{
-        Contact, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId,
-        answer::TissueState,
-        lifecycle::ContactState,
-        pairs::TrianglePairs,
-        tick::{Session, TickOptions, ToolPose, scene_from_link},
-    },
-};
+use palpate::{geometry::TriangleMesh, scene::{Contact, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId, tick::{Session, TickOptions, ToolPose, answer::TissueState, contact_ids::ContactState, crossings::TrianglePairs, scene_from_link}}};
 
 /// What rounding may do to places and lengths, as a share of the greatest coordinates met.
 const ROUNDING: f64 = 1e-8;

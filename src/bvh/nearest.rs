@@ -2,12 +2,14 @@
 
 use glam::{DVec3, Vec3};
 
-use super::{strip::Single, tree::Tree, volume::LEAF};
+use super::{tree::Tree, volume::LEAF, wide_node::Single};
 use crate::geometry::{
     TriangleId, TriangleMesh,
+    distance::{
+        point_triangle::{ClosestPoint, closest_point},
+        triangle_triangle::{ClosestPair, closest_pair_within},
+    },
     lanes::{LANES, least_lane},
-    point_triangle::{ClosestPoint, closest_point},
-    triangle_distance::{ClosestPair, closest_pair_within},
     triangle_triangle::Triangle,
 };
 

@@ -1,9 +1,9 @@
 //! A tree under a pose: which boxes of the scene may meet it, and which triangles do.
 
 use super::{
-    strip::{Boxes, Single, SinglePose},
     tree::Tree,
     volume::LEAF,
+    wide_node::{Boxes, Single, SinglePose},
 };
 use crate::geometry::{
     Aabb, Pose, TriangleId, TriangleMesh,

@@ -1,6 +1,6 @@
 //! The tree: nodes and leaves in arenas.
 
-use super::{strip::Strip, volume::Node};
+use super::{volume::Node, wide_node::Strip};
 use crate::geometry::{Aabb, Dop16, TriangleId, triangle_triangle::Rectangle};
 
 /// Levels below the root at most; see [`Tree::build`].

@@ -8,7 +8,10 @@
 use glam::DVec3;
 
 use super::sweep::{Meeting, Sweep, U};
-use crate::geometry::{direction::direction, point_triangle, segment_segment};
+use crate::geometry::{
+    direction::direction,
+    distance::{point_triangle, segment_segment},
+};
 
 /// A gap r + v - u has components up to 3 extents and is off by 8 U extents; along a unit direction, itself off by 4
 /// U, products and sums lose 15 U of the sum of the extents, and a mean of both ends 6 U more: less than 48 U in

@@ -7,7 +7,9 @@ use super::{
     sweep::{AxisGaps, Sweep},
     verdict::judge,
 };
-use crate::geometry::{point_triangle::closest_point, segment_segment::closest_parameters};
+use crate::geometry::distance::{
+    point_triangle::closest_point, segment_segment::closest_parameters,
+};
 
 /// A triangle whose corners move straight from `t0` to `t1`, metres.
 #[derive(Clone, Copy, Debug)]

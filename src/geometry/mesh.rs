@@ -4,6 +4,14 @@
 //! Each vertex knows its triangles through lists of corners threaded through one array, so neighbours
 //! are found and edited locally.
 
+pub mod boundary;
+pub mod cap;
+pub mod load;
+pub mod orientation;
+pub mod pseudonormal;
+pub mod report;
+pub mod topology;
+
 use glam::{DVec3, Vec3};
 
 use super::Aabb;

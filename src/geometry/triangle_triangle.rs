@@ -20,7 +20,7 @@ use glam::DVec3;
 pub use cases::Verdict;
 pub use rectangle::{Rectangle, Rounded, Seen};
 
-use super::point_triangle::closest_point;
+use super::distance::point_triangle::closest_point;
 
 /// Corners in their stored order.
 pub type Triangle = [DVec3; 3];

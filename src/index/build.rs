@@ -1,8 +1,8 @@
 //! Building a list, or one band of it, from sorted triangles.
 
 use super::{
-    block::{Entry, Key},
-    frame::{Frame, FrameOptions, centroid},
+    lat_lon::{Frame, FrameOptions, centroid},
+    leaf::{Entry, Key},
     skip_list::{END, HEAD_LEVELS, SkipList},
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES};

@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::block::{Boxes, Lane, tagged};
+use super::leaf::{Boxes, Lane, tagged};
 use crate::geometry::{
     Aabb,
     lanes::{LANES, cross, dot, greater, lesser, minus},
@@ -128,7 +128,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        geometry::{point_triangle::closest_point, tolerance::BOX_DISTANCE_SLACK},
+        geometry::{distance::point_triangle::closest_point, tolerance::BOX_DISTANCE_SLACK},
         oracle::Random,
     };
 

@@ -8,7 +8,7 @@ fn bytes<T>(list: &Vec<T>) -> usize {
 
 impl SkipList {
     /// Room to grow included.
-    pub(super) fn heap_bytes(&self) -> usize {
+    pub(crate) fn heap_bytes(&self) -> usize {
         let SkipList { frame, bands, bounds: _, nodes, blocks, links, strips, .. } = self;
         let SkipList { table, handles, free_nodes, free_strips, .. } = self;
         let Touched { nodes: touched, lanes } = &self.touched;

@@ -3,15 +3,15 @@
 use glam::{DVec3, Vec3};
 
 use super::{
-    block::{Lane, least},
-    frame::BANDS_MAX,
+    lat_lon::BANDS_MAX,
+    leaf::{Lane, least},
     skip_list::{HEAD_LEVELS, SkipList},
-    strip::Strip,
+    wide_node::Strip,
 };
 use crate::geometry::{
     Aabb, TriangleId,
+    distance::point_triangle::{ClosestPoint, closest_point},
     lanes::{LANES, lesser, prefetch},
-    point_triangle::{ClosestPoint, closest_point},
     tolerance::BOX_DISTANCE_SLACK,
 };
 

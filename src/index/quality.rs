@@ -14,7 +14,7 @@ const WORN: f64 = 2.0;
 
 /// Nodes visited by a box query of two mean edges around a random triangle.
 #[derive(Clone, Debug)]
-pub(super) struct Quality {
+pub(crate) struct Quality {
     reach: f32,
     built: f64,
     running: f64,
@@ -23,7 +23,7 @@ pub(super) struct Quality {
 }
 
 impl Quality {
-    pub(super) fn of(list: &mut SkipList, mesh: &TriangleMesh) -> Quality {
+    pub(crate) fn of(list: &mut SkipList, mesh: &TriangleMesh) -> Quality {
         let mut quality =
             Quality { reach: mesh.mean_edge() as f32, built: 0.0, running: 0.0, moved: 0 };
         let sum: usize = (0..WINDOW).map(|_| quality.visited(list, mesh)).sum();
@@ -33,7 +33,7 @@ impl Quality {
     }
 
     /// So many triangles moved: runs one query where it is time for one, and takes it into the running mean.
-    pub(super) fn observe(&mut self, moved: usize, list: &mut SkipList, mesh: &TriangleMesh) {
+    pub(crate) fn observe(&mut self, moved: usize, list: &mut SkipList, mesh: &TriangleMesh) {
         self.moved += moved;
         if self.moved < MOVED {
             return;
@@ -43,11 +43,11 @@ impl Quality {
     }
 
     /// Work now against after the build.
-    pub(super) fn wear(&self) -> f64 {
+    pub(crate) fn wear(&self) -> f64 {
         self.running / self.built.max(1.0)
     }
 
-    pub(super) fn is_worn(&self) -> bool {
+    pub(crate) fn is_worn(&self) -> bool {
         self.wear() > WORN
     }
 
@@ -66,8 +66,9 @@ impl Quality {
 mod tests {
     use crate::{
         geometry::TriangleMesh,
-        index::{FrameOptions, Surface},
+        index::FrameOptions,
         oracle::{Random, shapes},
+        surface::Surface,
     };
 
     /// A few vertices at a time or all at once: a surface that is scattered is seen to be worn.

@@ -1,9 +1,9 @@
 //! The list itself: nodes and towers in arenas, search, insertion and removal of single triangles.
 
 use super::{
-    block::{Block, Entry, Key},
-    frame::Frame,
-    strip::Strip,
+    lat_lon::Frame,
+    leaf::{Block, Entry, Key},
+    wide_node::Strip,
 };
 use crate::geometry::{Aabb, TriangleId, lanes::LANES};
 

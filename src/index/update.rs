@@ -5,10 +5,10 @@ use std::ops::RangeInclusive;
 use glam::Vec3;
 
 use super::{
-    block::{Entry, Key},
-    frame::centroid,
+    lat_lon::centroid,
+    leaf::{Entry, Key},
     skip_list::{Band, END, SkipList},
-    strip::Strip,
+    wide_node::Strip,
 };
 use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES};
 

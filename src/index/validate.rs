@@ -1,7 +1,7 @@
 //! What must be true of a list at all times.
 
 use super::{
-    block::Block,
+    leaf::Block,
     skip_list::{Band, END, HEAD_LEVELS, SkipList},
 };
 use crate::geometry::{Aabb, TriangleMesh, lanes::LANES};

@@ -13,9 +13,10 @@ use serde::Serialize;
 use super::{length, picture};
 use crate::{
     geometry::TriangleMesh,
-    index::{FrameOptions, Surface},
-    scene::field::field_of,
+    index::FrameOptions,
+    scene::tool::field::field_of,
     sdf::{FieldOptions, FieldReport},
+    surface::Surface,
 };
 
 /// A field in numbers.

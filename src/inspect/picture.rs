@@ -9,7 +9,7 @@ use super::{
     canvas::{Canvas, Colour, INK, TEXT_HEIGHT, along, mix},
     slice::Slice,
 };
-use crate::{index::Surface, sdf::Field};
+use crate::{sdf::Field, surface::Surface};
 
 /// Deep inside, over the surface, to far outside.
 const INSIDE: [Colour; 3] = [[16, 52, 120], [70, 130, 190], [222, 235, 247]];

@@ -3,7 +3,7 @@
 use glam::DVec3;
 use rayon::prelude::*;
 
-use crate::{index::Surface, sdf::Field};
+use crate::{sdf::Field, surface::Surface};
 
 /// Readings on a rectangle parallel to two axes.
 pub struct Slice {

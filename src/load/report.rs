@@ -1,16 +1,20 @@
 //! What a run has shown: as JSON for scripts, as a table for people.
 
+pub mod latencies;
+pub mod picture;
+pub mod tally;
+pub mod timeline;
+
 use std::{fmt::Write as _, fs, io, time::Duration};
 
 use serde::Serialize;
 
 use super::{
-    cutter::Cuts,
-    deformer::Deformations,
-    latencies::{Latencies, Percentiles},
-    objective::Objective,
-    tally::Tally,
+    clients::{cutter::Cuts, deformer::Deformations},
+    run::objective::Objective,
 };
+use latencies::{Latencies, Percentiles};
+use tally::Tally;
 
 /// The share of ticks that must be answered.
 const ANSWERED_MIN: f64 = 0.99;

@@ -6,7 +6,7 @@ use glam::Vec3;
 
 use super::*;
 use crate::{
-    geometry::{LoadOptions, LoadedMesh, mesh_load::load},
+    geometry::{LoadOptions, LoadedMesh, mesh::load::load},
     oracle::{Random, shapes, shared_data},
 };
 

@@ -8,12 +8,12 @@ mod block;
 
 use glam::Vec3;
 
-use self::block::Kind;
 use super::{
     MeshReadError, Place, excerpt, push_fan,
     text::{Text, unexpected},
 };
 use crate::geometry::MeshData;
+use block::Kind;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let mut file = Vtk::open(bytes)?;

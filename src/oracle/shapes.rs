@@ -306,7 +306,7 @@ fn swept(rings: &[Vec<DVec3>], start: DVec3, end: DVec3) -> MeshData {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::geometry::{LoadOptions, MeshReport, mesh_load::load};
+    use crate::geometry::{LoadOptions, MeshReport, mesh::load::load};
 
     fn report(data: MeshData) -> MeshReport {
         load(data, &LoadOptions::default()).expect("accepted").report

@@ -5,7 +5,7 @@ use glam::DVec3;
 use super::{Distance, Held, Nearest, SurfacePoint, TissueId};
 use crate::{
     geometry::{Pose, TriangleId},
-    index::{SignedNearest, Surface},
+    surface::{SignedNearest, Surface},
 };
 
 /// What was nearest last time: changes the work of the next search, never its answer.

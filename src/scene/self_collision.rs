@@ -9,7 +9,7 @@
 //! no revision is kept from its writer meanwhile.
 
 mod earliest;
-mod motion;
+mod tissue_motion;
 
 use std::cmp::Ordering;
 
@@ -22,8 +22,8 @@ use crate::{
     geometry::TriangleId,
 };
 use earliest::Earliest;
-pub use motion::{End, Interval, IntervalError, Motion};
-use motion::{Ends, Swept};
+pub use tissue_motion::{End, Interval, IntervalError, Motion};
+use tissue_motion::{Ends, Swept};
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug, PartialEq)]

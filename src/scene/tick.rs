@@ -1,16 +1,27 @@
 //! The haptic tick: poses in, distances and contacts out.
 
+pub mod answer;
+pub(super) mod closest_pair;
+pub mod contact_ids;
+pub(super) mod contacts;
+pub mod crossings;
+pub(super) mod penetration;
+pub(super) mod pose_path;
+pub(super) mod sweep;
+pub(super) mod tracked_link;
+pub(super) mod vertex_penetration;
+
 use std::{cmp::Ordering, sync::Arc};
 
 use super::{
     Contact, Distance, Held, LinkAnswer, ProbeAnswer, Scene, SceneError, TickAnswer, TissueId,
     Tool, ToolId,
-    answer::{Flags, TissueState},
     distance::{Hint, to_tissues},
-    pairs::{FOUND_ROOM, Found, LinkPairs, TrianglePairs},
-    tracked_link::{Tick, TrackedLink},
 };
 use crate::geometry::Pose;
+use answer::{Flags, TissueState};
+use crossings::{FOUND_ROOM, Found, LinkPairs, TrianglePairs};
+use tracked_link::{Tick, TrackedLink};
 
 /// What a tick reports.
 #[derive(Clone, Debug, PartialEq)]

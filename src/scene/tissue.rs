@@ -1,22 +1,26 @@
 //! A deformable tissue: an immutable published revision for ticks, a writer that makes the next one.
 
+pub mod deform;
+pub mod edit;
+pub(super) mod held;
+pub(super) mod vertex_history;
+
 use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::{ArcSwap, Guard};
 use glam::Vec3;
 use parking_lot::Mutex;
 
-use super::{
-    deform::{DeformError, Deformation, Deformed},
-    edit::{EditError, Edited, TopologyEdit},
-    held_positions::{HeldPositions, HeldRevisions},
-    limits::Limits,
-    motion::{Motion, Past},
-};
+use super::limits::Limits;
 use crate::{
     geometry::{MeshReport, TriangleId, TriangleMesh},
-    index::{FrameOptions, Surface, Updated},
+    index::{FrameOptions, Updated},
+    surface::Surface,
 };
+use deform::{DeformError, Deformation, Deformed};
+use edit::{EditError, Edited, TopologyEdit};
+use held::{HeldPositions, HeldRevisions};
+use vertex_history::{Motion, Past};
 
 /// Names a tissue of a scene; never used again there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

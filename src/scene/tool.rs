@@ -1,15 +1,18 @@
 //! Rigid instruments: links with their surfaces, and probes.
 
+pub mod field;
+
 use glam::DVec3;
 
 use crate::{
     bvh::{Rigid, Tree},
     geometry::{
-        Pose, TriangleId, TriangleMesh, mesh_load::LoadedMesh, mesh_report::MeshReport,
-        topology::first_of_each_body,
+        Pose, TriangleId, TriangleMesh,
+        mesh::{load::LoadedMesh, report::MeshReport, topology::first_of_each_body},
     },
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     sdf::Field,
+    surface::Surface,
 };
 
 /// Names a tool of a scene; never used again there.

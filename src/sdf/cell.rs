@@ -4,7 +4,7 @@ use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
 use super::{build::Source, region::Region, short_list::ShortList};
-use crate::geometry::{TriangleId, point_triangle::closest_point};
+use crate::geometry::{TriangleId, distance::point_triangle::closest_point};
 
 /// How a cell answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

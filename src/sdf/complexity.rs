@@ -6,7 +6,10 @@
 //! b = 1 / sigma_link.
 
 use super::region::Region;
-use crate::geometry::{TriangleMesh, pseudonormal::unit_normal, topology::visit_edges};
+use crate::geometry::{
+    TriangleMesh,
+    mesh::{pseudonormal::unit_normal, topology::visit_edges},
+};
 
 /// Number, mean and sum of squared deviations of some angles; joined without looking at them again (Chan).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -6,13 +6,13 @@ use super::{
     cell::Cell,
     field::Field,
     grid::{Grid, offset},
-    place::Leaf,
+    locate::Leaf,
     short_list::ShortList,
     trilinear::trilinear,
 };
 use crate::geometry::{
-    TriangleId, TriangleMesh, direction::direction, point_triangle::ClosestPoint,
-    pseudonormal::pseudonormal, winding::Winding,
+    TriangleId, TriangleMesh, direction::direction, distance::point_triangle::ClosestPoint,
+    mesh::pseudonormal::pseudonormal, winding::Winding,
 };
 
 /// The field at a point, link frame.

@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::{build::Exact, cell::Corner, sides::Sides, trilinear::trilinear};
 use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
+    distance::{
+        point_triangle::{ClosestPoint, closest_point},
+        point_triangles::TriangleLanes,
+    },
     lanes::{LANES, least_lane},
-    point_triangle::{ClosestPoint, closest_point},
-    point_triangles::TriangleLanes,
     winding::solid_angles,
 };
 

@@ -3,9 +3,11 @@
 use super::cell::Corner;
 use crate::geometry::{
     TriangleId, TriangleMesh,
-    point_triangle::closest_point,
-    pseudonormal::pseudonormal,
-    topology::{body_of_each, visit_edges},
+    distance::point_triangle::closest_point,
+    mesh::{
+        pseudonormal::pseudonormal,
+        topology::{body_of_each, visit_edges},
+    },
 };
 
 /// What the sign near a triangle depends on, for surfaces whose sign is a winding number.

@@ -1,8 +1,8 @@
 //! Who may call, and what: API keys, TLS and client certificates, read again when their files change.
 
 pub mod keys;
+pub mod revocation;
 pub mod tls;
-pub mod withdrawal;
 
 use std::{
     fs, io,
@@ -22,7 +22,7 @@ use tracing::{error, info};
 
 use crate::config;
 use keys::{Key, Keys, Quotas, Role};
-use withdrawal::Watch;
+use revocation::Watch;
 
 /// What is checked of each call and each connection.
 pub struct Access {

@@ -5,18 +5,18 @@
 
 pub mod answer;
 pub mod deform;
-pub mod field;
 pub mod pairs;
 pub mod pose;
 pub mod query;
+pub mod request_field;
 pub mod scene;
 pub mod self_collision;
 pub mod tick;
 pub mod upload;
 
-pub use field::{FieldError, Problem};
+pub use request_field::{FieldError, Problem};
 
-use crate::service::proto;
+use crate::proto;
 
 /// Longest scene id.
 const SCENE_ID_CHARS_MAX: usize = 64;

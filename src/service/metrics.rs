@@ -21,7 +21,7 @@ use tonic::Code;
 
 use super::{
     access::Caller,
-    quota::{self, OverQuota},
+    host::quota::{self, OverQuota},
 };
 use histogram::Histogram;
 

@@ -22,18 +22,18 @@ use tracing::{info, warn};
 
 use super::{
     access::{Access, AccessError},
-    background::Background,
-    calls::{CallLayer, HapticCalls},
-    connection::Door,
-    fields::Fields,
-    haptics::Haptics,
-    listeners::{ListenError, Listeners},
+    host::{fields::Fields, scene_registry::SceneTable},
     metrics,
-    proto::{DESCRIPTORS, scene_service_server::SceneServiceServer},
-    scenes::Scenes,
-    supervisor,
-    table::SceneTable,
+    rpc::{haptic_service::Haptics, scene_service::Scenes},
+    systemd,
+    transport::{
+        acceptor::Door,
+        background::Background,
+        call_middleware::{CallLayer, HapticCalls},
+        listeners::{ListenError, Listeners},
+    },
 };
+use crate::proto::{DESCRIPTORS, scene_service_server::SceneServiceServer};
 use crate::{
     config::{Config, Transport},
     store::{FieldCache, default_data_dir},
@@ -119,7 +119,7 @@ pub async fn serve(
     let drain = async {
         shutdown.await;
         info!("shutting down");
-        supervisor::stopping();
+        systemd::stopping();
         report_health(&health, ServingStatus::NotServing).await;
         table.shut_down();
         told.notify_one();
@@ -130,13 +130,13 @@ pub async fn serve(
     };
     let door = Door::new(&config.transport, &access, table.metrics());
     let connections = ReceiverStream::new(door.open(tcp, unix));
-    supervisor::ready();
+    systemd::ready();
     tokio::select! {
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = access.watch(hangup) => unreachable!("files are watched without end"),
         () = table.sessions().watch() => unreachable!("sessions are watched without end"),
         () = figures => unreachable!("figures are served without end"),
-        () = supervisor::stay_alive() => unreachable!("the supervisor is told without end"),
+        () = systemd::stay_alive() => unreachable!("the supervisor is told without end"),
         () = out_of_time => {
             warn!("streams were still open after {drain_max:?}; they are cut");
             Ok(())
@@ -196,12 +196,12 @@ mod tests {
     use tonic::Code;
 
     use super::*;
-    use crate::service::{
-        contain::injected,
+    use crate::{
         proto::{
             CreateSceneRequest, ListScenesRequest, TrackRequest,
             haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
         },
+        service::catch_panic::injected,
     };
 
     /// Server and client are on this one thread, so that the next call meets what is injected.

@@ -5,22 +5,22 @@ use tonic_types::{ErrorDetails, StatusExt};
 
 use super::{
     access::Denied,
-    contain::Panicked,
+    catch_panic::Panicked,
     convert::{FieldError, Problem},
-    proto,
-    quota::OverQuota,
-    self_collisions::TookTooLong,
-    sessions::SessionError,
-    table::{Ended, TableError},
-    upload::UploadPaused,
-    writer::WriterError,
+    host::{
+        quota::OverQuota,
+        scene_registry::{Ended, TableError},
+        sessions::SessionError,
+        writer::WriterError,
+    },
+    rpc::{mesh_upload::UploadPaused, self_collisions::TookTooLong},
 };
+use crate::proto;
 use crate::scene::{
     SceneError,
-    deform::DeformError,
-    edit::EditError,
     self_collision::{End, IntervalError, SelfCollisionError},
     tick::TickError,
+    tissue::{deform::DeformError, edit::EditError},
 };
 
 /// A refusal, ready for the wire as a status or inside an answer.

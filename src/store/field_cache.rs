@@ -16,13 +16,13 @@ use std::{
 
 use tracing::warn;
 
-use self::file::{decode, encode, read_bounded};
 use crate::{
     geometry::{TriangleId, TriangleMesh},
-    index::Surface,
-    scene::field::is_field_of,
+    scene::tool::field::is_field_of,
     sdf::{FIELD_VERSION, Field, FieldOptions},
+    surface::Surface,
 };
+use file::{decode, encode, read_bounded};
 
 /// The cached fields of a data directory.
 #[derive(Clone, Debug)]

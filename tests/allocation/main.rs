@@ -12,15 +12,15 @@ use std::sync::{
 use counting::{Counting, bytes_kept_by, calls_during};
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
-    geometry::{Basis, LoadOptions, LoadedMesh, MeshData, Pose, mesh_load::load},
+    geometry::{Basis, LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load},
     mesh_io::{self, MeshFormat},
     oracle::{shapes, shared_data},
     scene::{
         Limits, Link, Probe, Scene, Tissue, TissueOptions, ToolParts,
-        deform::Deformation,
-        field::default_field,
         limits::CONTACTS_MAX,
         tick::{Session, TickOptions, ToolPose},
+        tissue::deform::Deformation,
+        tool::field::default_field,
     },
 };
 

@@ -7,8 +7,9 @@ use palpate::{
     geometry::{Pose, TriangleId},
     oracle::shapes,
     scene::{
-        Limits, LinkAnswer, deform::Deformation, edit::TopologyEdit, lifecycle::ContactState,
-        tick::TickOptions,
+        Limits, LinkAnswer,
+        tick::{TickOptions, contact_ids::ContactState},
+        tissue::{deform::Deformation, edit::TopologyEdit},
     },
 };
 

@@ -7,8 +7,8 @@ use std::{
 };
 
 use palpate::{
+    client::{Client, address::ServerAddress},
     config::Config,
-    load::{address::ServerAddress, client::Client},
     service::{Listeners, serve},
 };
 use serde_json::Value;

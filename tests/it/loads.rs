@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use palpate::{
     config::Config,
-    service::proto::{EditTopologyRequest, Flag, TrackMode},
+    proto::{EditTopologyRequest, Flag, TrackMode},
 };
 use tokio::time::{interval, timeout};
 

@@ -5,7 +5,7 @@ use glam::{DMat3, DQuat, DVec3, Vec3};
 use palpate::{
     geometry::{MeshData, Pose, TriangleId},
     oracle::{Random, shapes, triangle::triangle_distance},
-    scene::{Contact, deform::Deformation, tick::TickOptions},
+    scene::{Contact, tick::TickOptions, tissue::deform::Deformation},
 };
 
 use crate::{

@@ -6,7 +6,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use palpate::{
     oracle::shapes,
-    service::proto::{DeleteSceneRequest, EditTopologyRequest, TrackMode, TrackStart},
+    proto::{DeleteSceneRequest, EditTopologyRequest, TrackMode, TrackStart},
 };
 use tokio::{
     sync::mpsc,

@@ -6,7 +6,7 @@ use glam::{DQuat, DVec3, Vec3};
 use palpate::{
     geometry::{MeshData, Pose, TriangleId, triangle_triangle::meet},
     oracle::{Random, shapes},
-    scene::{Contact, Distance, deform::Deformation, tick::TickOptions},
+    scene::{Contact, Distance, tick::TickOptions, tissue::deform::Deformation},
 };
 
 use crate::{

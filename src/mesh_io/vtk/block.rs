@@ -1,11 +1,9 @@
 //! The runs of numbers of a VTK file, as text or as big-endian bytes.
 
-use super::{
-    super::{
-        MeshReadError, Place, check_fits,
-        text::{Text, unexpected},
-    },
-    LastBlock, Vtk,
+use super::{LastBlock, Vtk};
+use crate::mesh_io::{
+    MeshReadError, Place, check_fits,
+    text::{Text, unexpected},
 };
 
 /// What numbers are stored as. Signed and unsigned are told apart only by their names: where it would

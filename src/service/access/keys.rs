@@ -5,7 +5,7 @@ use std::{fmt, path::Path, sync::Arc};
 use serde::Deserialize;
 use tracing::info;
 
-use super::{AccessError, read_file, withdrawal::Standing};
+use super::{AccessError, read_file, revocation::Standing};
 
 /// Shorter secrets can be guessed.
 const SECRET_CHARS_MIN: usize = 16;

@@ -9,8 +9,10 @@ use super::{
 };
 use crate::scene::{
     Contact, Distance, LinkAnswer, ProbeAnswer, TickAnswer,
-    answer::{Flags, TissueState},
-    lifecycle::ContactState,
+    tick::{
+        answer::{Flags, TissueState},
+        contact_ids::ContactState,
+    },
 };
 
 /// The flags as bits: bit n is the flag with number n.

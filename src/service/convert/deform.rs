@@ -3,14 +3,13 @@
 use std::collections::HashMap;
 
 use super::{
-    FieldError, Problem,
-    field::{points, threes},
-    proto,
+    FieldError, Problem, proto,
+    request_field::{points, threes},
     scene::sign_rule,
 };
 use crate::{
     geometry::TriangleId,
-    scene::{
+    scene::tissue::{
         deform::{Deformation, Deformed},
         edit::{Edited, TopologyEdit},
     },

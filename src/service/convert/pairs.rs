@@ -5,7 +5,7 @@ use crate::{
     geometry::triangle_triangle::{CrossingKind, End},
     scene::{
         TickAnswer,
-        pairs::{LinkPairs, TrianglePairs},
+        tick::crossings::{LinkPairs, TrianglePairs},
     },
 };
 

@@ -2,7 +2,7 @@
 
 use glam::{DQuat, DVec3};
 
-use super::{FieldError, Problem, field::coordinate, proto};
+use super::{FieldError, Problem, proto, request_field::coordinate};
 use crate::{geometry::Pose, scene::SurfacePoint};
 
 /// A point within the world; missing: the origin.

@@ -3,9 +3,8 @@
 use glam::DVec3;
 
 use super::{
-    FieldError, Problem,
-    field::{coordinate, in_range, threes},
-    proto,
+    FieldError, Problem, proto,
+    request_field::{coordinate, in_range, threes},
     tick::{check_link_poses, tool_pose},
 };
 use crate::{

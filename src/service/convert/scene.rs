@@ -5,9 +5,12 @@ use super::{
     proto,
 };
 use crate::{
-    geometry::{TriangleId, mesh_report::MeshReport, topology::SignRule},
+    geometry::{
+        TriangleId,
+        mesh::{report::MeshReport, topology::SignRule},
+    },
     scene::{Probe, Revision, Scene, Tissue, Tool},
-    service::fields::Obtained,
+    service::host::fields::Obtained,
     store::FieldOrigin,
 };
 

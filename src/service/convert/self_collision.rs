@@ -5,7 +5,7 @@ use std::{collections::HashSet, mem};
 use glam::DVec3;
 use tonic::Status;
 
-use super::{FieldError, Problem, field::in_range, proto};
+use super::{FieldError, Problem, proto, request_field::in_range};
 use crate::scene::{
     Limits, SurfacePoint, TissueId,
     limits::{CANDIDATE_PAIRS_MAX, DISTANCE_MAX_M, FEATURE_CONTACTS_CHUNK, FEATURE_CONTACTS_MAX},

@@ -2,9 +2,9 @@
 
 use super::{
     FieldError, Problem,
-    field::{in_range, within_limit},
     pose::{pose, pose_or_identity},
     proto,
+    request_field::{in_range, within_limit},
 };
 use crate::{
     geometry::Pose,

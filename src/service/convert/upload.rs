@@ -2,20 +2,20 @@
 
 use super::{
     FieldError, Problem,
-    field::{in_range, name, within_limit},
     pose::{axis, point, pose_or_identity},
     proto,
+    request_field::{in_range, name, within_limit},
 };
 use crate::{
     geometry::{
         Pose,
-        mesh_load::{Basis, LoadOptions},
+        mesh::load::{Basis, LoadOptions},
         tolerance::COORDINATE_MAX_M,
     },
     mesh_io::MeshFormat,
     scene::{Limits, Probe, TissueOptions, limits::FIELD_TOLERANCE_SHARE_MIN},
     sdf::FieldOptions,
-    service::quota::Share,
+    service::host::quota::Share,
 };
 
 /// Smallest and greatest factor to metres: from a nanometre to a kilometre.

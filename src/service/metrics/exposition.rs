@@ -10,9 +10,9 @@ use super::{
     histogram::{BOUNDS_US, Histogram},
     process,
 };
-use crate::service::{
+use crate::service::host::{
+    scene_registry::{SceneHost, SceneTable},
     sessions::Counted,
-    table::{SceneHost, SceneTable},
 };
 
 /// Streams that get series of their own; the rest are in the totals.

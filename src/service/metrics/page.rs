@@ -3,7 +3,10 @@
 use std::fmt::{Display, Write};
 
 use super::{STAGES, process};
-use crate::service::{clock::now_ns, sessions::Counted, table::SceneTable};
+use crate::service::{
+    clock::now_ns,
+    host::{scene_registry::SceneTable, sessions::Counted},
+};
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}\
      td,th{padding:.2em 1em .2em 0;text-align:right}td:first-child,th:first-child{text-align:left}\

@@ -11,7 +11,7 @@ use tokio::{net::TcpListener, sync::Semaphore, time::sleep};
 use tracing::{debug, warn};
 
 use super::{exposition::exposition, page::page};
-use crate::service::table::SceneTable;
+use crate::service::host::scene_registry::SceneTable;
 
 /// Whoever reads figures needs few connections.
 const CONNECTIONS_MAX: usize = 16;

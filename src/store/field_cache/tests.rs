@@ -4,10 +4,10 @@ use glam::DVec3;
 
 use super::*;
 use crate::{
-    geometry::{LoadOptions, MeshData, mesh_load::load},
+    geometry::{LoadOptions, MeshData, mesh::load::load},
     index::FrameOptions,
     oracle::{Random, shapes},
-    scene::field::field_of,
+    scene::tool::field::field_of,
 };
 
 /// A folder of its own, gone with the test.

@@ -5,8 +5,9 @@ use std::f64::consts::TAU;
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
     geometry::{Aabb, MeshData, TriangleMesh},
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     oracle::{Random, shapes},
+    surface::Surface,
 };
 
 use super::{

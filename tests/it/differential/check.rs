@@ -2,9 +2,9 @@
 
 use glam::DVec3;
 use palpate::{
-    geometry::{SignRule, TriangleId, TriangleMesh, point_triangle::closest_point},
-    index::Surface,
+    geometry::{SignRule, TriangleId, TriangleMesh, distance::point_triangle::closest_point},
     oracle::{Random, brute_force, solid_angle::winding_number, triangle::closest_on_triangle},
+    surface::Surface,
 };
 
 use super::bound::distance_error;

@@ -3,8 +3,9 @@
 use glam::Vec3;
 use palpate::{
     geometry::{MeshData, SignRule, TriangleId, TriangleMesh},
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     oracle::{Random, shapes},
+    surface::Surface,
 };
 
 use super::{

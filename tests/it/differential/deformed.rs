@@ -1,6 +1,6 @@
 //! Nearest and sign on every input, before and after every kind of motion.
 
-use palpate::{index::Surface, oracle::Random};
+use palpate::{oracle::Random, surface::Surface};
 
 use super::{
     check::{Sides, Tally, check_points},

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use glam::{DVec3, Vec3};
 use palpate::{
-    geometry::{LoadOptions, MeshData, TriangleMesh, mesh_load::load},
-    index::{FrameOptions, Surface},
+    geometry::{LoadOptions, MeshData, TriangleMesh, mesh::load::load},
+    index::FrameOptions,
     mesh_io::{self, MeshFormat},
     oracle::{Random, shapes, shared_data},
+    surface::Surface,
 };
 
 /// A surface by its name.

@@ -5,8 +5,8 @@ use std::cell::Cell;
 use glam::{DVec3, Vec3};
 use palpate::{
     geometry::{Aabb, TriangleId},
-    index::Surface,
     oracle::{Random, brute_force, separating_axis::triangle_meets_box},
+    surface::Surface,
 };
 
 use super::{check::random_point, inputs, motion::Motion};

@@ -4,13 +4,13 @@ use std::{collections::HashSet, sync::Arc};
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    geometry::{LoadOptions, MeshData, Pose, TriangleId, mesh_load::load},
+    geometry::{LoadOptions, MeshData, Pose, TriangleId, mesh::load::load},
     oracle::{Random, brute_force::beside_crossings},
     scene::{
         Held, Limits, Link, Probe, Scene, TickAnswer, TissueId, TissueOptions, Tool, ToolId,
         ToolParts,
-        field::default_field,
         tick::{Session, TickOptions, ToolPose, scene_from_link},
+        tool::field::default_field,
     },
 };
 

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use palpate::service::proto::TrackMode;
+use palpate::proto::TrackMode;
 use tokio::time::timeout;
 use tonic::Code;
 

@@ -2,11 +2,12 @@
 
 use glam::DVec3;
 use palpate::{
-    geometry::{LoadOptions, MeshData, mesh_load::load},
-    index::{FrameOptions, Surface},
+    geometry::{LoadOptions, MeshData, mesh::load::load},
+    index::FrameOptions,
     oracle::shapes,
-    scene::field::field_of,
+    scene::tool::field::field_of,
     sdf::{Field, FieldOptions, Reading},
+    surface::Surface,
 };
 
 use super::{

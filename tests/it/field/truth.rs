@@ -5,10 +5,10 @@ use std::sync::OnceLock;
 use glam::DVec3;
 use palpate::{
     geometry::TriangleMesh,
-    index::Surface,
     oracle::{brute_force, shapes, solid_angle::winding_number},
-    scene::field::field_of,
+    scene::tool::field::field_of,
     sdf::{Field, FieldOptions},
+    surface::Surface,
 };
 
 use crate::{

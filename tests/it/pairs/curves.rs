@@ -9,8 +9,9 @@ use palpate::{
         Pose, TriangleMesh,
         triangle_triangle::{CrossingKind, crossing},
     },
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     oracle::shapes,
+    surface::Surface,
 };
 
 use super::meshes::{found, liver};

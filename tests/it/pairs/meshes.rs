@@ -6,8 +6,9 @@ use glam::{DVec3, Vec3};
 use palpate::{
     bvh::{Pair, Rigid, Tree},
     geometry::{MeshData, Pose, TriangleId, TriangleMesh},
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     oracle::{Random, shapes},
+    surface::Surface,
 };
 
 use super::truth::{Distances, all_pairs};

@@ -5,14 +5,13 @@ use std::{collections::BTreeSet, sync::Arc};
 use glam::{DQuat, DVec3};
 use palpate::{
     bvh::Pair,
-    geometry::{LoadOptions, MeshData, Pose, mesh_load::load, triangle_triangle::crossing},
+    geometry::{LoadOptions, MeshData, Pose, mesh::load::load, triangle_triangle::crossing},
     oracle::shapes,
     scene::{
         Limits, Link, Scene, TickAnswer, TissueOptions, ToolParts,
-        deform::Deformation,
-        field::default_field,
-        pairs::TrianglePairs,
-        tick::{Session, TickOptions, ToolPose, scene_from_link},
+        tick::{Session, TickOptions, ToolPose, crossings::TrianglePairs, scene_from_link},
+        tissue::deform::Deformation,
+        tool::field::default_field,
     },
 };
 

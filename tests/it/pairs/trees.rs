@@ -4,8 +4,9 @@ use glam::{DMat3, DVec3, Vec3};
 use palpate::{
     bvh::{Pair, Rigid, Tree},
     geometry::{MeshData, Pose, TriangleMesh},
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     oracle,
+    surface::Surface,
 };
 
 use super::{

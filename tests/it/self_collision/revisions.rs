@@ -6,12 +6,11 @@ use palpate::{
     oracle::shapes,
     scene::{
         Limits, TissueId,
-        deform::Deformation,
-        edit::TopologyEdit,
         limits::HELD_MAX,
         self_collision::{
             End, Interval, IntervalError, Motion, SelfCollisionError, SelfCollisions,
         },
+        tissue::{deform::Deformation, edit::TopologyEdit},
     },
 };
 

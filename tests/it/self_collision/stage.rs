@@ -4,15 +4,15 @@ use std::{collections::BTreeSet, f32::consts::PI, sync::Arc};
 
 use glam::Vec3;
 use palpate::{
-    geometry::{LoadOptions, MeshData, mesh_load::load},
+    geometry::{LoadOptions, MeshData, mesh::load::load},
     oracle::shapes,
     scene::{
         Limits, Scene, Tissue, TissueId, TissueOptions,
-        deform::Deformation,
         self_collision::{
             FeatureContact, FeatureKind, Interval, Scope, SelfCollisionError, SelfCollisionOptions,
             SelfCollisions, self_collisions,
         },
+        tissue::deform::Deformation,
     },
 };
 

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use glam::{DVec3, Vec3};
 use palpate::{
-    geometry::{Aabb, MeshData, Topology, TriangleId, TriangleMesh, point_triangle::closest_point},
-    index::Surface,
+    geometry::{
+        Aabb, MeshData, Topology, TriangleId, TriangleMesh, distance::point_triangle::closest_point,
+    },
     oracle::{Random, shapes},
+    surface::Surface,
 };
 
 /// A mesh kept the simplest way.

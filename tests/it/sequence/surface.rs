@@ -2,8 +2,9 @@
 
 use palpate::{
     geometry::TriangleMesh,
-    index::{FrameOptions, Surface},
+    index::FrameOptions,
     oracle::{Random, shapes},
+    surface::Surface,
 };
 
 use super::model::{Model, start};

@@ -7,9 +7,12 @@ use std::sync::{
 
 use glam::Vec3;
 use palpate::{
-    geometry::{LoadOptions, MeshData, TriangleId, mesh_load::load},
+    geometry::{LoadOptions, MeshData, TriangleId, mesh::load::load},
     oracle::{Random, shapes},
-    scene::{Held, Limits, Scene, Tissue, TissueOptions, deform::Deformation, edit::TopologyEdit},
+    scene::{
+        Held, Limits, Scene, Tissue, TissueOptions,
+        tissue::{deform::Deformation, edit::TopologyEdit},
+    },
 };
 
 use super::model::{Cut, Model, start};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use palpate::service::proto::{
+use palpate::proto::{
     AddTissueRequest, CreateSceneRequest, DeleteSceneRequest, GetSceneRequest, TrackMode,
     scene_service_client::SceneServiceClient,
 };

@@ -1,4 +1,4 @@
-use palpate::service::proto::{
+use palpate::proto::{
     DeformRequest, ExportTissueResponse, RemoveTissueRequest, export_tissue_response::Message,
 };
 use tonic::Code;

@@ -1,6 +1,6 @@
 use palpate::{
+    proto::{EditTopologyRequest, EditTopologyResponse, SignRule, TriangleRemap},
     scene::Limits,
-    service::proto::{EditTopologyRequest, EditTopologyResponse, SignRule, TriangleRemap},
 };
 use tonic::{Code, Status};
 

@@ -1,6 +1,6 @@
 //! Input that is allowed and hard: poses on features and far jumps, editors that meet, edits without end.
 
-use palpate::service::proto::{
+use palpate::proto::{
     EditTopologyRequest, EditTopologyResponse, Flag, Tick, TrackMode, TrackResponse,
 };
 use tonic::{Code, Status};
@@ -91,10 +91,8 @@ async fn jumps_turns_and_clocks_that_go_back_are_answered() {
 async fn a_tool_of_another_scene_is_unknown() {
     let mut server = TestServer::furnished().await;
     server.create("empty").await.expect("a new scene");
-    let elsewhere = palpate::service::proto::TrackStart {
-        scene_id: "empty".to_owned(),
-        ..start(TrackMode::Every)
-    };
+    let elsewhere =
+        palpate::proto::TrackStart { scene_id: "empty".to_owned(), ..start(TrackMode::Every) };
     let mut answers = server.track(vec![start_message(elsewhere)]).await;
     assert_refused(answers.remove(0), Code::NotFound, "tool 1", "of another scene");
 }

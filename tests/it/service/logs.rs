@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use palpate::service::proto::{
+use palpate::proto::{
     DeleteSceneRequest, DetectSelfCollisionsRequest, EditTopologyRequest, GetSceneRequest,
     ListScenesRequest, QueryContactsRequest, QueryDistancesRequest, RemoveTissueRequest,
     RemoveToolRequest, TissueInterval, TrackMode, TrackRequest, query_distances_request::Target,

@@ -9,7 +9,7 @@ use crate::support::{
 };
 use palpate::{
     config::Config,
-    service::proto::{DeformRequest, TrackMode},
+    proto::{DeformRequest, TrackMode},
 };
 
 async fn observed() -> (TestServer, SocketAddr) {

@@ -1,4 +1,4 @@
-use palpate::service::proto::{
+use palpate::proto::{
     LinkTarget, Pose, QueryContactsRequest, QueryDistancesRequest, QueryDistancesResponse,
     ReportOptions, ToolPose, TrackMode, query_distances_request::Target,
 };

@@ -1,9 +1,9 @@
 use palpate::{
-    scene::Limits,
-    service::proto::{
+    proto::{
         DeleteSceneRequest, GetSceneRequest, ListScenesRequest, RemoveTissueRequest,
         RemoveToolRequest,
     },
+    scene::Limits,
 };
 use tonic::Code;
 

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use palpate::{
     oracle::Random,
-    scene::Limits,
-    service::proto::{
+    proto::{
         CollisionScope, DeformRequest, DeleteSceneRequest, DetectSelfCollisionsRequest,
         DetectSelfCollisionsResponse, EditTopologyRequest, FeatureContacts, FeatureKind,
         SelfCollisionTotals, TissueInterval, TissueMotion,
         detect_self_collisions_response::Message,
     },
+    scene::Limits,
 };
 use tokio_stream::StreamExt;
 use tonic::{Code, Status};

@@ -2,7 +2,7 @@
 
 use std::{env, fs, os::unix::net::UnixDatagram, process, time::Duration};
 
-use palpate::service::proto::TrackMode;
+use palpate::proto::TrackMode;
 use tokio_stream::StreamExt;
 use tonic::Code;
 use tonic_health::pb::{

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use palpate::{
     config::Config,
-    service::proto::{Flag, TrackMode, TrackRequest, TrackResponse, TrackStart},
+    proto::{Flag, TrackMode, TrackRequest, TrackResponse, TrackStart},
 };
 use tokio::time::timeout;
 use tonic::Code;

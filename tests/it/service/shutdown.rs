@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use palpate::{
     config::Config,
-    service::{Listeners, proto::TrackMode, serve},
+    proto::TrackMode,
+    service::{Listeners, serve},
 };
 use tokio::{sync::oneshot, time::timeout};
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};

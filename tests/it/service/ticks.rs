@@ -1,6 +1,6 @@
 //! What single ticks answer and why they are refused; the loop as a stream is in `track_streams`.
 
-use palpate::service::proto::{
+use palpate::proto::{
     Flag, Pose, Refusal, ReportOptions, Tick, ToolPose, TrackMode, TrackResponse, TrackStart, Vec3,
 };
 use tonic::Code;

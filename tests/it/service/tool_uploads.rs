@@ -1,4 +1,4 @@
-use palpate::service::proto::{
+use palpate::proto::{
     AddToolHeader, AddToolRequest, FieldOptions, LinkHeader, MeshChunk, MeshHeader, Pose, Probe,
     Quaternion, RawMeshSize, mesh_header::Source,
 };

@@ -10,7 +10,7 @@ use opentelemetry_proto::tonic::{
     common::v1::any_value::Value,
     trace::v1::Span,
 };
-use palpate::service::proto::TrackMode;
+use palpate::proto::TrackMode;
 use tokio::{
     net::TcpListener,
     sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},

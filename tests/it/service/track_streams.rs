@@ -1,6 +1,6 @@
 //! The haptic loop as a stream: how it starts, goes on and ends.
 
-use palpate::service::proto::{
+use palpate::proto::{
     DeleteSceneRequest, RemoveToolRequest, ReportOptions, TrackMode, TrackRequest, TrackStart,
 };
 use tonic::Code;

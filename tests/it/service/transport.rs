@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use palpate::{
     config::{Config, Transport},
-    service::proto::{
+    proto::{
         GetSceneRequest, Pose, QueryDistancesRequest, Tick, ToolPose, TrackMode, TrackRequest,
         query_distances_request::Target, scene_service_client::SceneServiceClient,
     },
@@ -141,7 +141,7 @@ async fn the_settings_of_http_2_are_as_configured() {
 /// 8 tools of 8 links, each number as long as it gets.
 fn largest_tick() -> Tick {
     let at = vec3(0.1, 0.2, 0.3);
-    let orientation = Some(palpate::service::proto::Quaternion { x: 0.5, y: 0.5, z: 0.5, w: 0.5 });
+    let orientation = Some(palpate::proto::Quaternion { x: 0.5, y: 0.5, z: 0.5, w: 0.5 });
     let pose = Pose { position_m: Some(at), orientation };
     let tool =
         ToolPose { tool_id: u32::MAX, pose: Some(pose), link_poses: vec![pose; 8], teleport: true };

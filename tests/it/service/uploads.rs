@@ -1,10 +1,10 @@
 use palpate::{
-    scene::Limits,
-    service::proto::{
+    proto::{
         AddTissueHeader, AddTissueRequest, ExportTissueChunk, MeshChunk, MeshFileSize, MeshFormat,
         MeshHeader, RawMeshSize, SignRule, TissueOptions, export_tissue_response::Message,
         mesh_header::Source,
     },
+    scene::Limits,
 };
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;

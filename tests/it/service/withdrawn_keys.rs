@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use palpate::service::proto::{
+use palpate::proto::{
     AddTissueResponse, CreateSceneRequest, DeformResponse, TrackMode, TrackRequest, TrackResponse,
     TrackStart,
 };

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use palpate::{
-    geometry::{LoadOptions, LoadedMesh, MeshData, Pose, mesh_load::load},
+    geometry::{LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load},
     scene::{
         Limits, Link, LinkAnswer, Scene, Tissue, TissueOptions, Tool, ToolParts,
-        field::default_field,
         tick::{Session, TickOptions, ToolPose},
+        tool::field::default_field,
     },
 };
 

@@ -1,6 +1,6 @@
 //! Small meshes whose distances are known by hand.
 
-use palpate::service::proto::{MeshChunk, MeshHeader, RawMeshSize, mesh_header::Source};
+use palpate::proto::{MeshChunk, MeshHeader, RawMeshSize, mesh_header::Source};
 
 /// Flat arrays, as the wire has them.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Requests that tests start from.
 
-use palpate::service::proto::{
+use palpate::proto::{
     AddTissueHeader, AddTissueRequest, AddToolHeader, AddToolRequest, DeformRequest,
     DensePositions, LinkHeader, MeshChunk, Pose, Probe, Quaternion, SparsePositions, Tick,
     ToolPose, TrackMode, TrackRequest, TrackStart, Vec3, add_tissue_request, add_tool_request,

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use palpate::service::proto::TrackMode;
+use palpate::proto::TrackMode;
 use parking_lot::Mutex;
 use tokio::{
     task::JoinHandle,

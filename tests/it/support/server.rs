@@ -4,17 +4,14 @@ use std::{future::pending, net::SocketAddr};
 
 use palpate::{
     config::Config,
-    scene::Limits,
-    service::{
-        Listeners,
-        proto::{
-            AddTissueRequest, AddTissueResponse, AddToolRequest, AddToolResponse,
-            CreateSceneRequest, DeformRequest, DeformResponse, ExportTissueRequest,
-            ExportTissueResponse, GetSceneRequest, Scene, TrackRequest, TrackResponse,
-            haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
-        },
-        serve,
+    proto::{
+        AddTissueRequest, AddTissueResponse, AddToolRequest, AddToolResponse, CreateSceneRequest,
+        DeformRequest, DeformResponse, ExportTissueRequest, ExportTissueResponse, GetSceneRequest,
+        Scene, TrackRequest, TrackResponse, haptic_service_client::HapticServiceClient,
+        scene_service_client::SceneServiceClient,
     },
+    scene::Limits,
+    service::{Listeners, serve},
 };
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, wrappers::ReceiverStream};

@@ -1,0 +1,6 @@
+//! Closest points of points, segments and triangles.
+
+pub mod point_triangle;
+pub mod point_triangles;
+pub mod segment_segment;
+pub mod triangle_triangle;

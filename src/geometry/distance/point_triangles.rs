@@ -1,0 +1,125 @@
+//! Lower bounds of the distances from a point to eight triangles, side by side.
+//!
+//! In `f32`, so that one pass serves eight; each bound is lessened by all that rounding can do. A search
+//! computes in `f64` only where the bound does not decide.
+
+use glam::{DVec3, Vec3};
+
+use crate::geometry::{
+    lanes::{LANES, cross, dot, greater, lesser, minus},
+    tolerance::SINGLE_DISTANCE_ROUNDING as ROUNDING,
+};
+
+/// Eight triangles, a corner's coordinate side by side.
+#[derive(Clone, Debug)]
+pub struct TriangleLanes {
+    corners: [[[f32; LANES]; 3]; 3],
+    len: usize,
+}
+
+impl TriangleLanes {
+    /// Up to eight triangles.
+    #[inline(always)]
+    pub fn new(triangles: impl ExactSizeIterator<Item = [Vec3; 3]>) -> TriangleLanes {
+        let mut lanes = TriangleLanes { corners: [[[0.0; LANES]; 3]; 3], len: triangles.len() };
+        assert!(lanes.len <= LANES, "{} triangles", lanes.len);
+        for (lane, corners) in triangles.enumerate() {
+            for (to, from) in lanes.corners.iter_mut().zip(corners) {
+                (to[0][lane], to[1][lane], to[2][lane]) = (from.x, from.y, from.z);
+            }
+        }
+        lanes
+    }
+
+    /// No triangle is nearer to `p` than this, metres; infinite in lanes without a triangle.
+    pub fn distances_below(&self, p: DVec3) -> [f32; LANES] {
+        let at = p.as_vec3();
+        let moved = at.as_dvec3().distance(p) as f32;
+        let [a, b, c] = &self.corners;
+        let mut below = [f32::INFINITY; LANES];
+        for lane in 0..LANES {
+            let seen = |corner: &[[f32; LANES]; 3]| {
+                Vec3::new(corner[0][lane] - at.x, corner[1][lane] - at.y, corner[2][lane] - at.z)
+            };
+            below[lane] = distance_below(seen(a), seen(b), seen(c)) - moved * (1.0 + ROUNDING);
+        }
+        below[self.len..].fill(f32::INFINITY);
+        below
+    }
+}
+
+/// Of a triangle from the origin; without branches, so that lanes go side by side.
+#[inline(always)]
+fn distance_below(a: Vec3, b: Vec3, c: Vec3) -> f32 {
+    let (ab, bc, ca) = (minus(b, a), minus(c, b), minus(a, c));
+    let far_squared = greater(greater(dot(a, a), dot(b, b)), dot(c, c));
+    let long_squared = greater(greater(dot(ab, ab), dot(bc, bc)), dot(ca, ca));
+    let far = far_squared.sqrt();
+    let edges = lesser(lesser(segment(a, ab), segment(b, bc)), segment(c, ca));
+    let to_edges = edges.sqrt() - ROUNDING * far;
+    let normal = cross(ab, bc);
+    let slack = ROUNDING * long_squared + f32::MIN_POSITIVE;
+    // Where the foot on the plane may be inside; the plane is never farther than the triangle.
+    let areas = [cross(b, c), cross(c, a), cross(a, b)].map(|area| dot(normal, area));
+    let inside = lesser(lesser(areas[0], areas[1]), areas[2]) >= -(slack * far_squared);
+    let height = greater(dot(normal, a).abs() - slack * far, 0.0);
+    let to_plane = height / (dot(normal, normal).sqrt() + slack) * (1.0 - ROUNDING);
+    if inside { lesser(to_plane, to_edges) } else { to_edges }
+}
+
+/// Squared distance of the segment that begins at `a`.
+#[inline(always)]
+fn segment(a: Vec3, along: Vec3) -> f32 {
+    let s = -dot(a, along) / greater(dot(along, along), f32::MIN_POSITIVE);
+    let s = lesser(greater(s, 0.0), 1.0);
+    let nearest = Vec3::new(a.x + along.x * s, a.y + along.y * s, a.z + along.z * s);
+    dot(nearest, nearest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{geometry::distance::point_triangle::closest_point, oracle::Random};
+
+    /// Against the distance in `f64`: triangles of all sizes and shapes, points on and about them.
+    #[test]
+    fn never_above_the_distance_and_seldom_far_below() {
+        let seed = 11;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let (mut loose, mut all) = (0, 0);
+        const ROUNDS: usize = 40_000;
+        for round in 0..ROUNDS {
+            let place = random.unit_vector() * 10f64.powf(random.range(-4.0, 1.0));
+            let size = 10f64.powf(random.range(-6.0, 0.0));
+            let flat = if round % 3 == 0 { 10f64.powf(random.range(-8.0, 0.0)) } else { 1.0 };
+            let along = random.unit_vector();
+            let mut triangle = || {
+                std::array::from_fn(|_| {
+                    let v = random.unit_vector();
+                    let v = along * v.dot(along) + (v - along * v.dot(along)) * flat;
+                    (place + v * size).as_vec3()
+                })
+            };
+            let triangles: [[Vec3; 3]; LANES] = std::array::from_fn(|_| triangle());
+            let p = match round % 4 {
+                0 => triangles[0][0].as_dvec3(),
+                1 => triangles[0].map(Vec3::as_dvec3).iter().sum::<DVec3>() / 3.0,
+                2 => place + random.unit_vector() * size * random.range(0.0, 2.0),
+                _ => place + random.unit_vector() * random.range(0.0, 0.1),
+            };
+            let n = 1 + round % LANES;
+            let below = TriangleLanes::new(triangles[..n].iter().copied()).distances_below(p);
+            assert!(below[n..].iter().all(|d| *d == f32::INFINITY));
+            for (triangle, below) in triangles.iter().zip(&below[..n]) {
+                let truth = closest_point(p, &triangle.map(Vec3::as_dvec3)).distance_squared.sqrt();
+                let below = f64::from(*below);
+                assert!(below <= truth, "{below}, in truth {truth}: {triangle:?} from {p}");
+                all += 1;
+                loose += usize::from(below < truth * 0.99 - 1e-6 * place.length());
+            }
+        }
+        // Slivers and triangles of a few units in the last place have bounds that tell little.
+        assert!(loose < all / 4, "{loose} of {all}");
+    }
+}

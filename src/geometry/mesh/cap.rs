@@ -1,0 +1,256 @@
+//! A second surface over the rim of an open one, so that both together are closed.
+//!
+//! Any that has the rim for its border does: the winding number of both together is a whole number, which a ray counts;
+//! less the cap's own it is that of the open surface, exactly but for how parts of the cap are seen from afar. The cap
+//! cuts the shortest ear first, so that it is small where a rim's sides are near each other, as those of a slit are.
+
+use std::{cmp::Reverse, collections::BinaryHeap, f64::consts::PI, ops::Range};
+
+use glam::DVec3;
+
+use crate::geometry::{
+    Aabb, TriangleMesh,
+    winding::{Moments, Winding, solid_angles},
+};
+
+/// The triangles and a tree over them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Cap {
+    triangles: Vec<[u32; 3]>,
+    /// The root first, each node before what is below it.
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Node {
+    bounds: Aabb,
+    moments: Moments,
+    /// The node after all that is below this one.
+    after: usize,
+    /// All below it.
+    triangles: Range<usize>,
+}
+
+/// Triangles of a leaf at most.
+const LEAF: usize = 8;
+
+impl Cap {
+    /// Over closed walks, each given by its vertices; the cap's triangles go the other way. Where they are is not known
+    /// before [`Cap::follow`].
+    pub fn over<'a>(mesh: &TriangleMesh, walks: impl Iterator<Item = &'a [[u32; 2]]>) -> Cap {
+        let mut triangles = Vec::new();
+        for walk in walks {
+            cut_ears(mesh, walk, &mut triangles);
+        }
+        let mut cap = Cap { nodes: Vec::new(), triangles };
+        if !cap.triangles.is_empty() {
+            cap.divide(mesh, 0..cap.triangles.len());
+        }
+        cap
+    }
+
+    /// As vertices.
+    pub fn triangles(&self) -> &[[u32; 3]] {
+        &self.triangles
+    }
+
+    /// Puts a node over some triangles, which are sorted for it, and nodes below it.
+    fn divide(&mut self, mesh: &TriangleMesh, triangles: Range<usize>) {
+        let node = self.nodes.len();
+        let (bounds, moments) = (Aabb::EMPTY, Moments::NONE);
+        self.nodes.push(Node { bounds, moments, after: 0, triangles: triangles.clone() });
+        let own = &mut self.triangles[triangles.clone()];
+        if own.len() > LEAF {
+            let centre = |t: &[u32; 3]| t.map(|v| mesh.position(v)).iter().sum::<DVec3>();
+            let size = Aabb::around(own.iter().map(centre)).size();
+            let axis = (0..3).max_by(|a, b| size[*a].total_cmp(&size[*b])).expect("three axes");
+            let half = own.len() / 2;
+            let key = |t: &[u32; 3]| centre(t)[axis];
+            own.select_nth_unstable_by(half, |a, b| key(a).total_cmp(&key(b)));
+            let middle = triangles.start + half;
+            self.divide(mesh, triangles.start..middle);
+            self.divide(mesh, middle..triangles.end);
+        }
+        self.nodes[node].after = self.nodes.len();
+    }
+
+    /// Goes with vertices that have moved.
+    pub fn follow(&mut self, mesh: &TriangleMesh) {
+        for n in (0..self.nodes.len()).rev() {
+            let node = &self.nodes[n];
+            let (bounds, moments) = if node.after == n + 1 {
+                let own = self.triangles[node.triangles.clone()].iter().map(|t| corners(mesh, t));
+                let bounds = Aabb::around(own.clone().flatten());
+                let sum = |sum: Moments, t: [DVec3; 3]| sum.union(&Moments::of_triangle(&t));
+                (bounds, own.fold(Moments::NONE, sum))
+            } else {
+                let (left, right) = (&self.nodes[n + 1], &self.nodes[self.nodes[n + 1].after]);
+                (left.bounds.union(&right.bounds), left.moments.union(&right.moments))
+            };
+            let node = &mut self.nodes[n];
+            (node.bounds, node.moments) = (bounds, moments);
+        }
+    }
+
+    /// Its own winding number around `p`.
+    pub fn winding(&self, mesh: &TriangleMesh, p: DVec3) -> Winding {
+        let mut sum = Winding::default();
+        self.walk(|node, is_leaf| {
+            if let Some(far) = node.moments.far_winding(&node.bounds, p) {
+                sum.number += far.number;
+                sum.error += far.error;
+                return false;
+            }
+            if is_leaf {
+                let own = self.triangles[node.triangles.clone()].iter();
+                sum.number += solid_angles(p, own.map(|t| corners(mesh, t))) / (4.0 * PI);
+            }
+            true
+        });
+        sum
+    }
+
+    /// Gives every triangle whose box passes a test to `visit`.
+    pub fn overlap(
+        &self,
+        mesh: &TriangleMesh,
+        passes: impl Fn(&Aabb) -> bool,
+        mut visit: impl FnMut([DVec3; 3]),
+    ) {
+        self.walk(|node, is_leaf| {
+            let is_met = passes(&node.bounds);
+            if is_met && is_leaf {
+                let own = self.triangles[node.triangles.clone()].iter();
+                own.for_each(|t| visit(corners(mesh, t)));
+            }
+            is_met
+        });
+    }
+
+    /// Its winding number is at most so much anywhere within `radius` metres of `p`: nothing is seen larger than face on
+    /// and from its nearest point.
+    pub fn winding_max(&self, p: DVec3, radius: f64) -> f64 {
+        self.sum(p, radius, |area, distance| area / distance.powi(2)) / (4.0 * PI)
+    }
+
+    /// And changes by at most so much a metre there.
+    pub fn steepness(&self, p: DVec3, radius: f64) -> f64 {
+        // The largest derivative of x / |x|^3.
+        self.sum(p, radius, |area, distance| 2.0 * area / distance.powi(3)) / (4.0 * PI)
+    }
+
+    /// Adds up what parts do by their area and their distance from a ball; infinite where they meet it.
+    fn sum(&self, p: DVec3, radius: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
+        let mut sum = 0.0;
+        self.walk(|node, is_leaf| {
+            let distance = (node.bounds.distance_squared(p).sqrt() - radius).max(0.0);
+            let is_whole = is_leaf || distance > 2.0 * node.bounds.diagonal();
+            if is_whole && node.moments.area() > 0.0 {
+                sum += of(node.moments.area(), distance);
+            }
+            !is_whole && sum < f64::INFINITY
+        });
+        sum
+    }
+
+    /// Walks the nodes, the root first; what is below one is left out where `visit` says no. It is told whether nothing
+    /// is.
+    fn walk(&self, mut visit: impl FnMut(&Node, bool) -> bool) {
+        let mut n = 0;
+        while let Some(node) = self.nodes.get(n) {
+            let is_leaf = node.after == n + 1;
+            n = if visit(node, is_leaf) { n + 1 } else { node.after };
+        }
+    }
+
+    /// What it has allocated.
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<[u32; 3]>() * self.triangles.capacity()
+            + size_of::<Node>() * self.nodes.capacity()
+    }
+}
+
+/// Fills a closed walk: the vertex whose neighbours are nearest to each other is cut off first, and so on.
+fn cut_ears(mesh: &TriangleMesh, walk: &[[u32; 2]], triangles: &mut Vec<[u32; 3]>) {
+    let n = walk.len() as u32;
+    let vertex = |i: u32| walk[i as usize][0];
+    let at = |i: u32| mesh.position(vertex(i));
+    let mut beside: Vec<[u32; 2]> = (0..n).map(|i| [(i + n - 1) % n, (i + 1) % n]).collect();
+    // Of numbers that are not negative the bits are in their order.
+    let ear =
+        |i: u32, [a, b]: [u32; 2]| Reverse((at(a).distance_squared(at(b)).to_bits(), i, [a, b]));
+    let mut ears: BinaryHeap<_> = (0..n).zip(&beside).map(|(i, b)| ear(i, *b)).collect();
+    let mut left = n;
+    while left > 2
+        && let Some(Reverse((_, i, [a, b]))) = ears.pop()
+    {
+        if beside[i as usize] != [a, b] {
+            continue;
+        }
+        triangles.push([b, i, a].map(vertex));
+        left -= 1;
+        (beside[a as usize][1], beside[b as usize][0]) = (b, a);
+        beside[i as usize] = [i, i];
+        ears.extend([a, b].map(|k| ear(k, beside[k as usize])));
+    }
+}
+
+fn corners(mesh: &TriangleMesh, triangle: &[u32; 3]) -> [DVec3; 3] {
+    triangle.map(|v| mesh.position(v))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        geometry::{mesh::boundary::Rim, winding::winding_number},
+        oracle::{Random, shapes},
+    };
+
+    /// Torn surfaces and their caps together have whole winding numbers, while their vertices wander too; and the
+    /// bounds on the cap's own hold all over a ball.
+    #[test]
+    fn it_closes_what_it_is_over() {
+        let seed = 5;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let (mut between, mut tree) = (0, 0);
+        for round in 0..200 {
+            let data = match round % 3 {
+                0 => shapes::sphere(0.05, 8),
+                1 => shapes::sheet(9, 8, 0.01),
+                _ => shapes::capsule(0.004, 0.05, 12),
+            };
+            let few = 1 + random.below(3);
+            let n = if round < 100 { few } else { random.below(data.triangles.len() / 2) };
+            let mut mesh = TriangleMesh::new(shapes::torn(data, n, &mut random));
+            let mut rim = Rim::of(&mesh);
+            for v in 0..mesh.positions().len() as u32 {
+                let p = mesh.position(v) + random.unit_vector() * 1e-3 * random.f64();
+                mesh.move_vertex(v, p.as_vec3());
+            }
+            rim.follow(&mesh);
+            let cap = rim.cap();
+            tree = tree.max(cap.nodes.len());
+            let b = mesh.used_box().grown(0.01);
+            for _ in 0..40 {
+                let p = random.point(b.min.as_dvec3(), b.max.as_dvec3());
+                let Winding { number, error } = cap.winding(&mesh, p);
+                let both = winding_number(&mesh, p) + number;
+                assert!((both - both.round()).abs() <= error + 1e-9, "{both}, {error} at {p}");
+                between += usize::from((number - number.round()).abs() > 0.1);
+                let radius = random.range(0.0, 0.03);
+                let q = p + random.unit_vector() * radius;
+                let at_q = cap.winding(&mesh, q);
+                let most = cap.winding_max(p, radius) + at_q.error + 1e-9;
+                assert!(at_q.number.abs() <= most, "{at_q:?} at {q}, {most} about {p}");
+                let most = cap.steepness(p, radius) * p.distance(q) + error + at_q.error + 1e-9;
+                assert!(
+                    (at_q.number - number).abs() <= most,
+                    "{at_q:?}, {number}, {most}: {p}, {q}"
+                );
+            }
+        }
+        assert!(between > 300 && tree > 7, "{between} between whole numbers, {tree} nodes");
+    }
+}

@@ -1,0 +1,209 @@
+//! The one validator: makes a mesh of what a client or a file sent, or says what is wrong with it.
+//!
+//! Refused is what has no meaning (no triangles, coordinates that are no numbers, vertices that are not
+//! there) or is too large; everything odd that still is a surface is accepted, repaired where that can
+//! be decided, and reported.
+
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::fmt;
+
+use glam::{DVec3, Vec3};
+
+use super::orientation::triangles_to_turn;
+use crate::geometry::{MeshData, MeshReport, TriangleMesh, tolerance::COORDINATE_MAX_M};
+
+/// The handedness of uploaded coordinates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Basis {
+    /// Right-handed, counter-clockwise from outside: kept.
+    #[default]
+    RightHanded,
+    /// Left-handed: z is negated and the winding turned.
+    LeftHanded,
+}
+
+/// How to take a mesh in, and how large it may be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadOptions {
+    /// Multiplies every coordinate to give metres. Finite, > 0.
+    pub scale_to_m: f64,
+    /// Of the coordinates as sent.
+    pub basis: Basis,
+    /// Most vertices, unreferenced ones included.
+    pub max_vertices: u32,
+    /// Most triangles.
+    pub max_triangles: u32,
+}
+
+impl Default for LoadOptions {
+    fn default() -> LoadOptions {
+        LoadOptions {
+            scale_to_m: 1.0,
+            basis: Basis::RightHanded,
+            max_vertices: 1 << 20,
+            max_triangles: 1 << 21,
+        }
+    }
+}
+
+/// A mesh in metres, right-handed, and what was found on the way.
+#[derive(Clone, Debug)]
+pub struct LoadedMesh {
+    /// Vertices and triangles are numbered as sent.
+    pub mesh: TriangleMesh,
+    /// Of the mesh as stored.
+    pub report: MeshReport,
+}
+
+/// Why a mesh is refused.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MeshError {
+    /// The scale is no length.
+    #[error("scale_to_m is {got}, expected a finite number > 0")]
+    Scale {
+        /// As given.
+        got: f64,
+    },
+    /// Nothing to load.
+    #[error("the mesh has no {what}, expected at least 1")]
+    Empty {
+        /// "vertices" or "triangles".
+        what: &'static str,
+    },
+    /// Larger than allowed.
+    #[error("the mesh has {got} {what}, expected at most {max}")]
+    TooLarge {
+        /// "vertices" or "triangles".
+        what: &'static str,
+        /// As sent.
+        got: usize,
+        /// The limit.
+        max: u32,
+    },
+    /// A coordinate that is NaN or infinite as sent.
+    #[error("{place} is {got}, expected a finite number")]
+    NotFinite {
+        /// The coordinate.
+        place: Coordinate,
+        /// As sent.
+        got: f32,
+    },
+    /// A coordinate too far out once scaled.
+    #[error("{place} is {got_m} m after scaling, expected at most {max_m} m from 0")]
+    TooFar {
+        /// The coordinate.
+        place: Coordinate,
+        /// Metres.
+        got_m: f64,
+        /// [`COORDINATE_MAX_M`].
+        max_m: f64,
+    },
+    /// A triangle that names a vertex that is not there.
+    #[error("triangles[{triangle}][{corner}] = {got}, expected < {n_vertices}")]
+    Index {
+        /// Counted from 0.
+        triangle: usize,
+        /// 0, 1 or 2.
+        corner: usize,
+        /// The vertex named.
+        got: u32,
+        /// Vertices there are.
+        n_vertices: usize,
+    },
+}
+
+/// Names one coordinate of one vertex.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Coordinate {
+    /// Counted from 0.
+    pub vertex: usize,
+    /// 0, 1 or 2: x, y or z.
+    pub axis: usize,
+}
+
+impl fmt::Display for Coordinate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "positions[{}].{}", self.vertex, ["x", "y", "z"][self.axis])
+    }
+}
+
+/// Checks, scales, orients and examines a mesh. O(n log n).
+///
+/// # Errors
+/// The first thing wrong, by place: see [`MeshError`].
+pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, MeshError> {
+    check_size("vertices", data.positions.len(), options.max_vertices)?;
+    // A corner is numbered 3 * triangle + k in 32 bits, the greatest of which means none.
+    let max_triangles = options.max_triangles.min((u32::MAX - 1) / 3);
+    check_size("triangles", data.triangles.len(), max_triangles)?;
+    check_indices(&data)?;
+    to_metres(&mut data.positions, options)?;
+    if options.basis == Basis::LeftHanded {
+        data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
+    }
+    let mesh = TriangleMesh::new(data);
+    let turn = triangles_to_turn(&mesh);
+    let n_turned = turn.iter().filter(|t| **t).count() as u32;
+    let mesh = if n_turned == 0 { mesh } else { turned(&mesh, &turn) };
+    let report = MeshReport::of(&mesh, n_turned);
+    Ok(LoadedMesh { mesh, report })
+}
+
+fn check_size(what: &'static str, got: usize, max: u32) -> Result<(), MeshError> {
+    if got == 0 {
+        return Err(MeshError::Empty { what });
+    }
+    if got > max as usize {
+        return Err(MeshError::TooLarge { what, got, max });
+    }
+    Ok(())
+}
+
+fn check_indices(data: &MeshData) -> Result<(), MeshError> {
+    let n_vertices = data.positions.len();
+    for (triangle, vertices) in data.triangles.iter().enumerate() {
+        if let Some(corner) = vertices.iter().position(|v| *v as usize >= n_vertices) {
+            return Err(MeshError::Index { triangle, corner, got: vertices[corner], n_vertices });
+        }
+    }
+    Ok(())
+}
+
+fn to_metres(positions: &mut [Vec3], options: &LoadOptions) -> Result<(), MeshError> {
+    let scale = options.scale_to_m;
+    if !(scale.is_finite() && scale > 0.0) {
+        return Err(MeshError::Scale { got: scale });
+    }
+    let mirror = match options.basis {
+        Basis::RightHanded => DVec3::ONE,
+        Basis::LeftHanded => DVec3::new(1.0, 1.0, -1.0),
+    };
+    for (vertex, p) in positions.iter_mut().enumerate() {
+        let scaled = p.as_dvec3() * scale * mirror;
+        for axis in 0..3 {
+            let (place, got_m) = (Coordinate { vertex, axis }, scaled[axis]);
+            if !p[axis].is_finite() {
+                return Err(MeshError::NotFinite { place, got: p[axis] });
+            }
+            if got_m.abs() > COORDINATE_MAX_M {
+                return Err(MeshError::TooFar { place, got_m, max_m: COORDINATE_MAX_M });
+            }
+        }
+        // Adding 0 turns -0 into 0: one point has one bit pattern.
+        *p = scaled.as_vec3() + Vec3::ZERO;
+    }
+    Ok(())
+}
+
+fn turned(mesh: &TriangleMesh, turn: &[bool]) -> TriangleMesh {
+    let triangles = mesh
+        .triangle_ids()
+        .map(|t| {
+            let [a, b, c] = mesh.vertices(t);
+            if turn[t.0 as usize] { [a, c, b] } else { [a, b, c] }
+        })
+        .collect();
+    TriangleMesh::new(MeshData { positions: mesh.positions().to_vec(), triangles })
+}

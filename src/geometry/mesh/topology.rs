@@ -1,0 +1,396 @@
+//! What the edges of a mesh say about it: is it closed, how many bodies, do neighbours agree in winding.
+//!
+//! Found through the rings of corners in one pass, each edge at its lower vertex, in
+//! O(n_triangles log(largest ring)) and without a hash map. After an edit edges are counted at its own vertices only, and
+//! bodies all over where the mesh is closed and may be in parts.
+
+use serde::Serialize;
+
+use crate::geometry::{TriangleId, TriangleMesh};
+
+/// How inside is told from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignRule {
+    /// By the angle-weighted normal of the closest feature: the mesh is closed and one body.
+    Pseudonormal,
+    /// By the generalised winding number: the mesh is open or has several bodies.
+    WindingNumber,
+}
+
+/// Counts over edges of a mesh.
+///
+/// A triangle that names a vertex twice is a segment or a point: it bounds nothing, so it takes no part
+/// in any count here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EdgeCounts {
+    /// Edges with one triangle.
+    pub open: u32,
+    /// Edges with three triangles or more.
+    pub non_manifold: u32,
+    /// Edges whose two triangles traverse them in the same direction.
+    pub inconsistent: u32,
+}
+
+/// What is to be known of a mesh's edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Topology {
+    /// Over all edges.
+    pub edges: EdgeCounts,
+    /// Sets of triangles joined by shared edges; a shared vertex alone joins nothing. Not counted after an edit that
+    /// leaves the mesh open and perhaps in parts.
+    pub bodies: Option<u32>,
+}
+
+/// Where triangles come and go.
+#[derive(Clone, Debug)]
+pub struct EditSite {
+    /// Theirs, ascending.
+    vertices: Vec<u32>,
+    /// Of the edges with one of them as the lower vertex, before.
+    before: EdgeCounts,
+}
+
+impl EdgeCounts {
+    fn add(&mut self, uses: &[EdgeUse]) {
+        match uses {
+            [_] => self.open += 1,
+            [a, b] => self.inconsistent += u32::from(a.ascending == b.ascending),
+            _ => self.non_manifold += 1,
+        }
+    }
+
+    /// Of the edges whose lower vertex is one of these.
+    fn at(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> EdgeCounts {
+        let mut counts = EdgeCounts::default();
+        visit_edges_at(mesh, vertices, |_, uses| counts.add(uses));
+        counts
+    }
+}
+
+impl EditSite {
+    /// Before `removed` and `added` triangles go and come.
+    pub fn new(mesh: &TriangleMesh, removed: &[TriangleId], added: &[[u32; 3]]) -> EditSite {
+        let removed = removed.iter().map(|t| mesh.vertices(*t));
+        let mut vertices: Vec<u32> = removed.chain(added.iter().copied()).flatten().collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        let n_vertices = mesh.positions().len() as u32;
+        let known = vertices.iter().copied().take_while(|v| *v < n_vertices);
+        let before = EdgeCounts::at(mesh, known);
+        EditSite { vertices, before }
+    }
+
+    /// Of all that come and go, ascending.
+    pub fn vertices(&self) -> &[u32] {
+        &self.vertices
+    }
+
+    /// Whether what is about here is joined by edges about here, to what was there before too. `first_added`: the
+    /// first triangle that was not.
+    fn is_joined(&self, mesh: &TriangleMesh, first_added: TriangleId) -> bool {
+        let about = self.vertices.iter().flat_map(|v| mesh.ring(*v)).map(|(t, _)| t);
+        let mut about: Vec<_> = about.filter(|t| has_three_vertices(mesh.vertices(*t))).collect();
+        about.sort_unstable();
+        about.dedup();
+        let mut vertices: Vec<u32> = about.iter().flat_map(|t| mesh.vertices(*t)).collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        let mut joined = Partition::new(about.len() as u32);
+        visit_edges_at(mesh, vertices.into_iter(), |_, uses| {
+            let place = |u: &EdgeUse| about.binary_search(&u.triangle).ok();
+            let here: Vec<usize> = uses.iter().filter_map(place).collect();
+            here.windows(2).for_each(|pair| joined.join(pair[0] as u32, pair[1] as u32));
+        });
+        let is_one = (0..about.len() as u32).all(|i| joined.root(i) == 0);
+        is_one && about.first().is_some_and(|t| *t < first_added)
+    }
+}
+
+/// One triangle's side of an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EdgeUse {
+    /// The triangle.
+    pub triangle: TriangleId,
+    /// It traverses the edge from the lower vertex to the higher.
+    pub ascending: bool,
+}
+
+impl Topology {
+    /// Counts the edges of the triangles that are there.
+    pub fn of(mesh: &TriangleMesh) -> Topology {
+        let mut edges = EdgeCounts::default();
+        let mut joined = Partition::new(mesh.triangle_id_end());
+        visit_edges(mesh, |_, uses| {
+            edges.add(uses);
+            joined.join_all(uses);
+        });
+        let bodies = Some(joined.firsts(mesh).len() as u32);
+        Topology { edges, bodies }
+    }
+
+    /// Counts again after an edit. O(what is about the site), but O(n) where the mesh is closed and perhaps in parts.
+    /// `first_added`: the first triangle that came.
+    pub fn update(&mut self, mesh: &TriangleMesh, site: &EditSite, first_added: TriangleId) {
+        let after = EdgeCounts::at(mesh, site.vertices.iter().copied());
+        let changed = |all: u32, before: u32, after: u32| all - before + after;
+        let (all, before) = (self.edges, site.before);
+        self.edges = EdgeCounts {
+            open: changed(all.open, before.open, after.open),
+            non_manifold: changed(all.non_manifold, before.non_manifold, after.non_manifold),
+            inconsistent: changed(all.inconsistent, before.inconsistent, after.inconsistent),
+        };
+        // Each part of what was one body has triangles about the site.
+        self.bodies = if self.bodies == Some(1) && site.is_joined(mesh, first_added) {
+            Some(1)
+        } else if self.edges == EdgeCounts::default() {
+            Some(first_of_each_body(mesh).len() as u32)
+        } else {
+            None
+        };
+    }
+
+    /// Every edge has exactly two triangles that agree in winding, and there is one.
+    pub fn closed(&self) -> bool {
+        self.bodies.is_some_and(|n| n > 0) && self.edges == EdgeCounts::default()
+    }
+
+    /// The rule that is right for such a mesh: pseudonormal iff closed and one body.
+    pub fn sign_rule(&self) -> SignRule {
+        if self.closed() && self.bodies == Some(1) {
+            SignRule::Pseudonormal
+        } else {
+            SignRule::WindingNumber
+        }
+    }
+}
+
+/// The smallest triangle of each body, ascending.
+pub fn first_of_each_body(mesh: &TriangleMesh) -> Vec<TriangleId> {
+    let mut joined = Partition::new(mesh.triangle_id_end());
+    visit_edges(mesh, |_, uses| joined.join_all(uses));
+    joined.firsts(mesh)
+}
+
+/// The body of each triangle id, named by its smallest triangle.
+pub fn body_of_each(mesh: &TriangleMesh) -> Vec<TriangleId> {
+    let mut joined = Partition::new(mesh.triangle_id_end());
+    visit_edges(mesh, |_, uses| joined.join_all(uses));
+    (0..mesh.triangle_id_end()).map(|t| TriangleId(joined.root(t))).collect()
+}
+
+/// Shows each edge once, its lower vertex first, with all triangles that use it in ascending order. Edges come by their lower
+/// vertex, then by their higher. Triangles that name a vertex twice are left out.
+pub fn visit_edges(mesh: &TriangleMesh, visit: impl FnMut([u32; 2], &[EdgeUse])) {
+    visit_edges_at(mesh, 0..mesh.positions().len() as u32, visit);
+}
+
+/// The same of the edges whose lower vertex is one of these.
+pub fn visit_edges_at(
+    mesh: &TriangleMesh,
+    vertices: impl Iterator<Item = u32>,
+    mut visit: impl FnMut([u32; 2], &[EdgeUse]),
+) {
+    let mut at_vertex: Vec<(u32, EdgeUse)> = Vec::new();
+    let mut uses: Vec<EdgeUse> = Vec::new();
+    for low in vertices {
+        at_vertex.clear();
+        for (triangle, k) in mesh.ring(low) {
+            let vertices = mesh.vertices(triangle);
+            if !has_three_vertices(vertices) {
+                continue;
+            }
+            for (high, ascending) in [(vertices[(k + 1) % 3], true), (vertices[(k + 2) % 3], false)]
+            {
+                if high > low {
+                    at_vertex.push((high, EdgeUse { triangle, ascending }));
+                }
+            }
+        }
+        at_vertex.sort_unstable_by_key(|(high, edge_use)| (*high, edge_use.triangle));
+        for edge in at_vertex.chunk_by(|a, b| a.0 == b.0) {
+            uses.clear();
+            uses.extend(edge.iter().map(|(_, edge_use)| *edge_use));
+            visit([low, edge[0].0], &uses);
+        }
+    }
+}
+
+/// The three vertices differ.
+pub fn has_three_vertices([a, b, c]: [u32; 3]) -> bool {
+    a != b && b != c && c != a
+}
+
+/// Disjoint sets of numbers; the least member is the root of its set.
+struct Partition {
+    parent: Vec<u32>,
+}
+
+impl Partition {
+    fn new(n: u32) -> Partition {
+        Partition { parent: (0..n).collect() }
+    }
+
+    fn root(&mut self, mut i: u32) -> u32 {
+        while self.parent[i as usize] != i {
+            let grandparent = self.parent[self.parent[i as usize] as usize];
+            self.parent[i as usize] = grandparent;
+            i = grandparent;
+        }
+        i
+    }
+
+    fn join_all(&mut self, uses: &[EdgeUse]) {
+        for pair in uses.windows(2) {
+            self.join(pair[0].triangle.0, pair[1].triangle.0);
+        }
+    }
+
+    /// The first triangle of each set; those that name a vertex twice are in none.
+    fn firsts(&mut self, mesh: &TriangleMesh) -> Vec<TriangleId> {
+        let first = |t: &TriangleId| has_three_vertices(mesh.vertices(*t)) && self.root(t.0) == t.0;
+        mesh.triangle_ids().filter(first).collect()
+    }
+
+    fn join(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        self.parent[a.max(b) as usize] = a.min(b);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+
+    use super::*;
+    use crate::{
+        geometry::MeshData,
+        oracle::{Random, shapes},
+    };
+
+    fn of(n_vertices: usize, triangles: &[[u32; 3]]) -> Topology {
+        let positions = vec![Vec3::ZERO; n_vertices];
+        Topology::of(&TriangleMesh::new(MeshData { positions, triangles: triangles.to_vec() }))
+    }
+
+    const TETRAHEDRON: [[u32; 3]; 4] = [[0, 2, 1], [0, 1, 3], [1, 2, 3], [2, 0, 3]];
+
+    #[test]
+    fn closed_body() {
+        let t = of(4, &TETRAHEDRON);
+        assert_eq!(t, Topology { edges: EdgeCounts::default(), bodies: Some(1) });
+        assert!(t.closed());
+        assert_eq!(t.sign_rule(), SignRule::Pseudonormal);
+    }
+
+    #[test]
+    fn a_removed_triangle_opens_three_edges() {
+        let mut mesh = TriangleMesh::new(MeshData {
+            positions: vec![Vec3::ZERO; 4],
+            triangles: TETRAHEDRON.to_vec(),
+        });
+        mesh.remove_triangle(TriangleId(2));
+        let t = Topology::of(&mesh);
+        assert_eq!((t.edges.open, t.bodies, t.closed()), (3, Some(1), false));
+        assert_eq!(t.sign_rule(), SignRule::WindingNumber);
+    }
+
+    fn edit(mesh: &mut TriangleMesh, t: &mut Topology, removed: &[TriangleId], added: &[[u32; 3]]) {
+        let site = EditSite::new(mesh, removed, added);
+        let first = TriangleId(mesh.triangle_id_end());
+        removed.iter().for_each(|t| mesh.remove_triangle(*t));
+        for vertices in added {
+            mesh.add_triangle(*vertices);
+        }
+        t.update(mesh, &site, first);
+        let truth = Topology::of(mesh);
+        assert_eq!((t.edges, t.closed()), (truth.edges, truth.closed()), "{removed:?}, {added:?}");
+        let is_uncounted = t.bodies.is_none() && !t.closed();
+        assert!(is_uncounted || t.bodies == truth.bodies, "{t:?}, {truth:?}");
+    }
+
+    #[test]
+    fn counts_follow_edits() {
+        let seed = 12;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut mesh = TriangleMesh::new(shapes::sphere(0.1, 2));
+        let mut t = Topology::of(&mesh);
+        for _ in 0..1_000 {
+            let there: Vec<TriangleId> = mesh.triangle_ids().collect();
+            let [a, b] = [(); 2].map(|()| there[random.below(there.len())]);
+            // One in three about a new vertex, and a hole that is mended; then a stray triangle that comes and goes.
+            let v = mesh.add_vertex(Vec3::ZERO);
+            let [p, q, r] = mesh.vertices(a);
+            edit(&mut mesh, &mut t, &[a], &[[p, q, v], [q, r, v], [r, p, v]]);
+            let split = TriangleId(mesh.triangle_id_end() - 1);
+            assert_eq!(t.bodies, Some(1));
+            let hole = if b == a { split } else { b };
+            let mended = mesh.vertices(hole);
+            edit(&mut mesh, &mut t, &[hole], &[]);
+            edit(&mut mesh, &mut t, &[], &[mended]);
+            let stray = [(); 3].map(|()| random.below(v as usize + 1) as u32);
+            edit(&mut mesh, &mut t, &[], &[stray]);
+            let stray = TriangleId(mesh.triangle_id_end() - 1);
+            edit(&mut mesh, &mut t, &[stray], &[]);
+        }
+    }
+
+    /// The tip of an octahedron is cut off, both sides get a lid, and one is taken away.
+    #[test]
+    fn parts_are_counted() {
+        let tip = |v: [u32; 5]| {
+            [[v[0], v[1], v[4]], [v[1], v[2], v[4]], [v[2], v[3], v[4]], [v[3], v[0], v[4]]]
+        };
+        let lid = |v: [u32; 4]| [[v[0], v[2], v[1]], [v[0], v[3], v[2]]];
+        let octahedron = [tip([0, 1, 2, 3, 4]), tip([3, 2, 1, 0, 5])].concat();
+        let positions = vec![Vec3::ZERO; 10];
+        let mut mesh = TriangleMesh::new(MeshData { positions, triangles: octahedron });
+        let mut t = Topology::of(&mesh);
+        assert_eq!((t.closed(), t.bodies), (true, Some(1)));
+        let cut_off = [&tip([6, 7, 8, 9, 4])[..], &lid([6, 7, 8, 9]), &lid([3, 2, 1, 0])].concat();
+        let first: Vec<TriangleId> = (0..4).map(TriangleId).collect();
+        edit(&mut mesh, &mut t, &first, &cut_off);
+        assert_eq!((t.closed(), t.bodies), (true, Some(2)));
+        let tip: Vec<TriangleId> = (8..14).map(TriangleId).collect();
+        edit(&mut mesh, &mut t, &tip, &[]);
+        assert_eq!((t.closed(), t.bodies), (true, Some(1)));
+    }
+
+    #[test]
+    fn bow_tie_vertex_joins_no_bodies() {
+        let second = TETRAHEDRON.map(|t| t.map(|v| v + 3));
+        let t = of(7, &[TETRAHEDRON, second].concat());
+        assert_eq!((t.bodies, t.closed(), t.sign_rule()), (Some(2), true, SignRule::WindingNumber));
+    }
+
+    #[test]
+    fn three_on_an_edge_and_a_turned_neighbour() {
+        let fin = of(5, &[[0, 1, 2], [1, 0, 3], [0, 1, 4]]);
+        assert_eq!((fin.edges.non_manifold, fin.edges.open, fin.bodies), (1, 6, Some(1)));
+        let turned = of(4, &[[0, 1, 2], [0, 1, 3]]);
+        assert_eq!((turned.edges.inconsistent, turned.edges.open, turned.bodies), (1, 4, Some(1)));
+    }
+
+    #[test]
+    fn a_repeated_vertex_bounds_nothing() {
+        let t = of(4, &[TETRAHEDRON.to_vec(), vec![[0, 0, 1], [3, 3, 3]]].concat());
+        assert_eq!((t.bodies, t.closed()), (Some(1), true));
+        assert_eq!(of(1, &[[0, 0, 0]]).bodies, Some(0));
+        assert!(!of(1, &[[0, 0, 0]]).closed());
+    }
+
+    #[test]
+    fn shapes_are_what_they_say() {
+        for (data, closed, open_edges) in [
+            (shapes::sphere(0.1, 6), true, 0),
+            (shapes::torus(0.1, 0.03, 12, 7), true, 0),
+            (shapes::sheet(5, 4, 0.01), false, 14),
+            (shapes::tube(0.01, 0.1, 9, 4), false, 18),
+        ] {
+            let t = Topology::of(&TriangleMesh::new(data));
+            assert_eq!((t.closed(), t.edges.open, t.bodies), (closed, open_edges, Some(1)));
+            assert_eq!((t.edges.non_manifold, t.edges.inconsistent), (0, 0));
+        }
+    }
+}

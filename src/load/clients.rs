@@ -1,0 +1,7 @@
+//! The threads that talk to the server: haptic clients, the deforming and the cutting simulator, the echo.
+
+pub mod cutter;
+pub mod deformer;
+pub mod echo;
+pub mod haptic;
+pub mod pacer;

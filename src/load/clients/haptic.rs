@@ -1,0 +1,224 @@
+//! One haptic client: a thread that sends a pose when it is time and reads answers in between.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::sync::mpsc::error::TrySendError;
+use tonic::Streaming;
+
+use super::pacer::{Due, Pacer};
+use crate::proto::{
+    ReportOptions, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart,
+    track_request::Message,
+};
+use crate::{
+    client::{Client, ClientError, Duplex, address::ServerAddress},
+    load::{
+        report::tally::{Tally, n_contacts, nearest_m},
+        run::start::Starter,
+        stage::{
+            path::Path,
+            phantom::{Instrument, pose_on_the_wire},
+        },
+    },
+};
+
+/// Ticks that may wait for the transport: a tenth of a second. Their time counts from their instants.
+const WAITING_MAX: usize = 100;
+/// How long answers may take after the last tick.
+const LAST_ANSWERS_MAX: Duration = Duration::from_secs(1);
+/// How often the figures for the progress line are refreshed, in answers.
+const SHOWN_EVERY: u64 = 100;
+
+/// Why a client's thread ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The server refused or is gone.
+    #[error("{0}")]
+    Client(#[from] ClientError),
+    /// No runtime, timer or thread.
+    #[error("cannot pace: {0}")]
+    Pace(#[from] io::Error),
+}
+
+/// What a haptic client does.
+#[derive(Clone)]
+pub struct HapticPlan {
+    /// Where to connect to.
+    pub server: ServerAddress,
+    /// A connection that others use too; `None`: one of its own.
+    pub shared: Option<Client>,
+    /// The scene.
+    pub scene_id: String,
+    /// The tool that it moves.
+    pub tool_id: u32,
+    /// How the tool is held.
+    pub instrument: Arc<Instrument>,
+    /// The way of its tip.
+    pub path: Arc<Path>,
+    /// How far ahead on that way it is, seconds.
+    pub ahead_s: f64,
+    /// Ticks a second.
+    pub rate_hz: f64,
+    /// Ticks in all.
+    pub n_ticks: u64,
+    /// Clients that share the machine.
+    pub n_clients: u32,
+    /// Later than this is missed.
+    pub deadline: Duration,
+    /// Ends it early.
+    pub stop: Arc<AtomicBool>,
+    /// What it shows meanwhile.
+    pub live: Arc<Live>,
+}
+
+/// A client's figures while it runs.
+#[derive(Debug, Default)]
+pub struct Live {
+    answered: AtomicU64,
+    missed: AtomicU64,
+    contacts: AtomicU64,
+    depth_um: AtomicU64,
+    p99_us: AtomicU64,
+}
+
+/// A look at [`Live`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LiveFigures {
+    /// Ticks answered so far.
+    pub answered: u64,
+    /// Ticks missed so far.
+    pub missed: u64,
+    /// Of the last answer.
+    pub contacts: u64,
+    /// Of the last answer, millimetres.
+    pub depth_mm: f64,
+    /// So far.
+    pub p99_us: u64,
+}
+
+impl Live {
+    /// Now; the figures may be a few ticks apart.
+    pub fn figures(&self) -> LiveFigures {
+        let get = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        LiveFigures {
+            answered: get(&self.answered),
+            missed: get(&self.missed),
+            contacts: get(&self.contacts),
+            depth_mm: get(&self.depth_um) as f64 / 1e3,
+            p99_us: get(&self.p99_us),
+        }
+    }
+
+    fn show(&self, tally: &Tally, answer: &TrackResponse) {
+        let set = |value: &AtomicU64, to| value.store(to, Ordering::Relaxed);
+        set(&self.answered, tally.answered);
+        set(&self.missed, tally.missed);
+        set(&self.contacts, n_contacts(answer).into());
+        set(&self.depth_um, (-1e6 * nearest_m(answer).unwrap_or(0.0)).max(0.0) as u64);
+        if tally.answered % SHOWN_EVERY == 1 {
+            set(&self.p99_us, tally.round_trip.percentile_us(99.0).unwrap_or(0.0) as u64);
+        }
+    }
+}
+
+/// Runs one client to its end on the calling thread.
+///
+/// # Errors
+/// When the server refuses or goes, or when there is no timer.
+pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut client = match &plan.shared {
+            Some(client) => client.clone(),
+            None => Client::connect(&plan.server).await?,
+        };
+        let start = TrackStart {
+            scene_id: plan.scene_id.clone(),
+            tool_ids: vec![plan.tool_id],
+            mode: TrackMode::Latest.into(),
+            report: Some(ReportOptions { report_stages: true, ..Default::default() }),
+            ..Default::default()
+        };
+        let stream = client.track(start, WAITING_MAX).await?;
+        match starter.wait() {
+            Some(started) => drive(plan, &client, stream, started).await,
+            None => Ok(Tally::new(plan.deadline)),
+        }
+    })
+}
+
+async fn drive(
+    plan: &HapticPlan,
+    client: &Client,
+    stream: Duplex<TrackRequest, TrackResponse>,
+    started: Instant,
+) -> Result<Tally, WorkerError> {
+    let Duplex { requests, mut answers } = stream;
+    let mut tally = Tally::new(plan.deadline);
+    let mut pacer = Pacer::new(started, plan.rate_hz, plan.n_ticks, plan.n_clients)?;
+    while !plan.stop.load(Ordering::Relaxed) {
+        tokio::select! {
+            biased;
+            answer = answers.message() => match answer {
+                Ok(Some(answer)) => {
+                    tally.answered(&answer, Instant::now());
+                    plan.live.show(&tally, &answer);
+                }
+                Ok(None) => return Err(client.ended("Track").into()),
+                Err(status) => return Err(client.error("Track", &status).into()),
+            },
+            due = pacer.due() => match due? {
+                Some(due) => {
+                    let tick = plan.tick(&due, started);
+                    // Without room the tick is lost and missed; a stream that has ended says why above.
+                    if let Err(TrySendError::Closed(_)) = requests.try_send(tick) {
+                        tokio::task::yield_now().await;
+                    }
+                    // Sequences count from 1.
+                    tally.sent(due.index + 1, due.intended, Instant::now());
+                }
+                None => break,
+            },
+        }
+    }
+    drop(requests);
+    let last = read_last_answers(&mut answers, &mut tally);
+    // What does not come in time stays open and counts as missed.
+    let _ = tokio::time::timeout(LAST_ANSWERS_MAX, last).await;
+    tally.finish();
+    Ok(tally)
+}
+
+/// Until the server, which was told that no tick follows, ends the stream.
+async fn read_last_answers(answers: &mut Streaming<TrackResponse>, tally: &mut Tally) {
+    while let Ok(Some(answer)) = answers.message().await {
+        tally.answered(&answer, Instant::now());
+    }
+}
+
+impl HapticPlan {
+    fn tick(&self, due: &Due, started: Instant) -> TrackRequest {
+        let since_start = due.intended - started;
+        let seconds = since_start.as_secs_f64() + self.ahead_s;
+        let pose = self.instrument.pose(&self.path.site(seconds), self.path.side);
+        let tick = Tick {
+            sequence: due.index + 1,
+            client_time_ns: since_start.as_nanos() as i64,
+            tools: vec![ToolPose {
+                tool_id: self.tool_id,
+                pose: Some(pose_on_the_wire(&pose)),
+                link_poses: self.instrument.link_poses(seconds),
+                teleport: due.index == 0,
+            }],
+            deadline_us: 0,
+        };
+        TrackRequest { message: Some(Message::Tick(tick)) }
+    }
+}

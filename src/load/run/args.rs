@@ -1,0 +1,188 @@
+//! What `palpate demo` and `palpate load` are told.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use super::{load_run::Plan, objective::Objective};
+use crate::load::{
+    LoadError,
+    stage::phantom::{Instrument, Organ},
+};
+
+const DEMO_RATE_HZ: f64 = 1000.0;
+const DEMO_DEFORM_HZ: f64 = 60.0;
+/// Far beyond what a machine can pace.
+const RATE_HZ_MAX: f64 = 100_000.0;
+const SECONDS_MAX: f64 = 86_400.0;
+/// Haptic clients of one run.
+pub const CLIENTS_MAX: u32 = 256;
+
+/// The arguments of `palpate demo`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DemoArgs {
+    #[command(flatten)]
+    pub(in crate::load) run: RunArgs,
+}
+
+/// The arguments of `palpate load`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct LoadArgs {
+    /// The server: host:port, https://host:port or unix:/path [default: starts one of its own, as the demo
+    /// does].
+    #[arg(long, value_name = "ADDR")]
+    pub(in crate::load) server: Option<String>,
+    /// Certificates (PEM) that may vouch for an https server.
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(in crate::load) tls_ca: Option<PathBuf>,
+    /// Certificate chain (PEM) to show an https server that asks for one.
+    #[arg(long, value_name = "FILE", requires_all = ["server", "client_key"])]
+    pub(in crate::load) client_certificate: Option<PathBuf>,
+    /// The private key (PEM) of that certificate.
+    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    pub(in crate::load) client_key: Option<PathBuf>,
+    /// File with the API key that each call brings.
+    #[arg(long, value_name = "FILE", requires = "server")]
+    pub(in crate::load) key_file: Option<PathBuf>,
+    /// Haptic clients, each with its own thread. With more than a core each, what they measure is this
+    /// machine.
+    #[arg(long, value_name = "N", default_value_t = 1,
+          value_parser = clap::value_parser!(u32).range(1..=i64::from(CLIENTS_MAX)))]
+    pub(in crate::load) clients: u32,
+    /// All clients share one connection instead of having one each.
+    #[arg(long)]
+    pub(in crate::load) share_connection: bool,
+    /// Ticks a second of each client, sent when they are due, whether the last is answered or not.
+    #[arg(long, value_name = "HZ", default_value_t = DEMO_RATE_HZ, value_parser = rate)]
+    pub(in crate::load) rate: f64,
+    /// Deformations a second; 0 for none.
+    #[arg(long, value_name = "HZ", default_value_t = DEMO_DEFORM_HZ, value_parser = rate_or_none)]
+    pub(in crate::load) deform_hz: f64,
+    /// The share of the tissue's vertices that a deformation moves, up to 1 for all [default: a dent about
+    /// the tip].
+    #[arg(long, value_name = "SHARE", value_parser = share)]
+    pub(in crate::load) deform_share: Option<f64>,
+    /// Cuts a second, a triangle each; 0 for none.
+    #[arg(long, value_name = "HZ", default_value_t = 0.0, value_parser = rate_or_none)]
+    pub(in crate::load) cut_hz: f64,
+    /// What the run must reach, as `p99=1ms,missed=0.1%`: p50, p90, p99, p99.9, p99.99 and max in us, ms or
+    /// s, missed in %, miss-run in ticks. Broken, the exit code says so.
+    #[arg(long, value_name = "BOUNDS")]
+    pub(in crate::load) slo: Option<Objective>,
+    /// Also measure an echo of the same message sizes with the same clients, and print the ratio.
+    #[arg(long)]
+    pub(in crate::load) baseline: bool,
+    /// Run with more and more clients until the objective breaks, and name the most that it holds for.
+    #[arg(long, requires = "slo", conflicts_with_all = ["clients", "baseline"])]
+    pub(in crate::load) find_capacity: bool,
+    /// Be the echo of a run: answers of so many bytes.
+    #[arg(long, hide = true, value_name = "BYTES")]
+    pub(in crate::load) echo_server: Option<usize>,
+    /// As the echo, keep a core busy so many microseconds for each answer.
+    #[arg(long, hide = true, value_name = "US", default_value_t = 0, requires = "echo_server")]
+    pub(in crate::load) echo_takes_us: u64,
+    #[command(flatten)]
+    pub(in crate::load) run: RunArgs,
+}
+
+/// What both take.
+#[derive(Clone, Debug, clap::Args)]
+pub(in crate::load) struct RunArgs {
+    /// How long to run.
+    #[arg(long, default_value_t = 10.0, value_parser = duration)]
+    seconds: f64,
+    /// A mesh file (obj, stl, ply, off, vtk) as the tissue [default: a generated organ].
+    #[arg(long, value_name = "FILE")]
+    tissue: Option<PathBuf>,
+    /// A mesh file as the tool, held by its thicker end [default: a generated grasper].
+    #[arg(long, value_name = "FILE")]
+    tool: Option<PathBuf>,
+    /// Multiplies the coordinates of both files to give metres.
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    scale_to_m: f64,
+    /// The same for the tool's file alone [default: as --scale-to-m].
+    #[arg(long, value_name = "Y")]
+    tool_scale_to_m: Option<f64>,
+    /// A tick answered later than this after its instant is missed.
+    #[arg(long, value_name = "US", default_value_t = 1000)]
+    deadline_us: u64,
+    /// Write the figures to this file, as JSON. `ticks_answered` counts ticks with an answer of their own
+    /// and the `coalesced` ones, which the answer to a newer tick swallowed; their time runs to that
+    /// answer.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::load) report: Option<PathBuf>,
+    /// Write what ticks took over the run's time to this file, as CSV.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::load) csv: Option<PathBuf>,
+    /// Draw the percentiles and the run's time to this file, as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::load) picture: Option<PathBuf>,
+}
+
+impl DemoArgs {
+    pub(in crate::load) fn plan(&self) -> Result<Plan, LoadError> {
+        self.run.plan(1, DEMO_RATE_HZ, DEMO_DEFORM_HZ)
+    }
+}
+
+impl LoadArgs {
+    pub(in crate::load) fn plan(&self) -> Result<Plan, LoadError> {
+        if self.deform_share == Some(1.0) && self.cut_hz > 0.0 {
+            return Err(LoadError::CutsOfAll);
+        }
+        Ok(Plan {
+            is_connection_shared: self.share_connection,
+            deform_share: self.deform_share,
+            cut_hz: self.cut_hz,
+            ..self.run.plan(self.clients, self.rate, self.deform_hz)?
+        })
+    }
+}
+
+impl RunArgs {
+    fn plan(&self, n_clients: u32, rate_hz: f64, deform_hz: f64) -> Result<Plan, LoadError> {
+        let organ = match &self.tissue {
+            Some(file) => Organ::open(file, self.scale_to_m)?,
+            None => Organ::generated(),
+        };
+        let instrument = match &self.tool {
+            Some(file) => Instrument::open(file, self.tool_scale_to_m.unwrap_or(self.scale_to_m))?,
+            None => Instrument::grasper(),
+        };
+        Ok(Plan {
+            n_clients,
+            is_connection_shared: false,
+            rate_hz,
+            seconds: self.seconds,
+            deform_hz,
+            deform_share: None,
+            cut_hz: 0.0,
+            deadline: Duration::from_micros(self.deadline_us),
+            organ,
+            instrument: Arc::new(instrument),
+        })
+    }
+}
+
+/// A vertex of the largest tissue.
+const SHARE_MIN: f64 = 1e-6;
+
+fn rate(text: &str) -> Result<f64, String> {
+    number(text, 0.1, RATE_HZ_MAX)
+}
+
+fn rate_or_none(text: &str) -> Result<f64, String> {
+    number(text, 0.0, RATE_HZ_MAX)
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    number(text, SHARE_MIN, 1.0)
+}
+
+fn duration(text: &str) -> Result<f64, String> {
+    number(text, 0.1, SECONDS_MAX)
+}
+
+fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let got: f64 = text.parse().map_err(|e| format!("{e}"))?;
+    let is_within = (least..=most).contains(&got);
+    is_within.then_some(got).ok_or_else(|| format!("expected {least} to {most}, got {got}"))
+}

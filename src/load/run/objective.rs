@@ -1,0 +1,177 @@
+//! What a run must reach: `p99=1ms,missed=0.1%`.
+
+use std::{fmt, str::FromStr};
+
+use crate::load::report::{latencies::Latencies, tally::Tally};
+
+/// Bounds, all of which must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective(Vec<Bound>);
+
+#[derive(Clone, Debug, PartialEq)]
+struct Bound {
+    what: Quantity,
+    most: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Quantity {
+    /// Of round trips, microseconds.
+    Percentile(f64),
+    /// Share of the ticks, percent.
+    Missed,
+    /// Ticks in a row.
+    MissRun,
+}
+
+/// Why a text is no objective.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ObjectiveError {
+    /// Not `name=value`, or an unknown name.
+    #[error(
+        "got {0:?}, expected p50, p90, p99, p99.9, p99.99, max, missed or miss-run, and =VALUE"
+    )]
+    Bound(String),
+    /// A value without its unit, or none.
+    #[error("{name} is {got:?}, expected {expected}")]
+    Value {
+        /// Whose.
+        name: String,
+        /// As given.
+        got: String,
+        /// What it should look like.
+        expected: &'static str,
+    },
+}
+
+impl FromStr for Objective {
+    type Err = ObjectiveError;
+
+    fn from_str(text: &str) -> Result<Objective, ObjectiveError> {
+        text.split(',').map(Bound::parse).collect::<Result<_, _>>().map(Objective)
+    }
+}
+
+impl Bound {
+    fn parse(text: &str) -> Result<Bound, ObjectiveError> {
+        let unknown = || ObjectiveError::Bound(text.to_owned());
+        let (name, value) = text.split_once('=').ok_or_else(unknown)?;
+        let bad = |expected| ObjectiveError::Value {
+            name: name.to_owned(),
+            got: value.to_owned(),
+            expected,
+        };
+        let number = |suffix: &str| {
+            let number = value.strip_suffix(suffix)?.trim().parse::<f64>().ok()?;
+            (number >= 0.0 && number.is_finite()).then_some(number)
+        };
+        let (what, most) = match name {
+            "missed" => (Quantity::Missed, number("%").ok_or_else(|| bad("a share as 0.1%"))?),
+            "miss-run" => (Quantity::MissRun, number("").ok_or_else(|| bad("a number as 5"))?),
+            "max" => (Quantity::Percentile(100.0), microseconds(number).ok_or_else(|| bad(TIME))?),
+            "p50" | "p90" | "p99" | "p99.9" | "p99.99" => {
+                let percent = name[1..].parse().map_err(|_| unknown())?;
+                (Quantity::Percentile(percent), microseconds(number).ok_or_else(|| bad(TIME))?)
+            }
+            _ => return Err(unknown()),
+        };
+        Ok(Bound { what, most })
+    }
+
+    fn measured(&self, tally: &Tally) -> f64 {
+        match self.what {
+            // Nothing answered is worse than anything.
+            Quantity::Percentile(percent) => {
+                Latencies::percentile_us(&tally.round_trip, percent).unwrap_or(f64::INFINITY)
+            }
+            Quantity::Missed => 100.0 * tally.missed as f64 / tally.sent.max(1) as f64,
+            Quantity::MissRun => tally.longest_miss_run as f64,
+        }
+    }
+}
+
+const TIME: &str = "a time as 800us or 1ms";
+
+fn microseconds(number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+    let of = |unit, us: f64| number(unit).map(|n| n * us);
+    of("us", 1.0).or_else(|| of("ms", 1e3)).or_else(|| of("s", 1e6))
+}
+
+impl Objective {
+    /// Whether it is met.
+    pub fn is_met(&self, tally: &Tally) -> bool {
+        self.0.iter().all(|bound| bound.measured(tally) <= bound.most)
+    }
+
+    /// Each bound beside what was measured.
+    pub fn verdict(&self, tally: &Tally) -> String {
+        let bounds = self.0.iter().map(|bound| {
+            let (got, most) = (bound.measured(tally), bound.most);
+            let sign = if got <= most { "<=" } else { "> " };
+            match bound.what {
+                Quantity::Percentile(percent) => {
+                    format!("{} {got:.0} us {sign} {most:.0} us", percentile_name(percent))
+                }
+                Quantity::Missed => format!("missed {got:.3} % {sign} {most} %"),
+                Quantity::MissRun => format!("missed in a row {got:.0} {sign} {most:.0}"),
+            }
+        });
+        let bounds = bounds.collect::<Vec<_>>().join(", ");
+        let is_met = if self.is_met(tally) { "met" } else { "NOT met" };
+        format!("objective {is_met}: {bounds}")
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bounds = self.0.iter().map(|Bound { what, most }| match what {
+            Quantity::Percentile(percent) => format!("{}={most}us", percentile_name(*percent)),
+            Quantity::Missed => format!("missed={most}%"),
+            Quantity::MissRun => format!("miss-run={most}"),
+        });
+        f.write_str(&bounds.collect::<Vec<_>>().join(","))
+    }
+}
+
+fn percentile_name(percent: f64) -> String {
+    if percent == 100.0 { "max".to_owned() } else { format!("p{percent}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::proto::TrackResponse;
+
+    #[test]
+    fn reads_its_own_words_and_refuses_what_has_no_unit() {
+        let text = "p50=200us,p99.9=1000us,max=2000us,missed=0.1%,miss-run=5";
+        let objective: Objective =
+            "p50=200us,p99.9=1ms,max=2ms,missed=0.1%,miss-run=5".parse().unwrap();
+        assert_eq!(objective.to_string(), text);
+        for bad in ["", "p99", "p98=1ms", "p99=1", "p99=-1ms", "missed=0.1", "missed=NaN%"] {
+            assert!(bad.parse::<Objective>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn is_met_until_one_bound_is_passed() {
+        let start = Instant::now();
+        let mut tally = Tally::new(Duration::from_millis(1));
+        for sequence in 0..100 {
+            tally.sent(sequence, start, start);
+            let late = Duration::from_micros(if sequence == 99 { 1500 } else { 300 });
+            tally.answered(&TrackResponse { sequence, ..TrackResponse::default() }, start + late);
+        }
+        let met = |text: &str| text.parse::<Objective>().expect("sound").is_met(&tally);
+        assert!(met("p99=301us,missed=1%,miss-run=1") && met("max=1502us"));
+        assert!(!met("p50=299us") && !met("missed=0.9%") && !met("miss-run=0"));
+        assert!(!met("p99=301us,max=1ms"));
+        let said = "max=1ms".parse::<Objective>().expect("sound").verdict(&tally);
+        assert!(
+            said.starts_with("objective NOT met: max 150") && said.ends_with("1000 us"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,126 @@
+//! A server of one's own: a child process on a free loopback port that does not outlive this one's run.
+
+use std::{
+    env, fs,
+    io::{self, BufRead, BufReader},
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, ChildStdout, Command, ExitStatus, Stdio},
+    sync::mpsc::channel,
+    thread,
+    time::{Duration, Instant},
+};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::client::address::ServerAddress;
+
+/// How long it may take to say where it listens.
+const START_MAX: Duration = Duration::from_secs(10);
+/// How long it may take to end after SIGTERM before it is killed.
+const STOP_MAX: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
+/// Arguments of a server on a free loopback port.
+pub const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
+/// The first line of a server's stdout, before the address.
+const GREETING: &str = "listening on ";
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerProcessError {
+    /// It cannot be run.
+    #[error("cannot start a server: {0}")]
+    Spawn(#[from] io::Error),
+    /// It ended or did something else.
+    #[error("the server did not say where it listens within {START_MAX:?}, got {got:?}")]
+    Greeting {
+        /// Its first line.
+        got: String,
+    },
+}
+
+/// A running server; stopped when dropped.
+pub struct ServerProcess {
+    child: Child,
+    address: String,
+    /// Kept open: a server that writes to a closed pipe would end.
+    _stdout: Option<ChildStdout>,
+}
+
+impl ServerProcess {
+    /// Starts `program` as a server with these arguments, in a process group of its own, so that a Ctrl-C meant
+    /// for this process does not end it first. Only its warnings are shown, unless `RUST_LOG` is set.
+    ///
+    /// # Errors
+    /// When it cannot be run or does not come up.
+    pub fn start(program: &Path, args: &[&str]) -> Result<ServerProcess, ServerProcessError> {
+        let mut command = Command::new(program);
+        command.args(args).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        if env::var_os("RUST_LOG").is_none() {
+            command.env("RUST_LOG", "warn");
+        }
+        let mut child = command.spawn()?;
+        let stdout = child.stdout.take().expect("is piped");
+        // From here on dropping it stops the child.
+        let mut server = ServerProcess { child, address: String::new(), _stdout: None };
+        let (tell, told) = channel();
+        thread::spawn(move || {
+            let mut reader = BufReader::new(stdout);
+            let mut line = String::new();
+            // A failed read gives an empty line, which is no greeting.
+            let _ = reader.read_line(&mut line);
+            let _ = tell.send((line, reader.into_inner()));
+        });
+        let (line, stdout) = told
+            .recv_timeout(START_MAX)
+            .map_err(|_| ServerProcessError::Greeting { got: String::new() })?;
+        let Some(address) = line.trim_end().strip_prefix(GREETING) else {
+            return Err(ServerProcessError::Greeting { got: line });
+        };
+        server.address = address.to_owned();
+        server._stdout = Some(stdout);
+        Ok(server)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> ServerAddress {
+        ServerAddress::new(&self.address)
+    }
+
+    /// Processor time of all its threads so far, in steps of 10 ms; `None` where the system does not say.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
+        // Behind the name, which may hold anything: the 12th and 13th are user and system time.
+        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+        let ticks: u64 =
+            fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
+        Some(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
+    }
+
+    /// How it ended, when it did by itself.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+}
+
+impl Drop for ServerProcess {
+    fn drop(&mut self) {
+        if self.ended().is_some() {
+            return;
+        }
+        let pid = Pid::from_child(&self.child);
+        // It was not waited for: the id is still its own.
+        let asked = kill_process(pid, Signal::TERM);
+        let stop_by = Instant::now() + STOP_MAX;
+        while asked.is_ok() && Instant::now() < stop_by {
+            if self.ended().is_some() {
+                return;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+        // Errors mean that it has ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

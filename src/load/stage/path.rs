@@ -1,0 +1,262 @@
+//! The way of an instrument's tip over an organ: along the surface and back, pressing in and letting go.
+//!
+//! An arc of points above the organ is dropped on its surface, smoothed, and put back on the surface
+//! along the smoothed normals by asking the server for signed distances. Between stations the way is a
+//! Catmull-Rom curve; all motion along it is a cosine of time, so poses and velocities are continuous.
+
+use std::f64::consts::{FRAC_PI_3, TAU};
+
+use glam::DVec3;
+
+use crate::client::{Client, ClientError};
+use crate::{
+    geometry::Aabb,
+    proto::{QueryDistancesRequest, QueryDistancesResponse, query_distances_request::Target},
+};
+
+const N_STATIONS: usize = 128;
+/// Passes of [1 2 1] / 4 over the stations: a standard deviation of 5 % of the way.
+const SMOOTHING_PASSES: usize = 80;
+/// And after they were put back, against what is left of the surface's corners.
+const FINAL_PASSES: usize = 4;
+/// Rounds of moving stations by their signed distance; each leaves a small part of it.
+const SEATING_ROUNDS: usize = 4;
+
+/// There and back.
+const SWEEP_PERIOD_S: f64 = 8.0;
+/// Down and up. At the start the tip is up.
+const PRESS_PERIOD_S: f64 = 1.25;
+const PULSE_PERIOD_S: f64 = 0.8;
+/// In longest sides of the organ: how deep the tip goes below the surface at rest, how high it rises,
+/// and how deep the tissue's own pulse is.
+const PRESS: f64 = 0.03;
+const LIFT: f64 = 0.03;
+const PULSE: f64 = 0.0025;
+/// Part of the tip's depth that the tissue gives way.
+const YIELD: f64 = 0.6;
+
+/// The way.
+#[derive(Clone, Debug)]
+pub struct Path {
+    stations: Vec<Station>,
+    /// Unit, across the way.
+    pub side: DVec3,
+    length_m: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Station {
+    surface: DVec3,
+    outward: DVec3,
+}
+
+/// Where the tip is at some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Site {
+    /// On the surface at rest, metres, scene frame.
+    pub surface: DVec3,
+    /// Unit.
+    pub outward: DVec3,
+    /// Of the tip over that point; negative when pressed in.
+    pub height_m: f64,
+    /// How deep the tissue is dented there.
+    pub dent_m: f64,
+}
+
+impl Site {
+    /// Scene frame, metres.
+    pub fn tip(&self) -> DVec3 {
+        self.surface + self.outward * self.height_m
+    }
+}
+
+impl Path {
+    /// Over a tissue that was just added, by what the server says about its surface.
+    ///
+    /// # Errors
+    /// When the server refuses or is gone.
+    pub async fn survey(
+        client: &mut Client,
+        scene_id: &str,
+        tissue_id: u32,
+        bounds: &Aabb,
+    ) -> Result<Path, ClientError> {
+        let mut path = Path::above(bounds);
+        path.drop_on(&client.query_distances(path.question(scene_id, tissue_id)).await?);
+        for _ in 0..SEATING_ROUNDS {
+            let distances = client.query_distances(path.question(scene_id, tissue_id)).await?;
+            path.seat(&distances.signed_distance_m);
+        }
+        path.smooth(FINAL_PASSES);
+        Ok(path)
+    }
+
+    /// The tip at a time since the start, seconds.
+    pub fn site(&self, seconds: f64) -> Site {
+        let wave = |period_s: f64| 0.5 - 0.5 * (TAU * seconds / period_s).cos();
+        let Station { surface, outward } = self.at(wave(SWEEP_PERIOD_S));
+        let height_m = self.length_m * (LIFT - (LIFT + PRESS) * wave(PRESS_PERIOD_S));
+        let pulse_m = self.length_m * PULSE * wave(PULSE_PERIOD_S);
+        Site { surface, outward, height_m, dent_m: pulse_m + YIELD * (-height_m).max(0.0) }
+    }
+
+    /// An arc over the longest and the shortest side of the box, not yet on the surface.
+    fn above(bounds: &Aabb) -> Path {
+        let (centre, half) = (bounds.centre(), 0.5 * bounds.size());
+        let mut axes = [(half.x, DVec3::X), (half.y, DVec3::Y), (half.z, DVec3::Z)];
+        axes.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let [(long, along), (_, side), (short, up)] = axes;
+        let rise = short.max(0.2 * long);
+        let stations = (0..N_STATIONS)
+            .map(|i| {
+                let angle = FRAC_PI_3 * (2.0 * i as f64 / (N_STATIONS - 1) as f64 - 1.0);
+                let (sin, cos) = angle.sin_cos();
+                let outward = (along * sin / long + up * cos / rise).normalize();
+                Station { surface: centre + 1.2 * (along * sin * long + up * cos * rise), outward }
+            })
+            .collect();
+        Path { stations, side, length_m: 2.0 * long }
+    }
+
+    fn question(&self, scene_id: &str, tissue_id: u32) -> QueryDistancesRequest {
+        QueryDistancesRequest {
+            scene_id: scene_id.to_owned(),
+            points_xyz_m: self.stations.iter().flat_map(|s| s.surface.to_array()).collect(),
+            max_distance_m: 0.0,
+            target: Some(Target::TissueId(tissue_id)),
+        }
+    }
+
+    /// Moves each station to its closest point. Normals are blended with those of the arc, which keeps
+    /// them away from `side`.
+    fn drop_on(&mut self, answer: &QueryDistancesResponse) {
+        let points = answer.closest_xyz_m.chunks_exact(3).map(triple);
+        let normals = answer.normal_xyz.chunks_exact(3).map(triple);
+        for ((station, point), normal) in self.stations.iter_mut().zip(points).zip(normals) {
+            let outward = (station.outward + normal).try_normalize().unwrap_or(station.outward);
+            *station = Station { surface: point, outward };
+        }
+        self.smooth(SMOOTHING_PASSES);
+    }
+
+    /// Moves each station along its normal by its distance, so far at most that a wrong sign does no
+    /// harm.
+    fn seat(&mut self, signed_distance_m: &[f64]) {
+        let step_max = 0.05 * self.length_m;
+        for (station, distance_m) in self.stations.iter_mut().zip(signed_distance_m) {
+            station.surface -= station.outward * distance_m.clamp(-step_max, step_max);
+        }
+    }
+
+    /// The ends stay where they are.
+    fn smooth(&mut self, passes: usize) {
+        for _ in 0..passes {
+            let before = self.stations.clone();
+            for (i, w) in before.windows(3).enumerate() {
+                let mean = |a: DVec3, b: DVec3, c: DVec3| 0.25 * (a + 2.0 * b + c);
+                let outward = mean(w[0].outward, w[1].outward, w[2].outward);
+                self.stations[i + 1] = Station {
+                    surface: mean(w[0].surface, w[1].surface, w[2].surface),
+                    outward: outward.try_normalize().unwrap_or(w[1].outward),
+                };
+            }
+        }
+    }
+
+    /// `t` in [0, 1] from one end to the other.
+    fn at(&self, t: f64) -> Station {
+        let last = self.stations.len() - 1;
+        let place = t.clamp(0.0, 1.0) * last as f64;
+        let i = (place as usize).min(last - 1);
+        let u = place - i as f64;
+        let near = [i.saturating_sub(1), i, i + 1, (i + 2).min(last)].map(|i| self.stations[i]);
+        let surface = catmull_rom(near.map(|s| s.surface), u);
+        let outward = catmull_rom(near.map(|s| s.outward), u);
+        Station { surface, outward: outward.try_normalize().unwrap_or(near[1].outward) }
+    }
+}
+
+/// Catmull and Rom 1974, uniform: from `p[1]` at 0 to `p[2]` at 1.
+fn catmull_rom(p: [DVec3; 4], u: f64) -> DVec3 {
+    let (m1, m2) = (0.5 * (p[2] - p[0]), 0.5 * (p[3] - p[1]));
+    let (u2, u3) = (u * u, u * u * u);
+    p[1] * (2.0 * u3 - 3.0 * u2 + 1.0)
+        + m1 * (u3 - 2.0 * u2 + u)
+        + p[2] * (3.0 * u2 - 2.0 * u3)
+        + m2 * (u3 - u2)
+}
+
+fn triple(xyz: &[f32]) -> DVec3 {
+    DVec3::new(xyz[0].into(), xyz[1].into(), xyz[2].into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::stage::phantom::Instrument;
+
+    const RADIUS_M: f64 = 0.1;
+
+    /// Over a sphere about the origin, whose distances need no server.
+    fn over_a_sphere() -> Path {
+        let mut path = Path::above(&Aabb {
+            min: DVec3::splat(-RADIUS_M).as_vec3(),
+            max: DVec3::splat(RADIUS_M).as_vec3(),
+        });
+        let normals = path.stations.iter().map(|s| s.surface.normalize());
+        let normal_xyz: Vec<f32> = normals.flat_map(|n| n.as_vec3().to_array()).collect();
+        path.drop_on(&QueryDistancesResponse {
+            closest_xyz_m: normal_xyz.iter().map(|x| x * RADIUS_M as f32).collect(),
+            normal_xyz,
+            ..QueryDistancesResponse::default()
+        });
+        for _ in 0..SEATING_ROUNDS {
+            let distances: Vec<f64> =
+                path.stations.iter().map(|s| s.surface.length() - RADIUS_M).collect();
+            path.seat(&distances);
+        }
+        path.smooth(FINAL_PASSES);
+        path
+    }
+
+    #[test]
+    fn the_way_lies_on_the_surface_and_the_tip_presses_in() {
+        let path = over_a_sphere();
+        let (mut deepest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
+        for i in 0..8000 {
+            let site = path.site(f64::from(i) * 1e-3);
+            assert!((site.surface.length() - RADIUS_M).abs() < 2e-4, "{}", site.surface);
+            assert!(site.outward.dot(site.surface.normalize()) > 0.95);
+            let height_m = site.tip().length() - RADIUS_M;
+            (deepest, highest) = (deepest.min(height_m), highest.max(height_m));
+        }
+        let length_m = 2.0 * RADIUS_M;
+        assert!((deepest / (-PRESS * length_m) - 1.0).abs() < 0.1, "{deepest}");
+        assert!((highest / (LIFT * length_m) - 1.0).abs() < 0.1, "{highest}");
+    }
+
+    #[test]
+    fn poses_and_velocities_are_continuous() {
+        let (path, tool) = (over_a_sphere(), Instrument::grasper());
+        const DT_S: f64 = 1e-3;
+        let pose = |i: u32| {
+            let site = path.site(f64::from(i) * DT_S);
+            tool.pose(&site, path.side)
+        };
+        // The tip: 0.2 m of way in 4 s, a cosine, is 80 mm/s at most; 12 mm of lift in 0.625 s 30 mm/s.
+        // The hinge, 30 mm behind it, turns with the normal by 2.1 rad in the same 4 s: 25 mm/s more.
+        let speed_max = 0.14;
+        let mut before: Option<DVec3> = None;
+        for i in 0..9000 {
+            let (a, b) = (pose(i), pose(i + 1));
+            let velocity = (b.translation - a.translation) / DT_S;
+            assert!(velocity.length() < speed_max, "{velocity} at tick {i}");
+            assert!(a.rotation.abs_diff_eq(b.rotation, 2e-3));
+            if let Some(before) = before {
+                // 4 m/s2: a jump of a tenth of the speed within a tick would be 14.
+                assert!((velocity - before).length() < 4.0 * DT_S, "a jolt at tick {i}");
+            }
+            before = Some(velocity);
+        }
+    }
+}

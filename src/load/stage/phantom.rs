@@ -1,0 +1,293 @@
+//! What is put in the scene: an organ and an instrument, generated or from the user's files.
+
+use std::path::Path;
+
+use glam::{DMat3, DQuat, DVec3, Vec3};
+
+use super::path::Site;
+use crate::client::{
+    LinkUpload,
+    mesh_source::{MeshFileError, MeshSource},
+};
+use crate::{
+    geometry::{Aabb, Pose, principal_axes::principal_axes},
+    oracle::shapes,
+    proto,
+};
+
+const ORGAN_TRIANGLES: u32 = 20_000;
+const ORGAN_SEED: u64 = 7;
+
+/// The generated grasper, metres: an adult laparoscopic one, its shaft cut short.
+const JAW_LENGTH_M: f64 = 0.03;
+const JAW_STEPS: u32 = 16;
+const SHAFT_RADIUS_M: f64 = 0.004;
+const SHAFT_HALF_LENGTH_M: f64 = 0.05;
+const PROBE_RADIUS_M: f64 = 0.001;
+/// How far a jaw opens from its gripping plane: from this, radians, by as much as that.
+const OPENING: (f64, f64) = (0.05, 0.3);
+const OPENING_PERIOD_S: f64 = 1.7;
+
+/// How far the instrument leans from the surface's normal, radians: nobody works at a right angle.
+const LEAN: f64 = 0.25;
+
+/// Part of a tool's length, from either end, by whose width its tip is told from its handle.
+const END_PART: f64 = 0.15;
+/// Longest sides of a tool, in longest sides of the tissue, that nobody wonders about.
+const USUAL_TOOL_SIZES: (f64, f64) = (0.1, 5.0);
+
+/// The tissue.
+#[derive(Clone, Debug)]
+pub struct Organ {
+    /// In a few words.
+    pub label: String,
+    /// What is uploaded.
+    pub mesh: MeshSource,
+    /// Vertices at rest, metres, numbered as uploaded.
+    pub rest: Vec<Vec3>,
+    /// Numbered as uploaded.
+    pub triangles: Vec<[u32; 3]>,
+    /// Of all vertices that a triangle uses.
+    pub bounds: Aabb,
+}
+
+/// The tool, and how it is held.
+#[derive(Clone, Debug)]
+pub struct Instrument {
+    /// In a few words.
+    pub label: String,
+    /// What is uploaded.
+    pub links: Vec<LinkUpload>,
+    /// Fixed to its tips.
+    pub probes: Vec<proto::Probe>,
+    /// The part that touches, tool frame.
+    tip: DVec3,
+    /// Unit, from the tip along the tool, tool frame.
+    back: DVec3,
+    /// Longest extent, metres.
+    length_m: f64,
+    /// Its second and third link are jaws that open about y.
+    has_jaws: bool,
+}
+
+impl Organ {
+    /// A smooth lumpy organ, 0.2 m long.
+    pub fn generated() -> Organ {
+        let mesh = shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED);
+        Organ {
+            label: "generated organ".to_owned(),
+            rest: mesh.positions.clone(),
+            triangles: mesh.triangles.clone(),
+            bounds: Aabb::of_points(mesh.positions.iter().copied()),
+            mesh: MeshSource::Raw(mesh),
+        }
+    }
+
+    /// A mesh file.
+    ///
+    /// # Errors
+    /// When it cannot be read, is damaged or would be refused.
+    pub fn open(file: &Path, scale_to_m: f64) -> Result<Organ, MeshFileError> {
+        let (mesh, loaded) = MeshSource::open(file, scale_to_m)?;
+        Ok(Organ {
+            label: name_of(file),
+            mesh,
+            rest: loaded.mesh.positions().to_vec(),
+            triangles: loaded.mesh.triangle_ids().map(|t| loaded.mesh.vertices(t)).collect(),
+            bounds: loaded.mesh.used_box(),
+        })
+    }
+
+    /// Longest side of its box, metres.
+    pub fn length_m(&self) -> f64 {
+        self.bounds.size().max_element()
+    }
+}
+
+impl Instrument {
+    /// A grasper: a shaft along -x from the hinge at the origin and two jaws along +x.
+    pub fn grasper() -> Instrument {
+        let upper = shapes::jaw(JAW_LENGTH_M, JAW_STEPS);
+        let lower = shapes::mirrored_z(&upper);
+        let shaft = shapes::capsule(SHAFT_RADIUS_M, SHAFT_HALF_LENGTH_M, 24);
+        // The capsule's z becomes x; its end reaches the hinge.
+        let rest = Pose {
+            rotation: DMat3::from_rotation_y(std::f64::consts::FRAC_PI_2),
+            translation: DVec3::NEG_X * (SHAFT_HALF_LENGTH_M + 0.5 * SHAFT_RADIUS_M),
+        };
+        let link = |name: &str, mesh, rest_pose| LinkUpload {
+            name: name.to_owned(),
+            mesh: MeshSource::Raw(mesh),
+            rest_pose,
+        };
+        // A jaw's last two vertices are the centres of its ends.
+        let tip = upper.positions.last().expect("a jaw has vertices").as_dvec3();
+        let mirrored_tip = tip * DVec3::new(1.0, 1.0, -1.0);
+        Instrument {
+            label: "generated grasper, 3 links".to_owned(),
+            links: vec![
+                link("shaft", shaft, Some(pose_on_the_wire(&rest))),
+                link("upper-jaw", upper, None),
+                link("lower-jaw", lower, None),
+            ],
+            probes: vec![probe("upper-tip", 1, tip), probe("lower-tip", 2, mirrored_tip)],
+            tip: 0.5 * (tip + mirrored_tip),
+            back: DVec3::NEG_X,
+            length_m: JAW_LENGTH_M + 2.0 * (SHAFT_HALF_LENGTH_M + SHAFT_RADIUS_M),
+            has_jaws: true,
+        }
+    }
+
+    /// A mesh file as a tool of one link. Its tip is the outermost vertex of the slimmer end of its
+    /// longest principal axis.
+    ///
+    /// # Errors
+    /// When it cannot be read, is damaged or would be refused.
+    pub fn open(file: &Path, scale_to_m: f64) -> Result<Instrument, MeshFileError> {
+        let (mesh, loaded) = MeshSource::open(file, scale_to_m)?;
+        let vertices: Vec<DVec3> = loaded.mesh.positions().iter().map(|p| p.as_dvec3()).collect();
+        let Hold { tip, back, length_m } = Hold::of(&vertices);
+        Ok(Instrument {
+            label: name_of(file),
+            links: vec![LinkUpload { name: "tool".to_owned(), mesh, rest_pose: None }],
+            probes: vec![probe("tip", 0, tip)],
+            tip,
+            back,
+            length_m,
+            has_jaws: false,
+        })
+    }
+
+    /// Where the tool is when its tip is at a site. `side` is across the path.
+    pub fn pose(&self, site: &Site, side: DVec3) -> Pose {
+        let across = perpendicular(site.outward, side);
+        let lean = DMat3::from_axis_angle(across, LEAN);
+        let scene = DMat3::from_cols(site.outward, across, site.outward.cross(across));
+        let (u, v) = self.back.any_orthonormal_pair();
+        let tool = DMat3::from_cols(self.back, u, v);
+        let rotation = lean * scene * tool.transpose();
+        Pose { rotation, translation: site.tip() - rotation * self.tip }
+    }
+
+    /// Tool frame from each link's frame at a time; empty when nothing moves.
+    pub fn link_poses(&self, seconds: f64) -> Vec<proto::Pose> {
+        if !self.has_jaws {
+            return Vec::new();
+        }
+        let phase = std::f64::consts::TAU * seconds / OPENING_PERIOD_S;
+        let angle = OPENING.0 + OPENING.1 * (0.5 - 0.5 * phase.cos());
+        let jaw = |angle| {
+            let rotation = DMat3::from_rotation_y(angle);
+            pose_on_the_wire(&Pose { rotation, translation: DVec3::ZERO })
+        };
+        let shaft = self.links[0].rest_pose.expect("a grasper's shaft has one");
+        vec![shaft, jaw(-angle), jaw(angle)]
+    }
+
+    /// What a reader should know before believing the figures; nothing is scaled because of it.
+    pub fn odd_size(&self, organ: &Organ) -> Option<String> {
+        let ratio = self.length_m / organ.length_m();
+        let (least, most) = USUAL_TOOL_SIZES;
+        (!(least..=most).contains(&ratio)).then(|| {
+            format!(
+                "the tool is {:.4} m long and the tissue {:.4} m: if that is not meant, their files \
+                 are in different units (--scale-to-m, --tool-scale-to-m)",
+                self.length_m,
+                organ.length_m()
+            )
+        })
+    }
+}
+
+/// How a tool of unknown shape is held.
+struct Hold {
+    tip: DVec3,
+    back: DVec3,
+    length_m: f64,
+}
+
+impl Hold {
+    fn of(vertices: &[DVec3]) -> Hold {
+        let axis = principal_axes(vertices).x_axis;
+        let along = |p: &DVec3| axis.dot(*p);
+        let (least, most) = vertices
+            .iter()
+            .map(along)
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+        let length_m = most - least;
+        let width = |end: &dyn Fn(f64) -> bool| {
+            let part: Vec<DVec3> = vertices.iter().filter(|p| end(along(p))).copied().collect();
+            let size = Aabb::around(part.iter().map(|p| *p - axis * along(p))).size();
+            size.length()
+        };
+        let low = width(&|x| x <= least + END_PART * length_m);
+        let high = width(&|x| x >= most - END_PART * length_m);
+        let back = if low < high { axis } else { -axis };
+        let tip = vertices.iter().copied().min_by(|p, q| back.dot(*p).total_cmp(&back.dot(*q)));
+        Hold { tip: tip.expect("a mesh has vertices"), back, length_m }
+    }
+}
+
+/// Unit, perpendicular to the unit vector `n`, as near to `wanted` as can be.
+fn perpendicular(n: DVec3, wanted: DVec3) -> DVec3 {
+    (wanted - n * n.dot(wanted)).try_normalize().unwrap_or_else(|| n.any_orthonormal_vector())
+}
+
+/// A pose as the contract has it.
+pub fn pose_on_the_wire(pose: &Pose) -> proto::Pose {
+    let (t, q) = (pose.translation, DQuat::from_mat3(&pose.rotation));
+    proto::Pose {
+        position_m: Some(proto::Vec3 { x: t.x, y: t.y, z: t.z }),
+        orientation: Some(proto::Quaternion { x: q.x, y: q.y, z: q.z, w: q.w }),
+    }
+}
+
+fn probe(name: &str, link: u32, at: DVec3) -> proto::Probe {
+    proto::Probe {
+        name: name.to_owned(),
+        link,
+        position_m: Some(proto::Vec3 { x: at.x, y: at.y, z: at.z }),
+        radius_m: PROBE_RADIUS_M,
+    }
+}
+
+fn name_of(file: &Path) -> String {
+    file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_held_by_its_thick_end() {
+        // A jaw lies along x and tapers towards +x.
+        let vertices: Vec<DVec3> =
+            shapes::jaw(0.1, 24).positions.iter().map(|p| p.as_dvec3()).collect();
+        let hold = Hold::of(&vertices);
+        assert!(hold.back.x < -0.9, "{}", hold.back);
+        assert!((hold.tip.x - 0.1).abs() < 1e-6, "{}", hold.tip);
+        assert!((hold.length_m / 0.1 - 1.0).abs() < 0.2, "{}", hold.length_m);
+    }
+
+    #[test]
+    fn the_tip_is_put_on_the_site_and_the_tool_outside() {
+        let tool = Instrument::grasper();
+        let outward = DVec3::new(1.0, 2.0, -0.5).normalize();
+        let site = Site { surface: DVec3::splat(0.1), outward, height_m: -0.002, dent_m: 0.0 };
+        for side in [DVec3::Y, outward] {
+            let pose = tool.pose(&site, side);
+            assert!(pose.point(tool.tip).distance(site.tip()) < 1e-12);
+            let leaning = pose.vector(tool.back).angle_between(outward);
+            assert!((leaning - LEAN).abs() < 1e-9, "{leaning}");
+        }
+    }
+
+    #[test]
+    fn odd_sizes_are_said() {
+        let (organ, mut tool) = (Organ::generated(), Instrument::grasper());
+        assert_eq!(tool.odd_size(&organ), None);
+        tool.length_m = 12.0;
+        assert!(tool.odd_size(&organ).is_some_and(|s| s.contains("12.0000 m long")));
+    }
+}

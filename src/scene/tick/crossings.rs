@@ -1,0 +1,135 @@
+//! Triangles that cross: of a tissue and a link, of two links.
+
+use crate::geometry::{
+    Pose, TriangleId,
+    triangle_triangle::{Crossing, crossing},
+};
+use crate::scene::{Held, Link, TissueId, ToolId, limits::PAIRS_MAX};
+
+/// Two triangles with a point in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrianglePair {
+    /// `None` for two links.
+    pub tissue: Option<TissueId>,
+    /// Of the tissue, or of the other link.
+    pub triangle: TriangleId,
+    /// Of the link.
+    pub link_triangle: TriangleId,
+    /// Scene frame; the first triangle is `triangle`.
+    pub crossing: Crossing,
+}
+
+/// Pairs ordered by tissue, its triangle and the link's: the first ones, and how many there are.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrianglePairs {
+    /// At most as many as were asked for.
+    pub given: Vec<TrianglePair>,
+    /// Those not given included.
+    pub total: usize,
+}
+
+/// Two links and where they cross.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkPairs {
+    /// The tool and the number of the link.
+    pub link: (ToolId, usize),
+    /// Of the same tool, a later link.
+    pub other: (ToolId, usize),
+    /// Whose `triangle` is the other link's.
+    pub pairs: TrianglePairs,
+}
+
+/// A pair before its segment is computed: place of the tissue, its triangle, the link's.
+pub(in crate::scene) type Found = (usize, TriangleId, TriangleId);
+
+/// Pairs of one link that are found without more room being taken.
+pub(in crate::scene) const FOUND_ROOM: usize = 4 * PAIRS_MAX;
+
+/// A link at its place, scene frame from link frame.
+pub(in crate::scene) type Placed<'a> = (&'a Link, Pose);
+
+impl TrianglePairs {
+    /// None yet, with room for as many as may be given.
+    pub(in crate::scene) fn with_room(max_pairs: usize) -> TrianglePairs {
+        TrianglePairs { given: Vec::with_capacity(max_pairs.min(PAIRS_MAX)), total: 0 }
+    }
+
+    /// The pairs of all tissues with a link, exactly those of brute force on its placed vertices. `found`: room
+    /// to work in.
+    pub(in crate::scene) fn find(
+        &mut self,
+        tissues: &[(TissueId, Held)],
+        (link, scene_from_link): Placed,
+        max_pairs: usize,
+        found: &mut Vec<Found>,
+    ) {
+        found.clear();
+        for (at, (_, revision)) in tissues.iter().enumerate() {
+            let tissue = &revision.surface;
+            let placed = link.tree.placed(link.surface.mesh(), &scene_from_link, tissue.bounds());
+            tissue.overlap(&|b: &_| placed.may_meet(b), |t| {
+                placed.meeting(&tissue.mesh().triangle(t), |own| found.push((at, t, own)));
+            });
+        }
+        let pair = |&(at, triangle, link_triangle): &Found| {
+            let (tissue, revision) = &tissues[at];
+            let corners = link.surface.mesh().triangle(link_triangle);
+            let crossing = crossing(
+                &revision.surface.mesh().triangle(triangle),
+                &corners.map(|p| scene_from_link.point(p)),
+            );
+            let crossing = crossing.expect("triangles that meet");
+            TrianglePair { tissue: Some(*tissue), triangle, link_triangle, crossing }
+        };
+        self.take(found, max_pairs, pair);
+    }
+
+    /// The pairs of two links.
+    pub(in crate::scene) fn find_of_links(
+        &mut self,
+        (link, scene_from_link): Placed,
+        (other, scene_from_other): Placed,
+        max_pairs: usize,
+        found: &mut Vec<Found>,
+    ) {
+        found.clear();
+        let link_from_other = scene_from_link.inverse().then_from(&scene_from_other);
+        link.rigid().pairs(&other.rigid(), &link_from_other, &mut |pair| {
+            found.push((0, pair.other, pair.own));
+        });
+        let pair = |&(_, triangle, link_triangle): &Found| {
+            let others = other.surface.mesh().triangle(triangle).map(|p| link_from_other.point(p));
+            let crossing = crossing(&others, &link.surface.mesh().triangle(link_triangle));
+            let mut crossing = crossing.expect("triangles that meet");
+            for end in &mut crossing.ends {
+                end.point = scene_from_link.point(end.point);
+            }
+            TrianglePair { tissue: None, triangle, link_triangle, crossing }
+        };
+        self.take(found, max_pairs, pair);
+    }
+
+    /// Segments are computed only for those that are given.
+    fn take(
+        &mut self,
+        found: &mut [Found],
+        max_pairs: usize,
+        pair: impl Fn(&Found) -> TrianglePair,
+    ) {
+        found.sort_unstable();
+        self.total = found.len();
+        self.given.clear();
+        self.given.extend(found.iter().take(max_pairs).map(pair));
+    }
+
+    /// Nothing was looked for.
+    pub(in crate::scene) fn clear(&mut self) {
+        self.given.clear();
+        self.total = 0;
+    }
+
+    /// Some were counted but not given.
+    pub fn is_truncated(&self) -> bool {
+        self.given.len() < self.total
+    }
+}

@@ -1,0 +1,153 @@
+//! Cutting: one transaction that removes triangles and adds vertices and triangles.
+
+use std::collections::HashSet;
+
+use glam::Vec3;
+
+use super::deform::is_in_world;
+use crate::geometry::{SignRule, TriangleId, tolerance::COORDINATE_MAX_M};
+use crate::scene::{Limits, Revision};
+
+/// A cut.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TopologyEdit {
+    /// The topology revision it was made for; `None`: any.
+    pub base_revision: Option<u64>,
+    /// Triangles to remove, each once.
+    pub removed: Vec<TriangleId>,
+    /// New vertices: metres, scene frame.
+    pub added_positions: Vec<Vec3>,
+    /// New triangles over old vertices and `n_vertices + i` for the new ones.
+    pub added: Vec<[u32; 3]>,
+    /// For each added triangle the removed one that it replaces in part, or empty.
+    pub parents: Vec<TriangleId>,
+}
+
+/// What a cut did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edited {
+    /// The revision that has it.
+    pub topology_revision: u64,
+    /// Id of the first new vertex; the rest follow.
+    pub first_vertex: u32,
+    /// Id of the first new triangle; the rest follow.
+    pub first_triangle: TriangleId,
+    /// How inside is told from outside now.
+    pub sign_rule: SignRule,
+}
+
+/// Why a cut was refused. Nothing has changed.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum EditError {
+    /// Made for another revision.
+    #[error("base_topology_revision is {got}, the tissue is at {current}")]
+    StaleBase {
+        /// The revision sent.
+        got: u64,
+        /// The tissue's.
+        current: u64,
+    },
+    /// A triangle that is not there, or not any more.
+    #[error("removed_triangles[{at}] = {triangle}: no such triangle, or removed before")]
+    UnknownTriangle {
+        /// Place in the request.
+        at: usize,
+        /// The id sent.
+        triangle: u32,
+    },
+    /// A corner that names no vertex.
+    #[error("added_triangles[{at}] names vertex {vertex}, expected less than {n_vertices}")]
+    UnknownVertex {
+        /// Place in the request, in triangles.
+        at: usize,
+        /// The id sent.
+        vertex: u32,
+        /// Vertices of the tissue, new ones included.
+        n_vertices: usize,
+    },
+    /// NaN, infinite or beyond the world.
+    #[error("added_positions[{at}] = {position:?}, expected finite coordinates within {limit_m} m")]
+    Position {
+        /// Place in the request, in vertices.
+        at: usize,
+        /// The place sent.
+        position: Vec3,
+        /// The farthest allowed.
+        limit_m: f64,
+    },
+    /// A number of parents that fits nothing.
+    #[error(
+        "got {got} added_triangle_parents, expected none or {expected}: one for each added triangle"
+    )]
+    ParentCount {
+        /// Parents sent.
+        got: usize,
+        /// Triangles added.
+        expected: usize,
+    },
+    /// A parent that the edit does not remove.
+    #[error("added_triangle_parents[{at}] = {triangle} is not among the removed triangles")]
+    ParentNotRemoved {
+        /// Place in the request.
+        at: usize,
+        /// The id sent.
+        triangle: u32,
+    },
+    /// More ids than a mesh may use up.
+    #[error("the tissue would have used {got} {what} ids, its limit is {limit}")]
+    Full {
+        /// "vertex" or "triangle".
+        what: &'static str,
+        /// Ids used after the edit.
+        got: usize,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+impl TopologyEdit {
+    /// Whether a revision can be cut like this.
+    pub(in crate::scene) fn check(
+        &self,
+        current: &Revision,
+        limits: &Limits,
+    ) -> Result<(), EditError> {
+        let mesh = current.surface.mesh();
+        if let Some(got) = self.base_revision.filter(|b| *b != current.topology_revision) {
+            return Err(EditError::StaleBase { got, current: current.topology_revision });
+        }
+        let n_vertices = mesh.positions().len() + self.added_positions.len();
+        let n_triangles = mesh.triangle_id_end() as usize + self.added.len();
+        check_room("vertex", n_vertices, limits.vertices_per_mesh as usize)?;
+        check_room("triangle", n_triangles, limits.triangles_per_mesh as usize)?;
+        let mut removed = HashSet::with_capacity(self.removed.len());
+        for (at, t) in self.removed.iter().enumerate() {
+            if mesh.get(*t).is_none() || !removed.insert(*t) {
+                return Err(EditError::UnknownTriangle { at, triangle: t.0 });
+            }
+        }
+        if let Some(at) = self.added_positions.iter().position(|p| !is_in_world(*p)) {
+            let position = self.added_positions[at];
+            return Err(EditError::Position { at, position, limit_m: COORDINATE_MAX_M });
+        }
+        for (at, vertices) in self.added.iter().enumerate() {
+            if let Some(&vertex) = vertices.iter().find(|v| **v as usize >= n_vertices) {
+                return Err(EditError::UnknownVertex { at, vertex, n_vertices });
+            }
+        }
+        if !self.parents.is_empty() && self.parents.len() != self.added.len() {
+            return Err(EditError::ParentCount {
+                got: self.parents.len(),
+                expected: self.added.len(),
+            });
+        }
+        match self.parents.iter().position(|t| !removed.contains(t)) {
+            Some(at) => Err(EditError::ParentNotRemoved { at, triangle: self.parents[at].0 }),
+            None => Ok(()),
+        }
+    }
+}
+
+fn check_room(what: &'static str, got: usize, limit: usize) -> Result<(), EditError> {
+    if got > limit { Err(EditError::Full { what, got, limit }) } else { Ok(()) }
+}

@@ -1,0 +1,57 @@
+//! The revisions of a tissue that a client asked to hold: their positions, long after ticks have moved on.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use crate::scene::{Revision, limits::HELD_MAX};
+
+/// Where all vertices were at one revision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldPositions {
+    /// Deformations until then.
+    pub geometry_revision: u64,
+    /// Cuts until then.
+    pub topology_revision: u64,
+    /// Metres, scene frame: `[n_vertices]`.
+    pub positions: Arc<[Vec3]>,
+}
+
+/// At most [`HELD_MAX`] revisions, the newest last.
+#[derive(Debug, Default)]
+pub(in crate::scene) struct HeldRevisions(Vec<HeldPositions>);
+
+impl HeldPositions {
+    /// A copy, so that the revision goes back to the writer.
+    pub(in crate::scene) fn of(revision: &Revision) -> HeldPositions {
+        HeldPositions {
+            geometry_revision: revision.geometry_revision,
+            topology_revision: revision.topology_revision,
+            positions: revision.surface.mesh().positions().into(),
+        }
+    }
+}
+
+impl HeldRevisions {
+    /// Adds the newest. Those from before a cut go, as no interval can begin with them any more, and the oldest
+    /// goes when there is no room.
+    pub(in crate::scene) fn push(&mut self, newest: HeldPositions) {
+        let HeldPositions { geometry_revision, topology_revision, .. } = newest;
+        self.0.retain(|h| {
+            h.topology_revision == topology_revision && h.geometry_revision != geometry_revision
+        });
+        if self.0.len() == HELD_MAX {
+            self.0.remove(0);
+        }
+        self.0.push(newest);
+    }
+
+    pub(in crate::scene) fn heap_bytes(&self) -> usize {
+        let positions = self.0.iter().map(|h| size_of_val(&*h.positions)).sum::<usize>();
+        size_of::<HeldPositions>() * self.0.capacity() + positions
+    }
+
+    pub(in crate::scene) fn all(&self) -> &[HeldPositions] {
+        &self.0
+    }
+}

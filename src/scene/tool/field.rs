@@ -1,0 +1,46 @@
+//! A link's field, sampled from the link's own exact surface.
+
+use crate::{
+    geometry::{Aabb, mesh::topology::SignRule},
+    sdf::{self, Exact, ExactDistance, Field, FieldOptions},
+    surface::Surface,
+};
+
+/// The field of a surface with default options.
+pub fn default_field(surface: &Surface) -> Field {
+    field_of(surface, &FieldOptions::default(), &|_, _| ())
+}
+
+/// Builds the field of a surface. `progress` is told (subspaces done, of how many).
+pub fn field_of(
+    surface: &Surface,
+    options: &FieldOptions,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Field {
+    with_exact(surface, |exact| sdf::build(surface.mesh(), exact, options, progress))
+}
+
+/// Whether a field from elsewhere can stand for that of a surface: see [`Field::is_of`].
+pub fn is_field_of(field: &Field, surface: &Surface, options: &FieldOptions) -> bool {
+    with_exact(surface, |exact| field.is_of(surface.mesh(), exact, options))
+}
+
+fn with_exact<T>(surface: &Surface, work: impl FnOnce(&Exact) -> T) -> T {
+    let by_winding = surface.sign_rule() == SignRule::WindingNumber;
+    let distance = |p, hint| {
+        let found = surface.signed_distance(p, f64::INFINITY, hint).expect("a link has triangles");
+        let winding = || found.winding.unwrap_or_else(|| surface.winding(p).number);
+        ExactDistance {
+            signed_distance: found.signed_distance,
+            triangle: found.triangle,
+            winding: by_winding.then(winding),
+        }
+    };
+    let near = |b: &Aabb, out: &mut Vec<_>| surface.overlap(b, |t| out.push(t));
+    let nearest = |p, hint| {
+        let found = surface.nearest(p, f64::INFINITY, hint).expect("a link has triangles");
+        (found.closest.distance_squared.sqrt(), found.triangle)
+    };
+    let closed = surface.is_closed();
+    work(&Exact { distance: &distance, nearest: &nearest, closed, near: &near })
+}

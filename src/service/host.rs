@@ -1,0 +1,8 @@
+//! What a server keeps between calls: scenes with their writers, sessions, quotas.
+
+pub(super) mod fields;
+pub(super) mod notifier;
+pub(super) mod quota;
+pub(super) mod scene_registry;
+pub(super) mod sessions;
+pub(super) mod writer;

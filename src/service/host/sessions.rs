@@ -1,0 +1,309 @@
+//! Haptic loops that outlive their streams.
+//!
+//! A loop rests in its slot between two polls of its stream, in a lock-free cell. When the stream breaks off it
+//! stays there for a while, and a new stream that has its token goes on with it, contact ids and all. When the
+//! old stream is still there, as after a network has failed silently, the new one takes the loop from it.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use crossbeam_utils::atomic::AtomicCell;
+use parking_lot::Mutex;
+use rustix::rand::{GetRandomFlags, getrandom};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::notifier::Bell;
+use crate::config;
+use crate::service::{access::Caller, clock::now_ns, rpc::haptic_loop::Loop};
+
+/// Names a session; whoever has it may go on with it, so it is a secret.
+pub type Token = [u8; 16];
+
+/// A tick takes its loop and gives it back without a lock.
+const _: () = assert!(AtomicCell::<Option<Box<Loop>>>::is_lock_free());
+
+/// The shortest time between two looks at all sessions.
+const LOOK_EVERY_MIN: Duration = Duration::from_millis(1);
+
+/// All sessions of a server.
+pub struct Sessions {
+    settings: config::Sessions,
+    /// Locked when a stream begins or ends and by the look at all, never in a tick.
+    now: Mutex<HashMap<Token, Arc<Slot>>>,
+    resumed: AtomicU64,
+    expired: AtomicU64,
+}
+
+/// One session.
+pub struct Slot {
+    /// Its name.
+    pub token: Token,
+    scene_id: String,
+    caller: Caller,
+    tools: Vec<u32>,
+    /// The loop, but while a poll computes with it.
+    resting: AtomicCell<Option<Box<Loop>>>,
+    /// Which stream has it: the last one that took it.
+    holder: AtomicU64,
+    /// When its stream broke off; 0 while it has one.
+    broke_off_ns: AtomicU64,
+    /// When the newest tick was read.
+    last_pose_ns: AtomicU64,
+    /// No pose for too long.
+    stale: AtomicBool,
+    /// It came to an end of its own.
+    over: AtomicBool,
+    /// Wakes the stream that has it.
+    bell: Arc<Bell>,
+}
+
+/// A stream's hold of its session; broken off when dropped.
+pub struct Hold {
+    slot: Arc<Slot>,
+    holder: u64,
+    sessions: Arc<Sessions>,
+}
+
+/// How many sessions are how.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Without a pose for too long.
+    pub stale: usize,
+    /// Waiting for their client to come back.
+    pub waiting: usize,
+    /// Resumed so far.
+    pub resumed: u64,
+    /// Given up after the grace period, or to make room.
+    pub expired: u64,
+}
+
+/// Why a session cannot be begun or resumed.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// Too many.
+    #[error("there are {limit} sessions already, the limit")]
+    Full {
+        /// As configured.
+        limit: usize,
+    },
+    /// Never was, is over, or is of another scene or key.
+    #[error("there is no such session to resume, or not any more")]
+    Unknown,
+    /// Resumed with other tools than it was begun with.
+    #[error("has {got:?}, expected none or {expected:?}, as the session was begun")]
+    Tools {
+        /// Sent.
+        got: Vec<u32>,
+        /// Of the session.
+        expected: Vec<u32>,
+    },
+    /// Another stream goes on with it.
+    #[error("the session was resumed by another stream")]
+    Taken,
+    /// The system gave no random token.
+    #[error("no random numbers for a token: {0}")]
+    NoToken(#[from] rustix::io::Errno),
+}
+
+impl Sessions {
+    /// None yet.
+    pub fn new(settings: &config::Sessions) -> Sessions {
+        let (resumed, expired) = Default::default();
+        Sessions { settings: settings.clone(), now: Mutex::default(), resumed, expired }
+    }
+
+    /// Gives a new loop its session.
+    ///
+    /// # Errors
+    /// When there are too many. Those whose client is gone make room first.
+    pub fn begin(
+        self: &Arc<Self>,
+        scene_id: &str,
+        caller: &Caller,
+        tools: &[u32],
+        haptic_loop: Loop,
+    ) -> Result<Hold, SessionError> {
+        let bell = haptic_loop.life.bell();
+        let mut token = Token::default();
+        getrandom(&mut token, GetRandomFlags::empty())?;
+        let slot = Arc::new(Slot {
+            token,
+            scene_id: scene_id.to_owned(),
+            caller: caller.clone(),
+            tools: tools.to_vec(),
+            resting: AtomicCell::new(Some(Box::new(haptic_loop))),
+            holder: AtomicU64::new(1),
+            broke_off_ns: AtomicU64::new(0),
+            last_pose_ns: AtomicU64::new(now_ns()),
+            stale: AtomicBool::new(false),
+            over: AtomicBool::new(false),
+            bell,
+        });
+        let mut now = self.now.lock();
+        if now.len() >= self.settings.count_max {
+            let waiting = now.values().filter(|slot| slot.is_waiting());
+            let oldest = waiting.min_by_key(|slot| slot.broke_off_ns.load(Relaxed));
+            let limit = self.settings.count_max;
+            let oldest = oldest.ok_or(SessionError::Full { limit })?.token;
+            now.remove(&oldest);
+            self.expired.fetch_add(1, Relaxed);
+        }
+        now.insert(token, Arc::clone(&slot));
+        Ok(Hold { slot, holder: 1, sessions: Arc::clone(self) })
+    }
+
+    /// Goes on with a session. Its loop is there at the latest when the old stream's poll is over.
+    ///
+    /// # Errors
+    /// When it is not there for this caller, scene and tools.
+    pub fn resume(
+        self: &Arc<Self>,
+        token: &[u8],
+        scene_id: &str,
+        caller: &Caller,
+        tools: &[u32],
+    ) -> Result<Hold, SessionError> {
+        let now = self.now.lock();
+        let slot = Token::try_from(token).ok().and_then(|token| now.get(&token));
+        let is_own = |slot: &&Arc<Slot>| slot.scene_id == scene_id && slot.caller.is_same(caller);
+        let slot = slot.filter(is_own).ok_or(SessionError::Unknown)?;
+        if !tools.is_empty() && tools != slot.tools {
+            let (got, expected) = (tools.to_vec(), slot.tools.clone());
+            return Err(SessionError::Tools { got, expected });
+        }
+        let holder = slot.holder.fetch_add(1, Relaxed) + 1;
+        slot.broke_off_ns.store(0, Relaxed);
+        slot.bell.ring();
+        self.resumed.fetch_add(1, Relaxed);
+        Ok(Hold { slot: Arc::clone(slot), holder, sessions: Arc::clone(self) })
+    }
+
+    /// A tick this long after the one before finds its session stale.
+    pub fn stale_after(&self) -> Duration {
+        self.settings.stale_after
+    }
+
+    /// Notes stale sessions, which then say so, and gives up those whose client does not come back. Never ends.
+    pub async fn watch(&self) {
+        let mut look = interval((self.settings.stale_after / 2).max(LOOK_EVERY_MIN));
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            look.tick().await;
+            self.look(now_ns());
+        }
+    }
+
+    /// One look, at `now_ns`.
+    pub fn look(&self, now_ns: u64) {
+        let longer = |since_ns: u64, than: Duration| {
+            u128::from(now_ns.saturating_sub(since_ns)) > than.as_nanos()
+        };
+        let config::Sessions { stale_after, grace, .. } = self.settings;
+        let (mut over, mut n_expired) = (Vec::new(), 0);
+        self.now.lock().retain(|_, slot| {
+            // Nobody may come back for one whose key is withdrawn.
+            let is_expired = longer(slot.broke_off_ns.load(Relaxed), grace);
+            if slot.is_waiting() && (is_expired || slot.caller.is_withdrawn()) {
+                n_expired += u64::from(is_expired);
+                over.push(Arc::clone(slot));
+                return false;
+            }
+            let is_stale = longer(slot.last_pose_ns.load(Relaxed), stale_after);
+            if is_stale && !slot.stale.swap(true, Relaxed) {
+                slot.bell.ring();
+            }
+            true
+        });
+        // Dropped here, after the lock: a loop holds meshes.
+        drop(over);
+        self.expired.fetch_add(n_expired, Relaxed);
+    }
+
+    /// How many sessions are how.
+    pub fn counted(&self) -> Counted {
+        let now = self.now.lock();
+        Counted {
+            stale: now.values().filter(|slot| slot.stale.load(Relaxed)).count(),
+            waiting: now.values().filter(|slot| slot.is_waiting()).count(),
+            resumed: self.resumed.load(Relaxed),
+            expired: self.expired.load(Relaxed),
+        }
+    }
+
+    fn end(&self, token: &Token) {
+        self.now.lock().remove(token);
+    }
+}
+
+impl Slot {
+    fn is_waiting(&self) -> bool {
+        self.broke_off_ns.load(Relaxed) != 0
+    }
+}
+
+impl Hold {
+    /// The loop, to compute with; `None` while a poll of the stream that had it before is under way.
+    ///
+    /// # Errors
+    /// When another stream has taken the session, or it is over.
+    pub fn take(&self) -> Result<Option<Box<Loop>>, SessionError> {
+        if self.slot.holder.load(Relaxed) != self.holder {
+            return Err(SessionError::Taken);
+        }
+        let taken = self.slot.resting.take();
+        let over = taken.is_none() && self.slot.over.load(Relaxed);
+        if over { Err(SessionError::Unknown) } else { Ok(taken) }
+    }
+
+    /// Lets the loop rest until the next poll.
+    pub fn rest(&self, haptic_loop: Box<Loop>) {
+        self.slot.resting.store(Some(haptic_loop));
+    }
+
+    /// What the client needs to go on with it; empty when it cannot.
+    pub fn token(&self) -> &[u8] {
+        if self.sessions.settings.grace.is_zero() { &[] } else { &self.slot.token }
+    }
+
+    /// Wakes this stream.
+    pub fn bell(&self) -> &Bell {
+        &self.slot.bell
+    }
+
+    /// A tick was read.
+    pub fn note_pose(&self, received_ns: u64) {
+        self.slot.last_pose_ns.store(received_ns, Relaxed);
+        if self.is_stale() {
+            self.slot.stale.store(false, Relaxed);
+        }
+    }
+
+    /// No pose for too long.
+    pub fn is_stale(&self) -> bool {
+        self.slot.stale.load(Relaxed)
+    }
+
+    /// The session is over, and not only its stream.
+    pub fn end(&self) {
+        self.slot.over.store(true, Relaxed);
+        self.sessions.end(&self.slot.token);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if self.slot.holder.load(Relaxed) != self.holder || self.slot.over.load(Relaxed) {
+            return;
+        }
+        self.slot.broke_off_ns.store(now_ns().max(1), Relaxed);
+        if self.sessions.settings.grace.is_zero() {
+            self.end();
+        }
+    }
+}

@@ -1,0 +1,318 @@
+//! The one thread of a scene that deforms and cuts its tissues.
+//!
+//! Jobs run in the order they were handed in. While there are none, the tissues that were written are
+//! brought up to date for the next job. Ticks read what was published and never meet this thread.
+//!
+//! A job that panics publishes nothing. After several in a row the scene is quarantined, until the indices of
+//! all its tissues were rebuilt from what they last published; when that fails too, for good.
+
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    thread,
+};
+
+use crossbeam_channel::{Receiver, Sender, TryRecvError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use tracing::{error, warn};
+
+use super::scene_registry::SceneLife;
+use crate::scene::{Scene, Tissue};
+use crate::service::{
+    catch_panic::{Panicked, contain},
+    clock::now_ns,
+    metrics::Metrics,
+    transport::background::step_back,
+};
+
+/// Panics in a row that quarantine a scene.
+pub const PANICS_MAX: u32 = 3;
+
+/// Jobs that wait or run; whoever brings more waits without holding a thread.
+const JOBS_MAX: usize = 64;
+
+/// Hands jobs to a scene's writer thread, which ends with it.
+pub struct Writer {
+    jobs: Sender<Job>,
+    room: Arc<Semaphore>,
+    metrics: Arc<Metrics>,
+}
+
+/// What a job returned, and how long it ran.
+#[derive(Debug)]
+pub struct Written<T> {
+    /// What the engine said.
+    pub result: T,
+    /// Waiting excluded.
+    pub update_us: f64,
+}
+
+/// Why a job has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum WriterError {
+    /// The engine panicked in it.
+    #[error(transparent)]
+    Panicked(#[from] Panicked),
+    /// The thread ended before the job ran.
+    #[error("the scene's writer has ended")]
+    Gone,
+}
+
+struct Job {
+    tissue: Arc<Tissue>,
+    run: Box<dyn FnOnce(&Tissue) -> Outcome + Send>,
+    _room: OwnedSemaphorePermit,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    Done,
+    Panicked,
+}
+
+impl Writer {
+    /// Starts the thread.
+    pub fn spawn(
+        scene: &Arc<Scene>,
+        life: &SceneLife,
+        metrics: &Arc<Metrics>,
+    ) -> io::Result<Writer> {
+        // The semaphore bounds the queue, so that a full one is awaited and never blocks a sender.
+        let (jobs, queue) = crossbeam_channel::bounded(JOBS_MAX);
+        let thread = thread::Builder::new().name(format!("write {}", scene.id()));
+        let (scene, life) = (Arc::clone(scene), life.clone());
+        thread.spawn(move || {
+            step_back();
+            work(&queue, &scene, &life);
+        })?;
+        let (room, metrics) = (Arc::new(Semaphore::new(JOBS_MAX)), Arc::clone(metrics));
+        Ok(Writer { jobs, room, metrics })
+    }
+
+    /// Jobs that wait or run.
+    pub fn n_jobs(&self) -> usize {
+        JOBS_MAX - self.room.available_permits()
+    }
+
+    /// Runs a job (which gets the clock) after those before it. A job that was handed in runs even when
+    /// nobody waits for it any more.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        tissue: Arc<Tissue>,
+        job: impl FnOnce(&Tissue, u64) -> T + Send + 'static,
+    ) -> Result<Written<T>, WriterError> {
+        let asked_ns = now_ns();
+        let metrics = Arc::clone(&self.metrics);
+        let room = Arc::clone(&self.room).acquire_owned().await.map_err(|_| WriterError::Gone)?;
+        let (reply, result) = oneshot::channel();
+        let run = Box::new(move |tissue: &Tissue| {
+            let started_ns = now_ns();
+            let result = contain(|| job(tissue, started_ns));
+            let update_ns = now_ns() - started_ns;
+            metrics.writer_wait.note(started_ns - asked_ns);
+            metrics.writer_update.note(update_ns);
+            let outcome = if result.is_ok() { Outcome::Done } else { Outcome::Panicked };
+            metrics.writer_panics.fetch_add(u64::from(outcome == Outcome::Panicked), Relaxed);
+            let update_us = update_ns as f64 / 1e3;
+            // An error: nobody waits for it any more.
+            let _ = reply.send(result.map(|result| Written { result, update_us }));
+            outcome
+        });
+        let job = Job { tissue, run, _room: room };
+        self.jobs.send(job).map_err(|_| WriterError::Gone)?;
+        Ok(result.await.map_err(|_| WriterError::Gone)??)
+    }
+}
+
+fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
+    let mut behind: Vec<Arc<Tissue>> = Vec::new();
+    let mut panics = 0;
+    while let Some(Job { tissue, run, _room }) = next(queue, &mut behind) {
+        panics = if run(&tissue) == Outcome::Panicked { panics + 1 } else { 0 };
+        if panics == PANICS_MAX {
+            panics = 0;
+            behind.clear();
+            if recover(scene, life).is_err() {
+                // Whoever waits for a job learns that it will not run.
+                return queue.iter().for_each(drop);
+            }
+            continue;
+        }
+        if !behind.iter().any(|t| Arc::ptr_eq(t, &tissue)) {
+            behind.push(tissue);
+        }
+    }
+}
+
+/// Quarantines the scene until every tissue has a new index of what it published last. When that panics as
+/// well, the scene stays refused.
+fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
+    life.set_quarantined(true);
+    warn!(scene = scene.id(), "quarantined: its writer panicked {PANICS_MAX} times in a row");
+    let rebuilt = contain(|| scene.tissues().iter().for_each(|tissue| tissue.recover()));
+    match rebuilt {
+        Ok(()) => {
+            life.set_quarantined(false);
+            warn!(scene = scene.id(), "rebuilt from its last good revisions and served again");
+        }
+        Err(_) => error!(scene = scene.id(), "cannot be rebuilt and stays refused: delete it"),
+    }
+    rebuilt
+}
+
+/// The next job; while there is none, brings up to date what is `behind`. `None` when the scene is gone.
+fn next(queue: &Receiver<Job>, behind: &mut Vec<Arc<Tissue>>) -> Option<Job> {
+    loop {
+        match queue.try_recv() {
+            Ok(job) => return Some(job),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) => {
+                let Some(tissue) = behind.pop() else { return queue.recv().ok() };
+                // A panic is in the log already; the next job meets the tissue as it is.
+                let _ = contain(|| tissue.catch_up());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{cell::RefCell, sync::atomic::AtomicUsize};
+
+    use glam::Vec3;
+    use parking_lot::Mutex;
+    use tokio::task::JoinSet;
+    use tonic::{Code, Status};
+
+    use super::*;
+    use crate::{
+        config::Config,
+        geometry::{
+            MeshData,
+            mesh::load::{self, Basis, LoadOptions},
+        },
+        scene::{TissueOptions, tissue::deform::Deformation},
+        service::{
+            access::Caller,
+            catch_panic::injected,
+            host::scene_registry::{Ended, SceneHost, SceneTable},
+        },
+    };
+
+    thread_local! {
+        static HELD: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
+    }
+
+    fn host() -> (Arc<SceneHost>, Arc<Tissue>) {
+        let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
+        let options = LoadOptions {
+            scale_to_m: 1.0,
+            basis: Basis::RightHanded,
+            max_vertices: 9,
+            max_triangles: 9,
+        };
+        let mesh = load::load(MeshData { positions, triangles: vec![[0, 1, 2]] }, &options);
+        let host = SceneTable::new(&Config::default()).create("s", &Caller::ANYBODY).expect("room");
+        let (mesh, options) = (mesh.expect("a triangle"), TissueOptions::default());
+        let tissue = host.scene.add_tissue("patch", mesh, options, 0).expect("room");
+        (host, tissue)
+    }
+
+    async fn panic_in_a_row(host: &SceneHost, tissue: &Arc<Tissue>, in_recovery: u32) {
+        for at in 1..=PANICS_MAX {
+            host.check_served().expect("fewer panics than that");
+            let job = move |_: &Tissue, _| {
+                injected::panics(if at == PANICS_MAX { in_recovery } else { 0 });
+                panic!("on purpose");
+            };
+            let failed = host.writer.run(Arc::clone(tissue), job).await;
+            assert!(matches!(failed.map(|w: Written<()>| w.result), Err(WriterError::Panicked(_))));
+        }
+    }
+
+    #[tokio::test]
+    async fn three_panics_in_a_row_rebuild_the_scene_and_it_goes_on() {
+        let (host, tissue) = host();
+        let lift = |by: f32| {
+            let positions = vec![Vec3::Z * by, Vec3::X, Vec3::Y];
+            move |tissue: &Tissue, now_ns| tissue.deform(Deformation::Dense(positions), now_ns)
+        };
+        host.writer
+            .run(Arc::clone(&tissue), lift(0.1))
+            .await
+            .expect("it runs")
+            .result
+            .expect("good");
+        panic_in_a_row(&host, &tissue, 0).await;
+        let done = host.writer.run(Arc::clone(&tissue), lift(0.2)).await.expect("it runs");
+        assert_eq!(done.result.expect("good").geometry_revision, 2);
+        host.check_served().expect("the job was behind the recovery");
+        tissue.current().surface.assert_well_formed();
+        assert_eq!(tissue.current().surface.mesh().positions()[0], Vec3::Z * 0.2);
+    }
+
+    #[tokio::test]
+    async fn a_scene_that_cannot_be_rebuilt_stays_refused() {
+        let (host, tissue) = host();
+        panic_in_a_row(&host, &tissue, 1).await;
+        let refused = host.writer.run(tissue, |_, _| ()).await;
+        assert!(matches!(refused, Err(WriterError::Gone)), "{refused:?}");
+        assert!(matches!(host.check_served(), Err(Ended::Quarantined { .. })));
+        let status = Status::from(host.check_served().expect_err("it is refused"));
+        assert_eq!(status.code(), Code::FailedPrecondition);
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_the_job_s_own() {
+        let (host, tissue) = host();
+        let failed = host.writer.run(Arc::clone(&tissue), |_, _| panic!("on purpose")).await;
+        assert!(matches!(failed.map(|w: Written<()>| w.result), Err(WriterError::Panicked(_))));
+        let next = host.writer.run(tissue, |tissue, _| tissue.name().to_owned()).await;
+        assert_eq!(next.expect("the thread goes on").result, "patch");
+    }
+
+    #[tokio::test]
+    async fn more_jobs_than_fit_wait_without_a_thread_and_run_in_order() {
+        let (host, tissue) = host();
+        let (open, gate) = crossbeam_channel::bounded::<()>(0);
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let mut jobs = JoinSet::new();
+        let handed_in = Arc::new(AtomicUsize::new(0));
+        for at in 0..3 * JOBS_MAX {
+            let (host, tissue) = (Arc::clone(&host), Arc::clone(&tissue));
+            let (gate, order) = (gate.clone(), Arc::clone(&order));
+            let handed_in = Arc::clone(&handed_in);
+            jobs.spawn(async move {
+                let job = move |_: &Tissue, _| {
+                    // The first waits until all have been handed in; then the gate is gone.
+                    let _ = gate.recv();
+                    order.lock().push(at);
+                };
+                handed_in.fetch_add(1, Relaxed);
+                host.writer.run(tissue, job).await.expect("it runs").result
+            });
+        }
+        // This runtime has one thread: had a job blocked it, this would not end.
+        while handed_in.load(Relaxed) < 3 * JOBS_MAX {
+            tokio::task::yield_now().await;
+        }
+        drop(open);
+        jobs.join_all().await;
+        assert!(order.lock().is_sorted());
+        assert_eq!(order.lock().len(), 3 * JOBS_MAX);
+    }
+
+    #[tokio::test]
+    async fn the_thread_ends_with_its_writer() {
+        let (host, tissue) = host();
+        let (alive, ended) = crossbeam_channel::bounded::<()>(0);
+        // The thread's locals are dropped when it ends.
+        let keep = move |_: &Tissue, _| HELD.set(Some(alive));
+        host.writer.run(tissue, keep).await.expect("it runs");
+        assert!(ended.try_recv().is_err_and(|e| e.is_empty()), "the thread waits for jobs");
+        drop(host);
+        assert!(ended.recv().is_err());
+    }
+}

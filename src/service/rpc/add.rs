@@ -1,0 +1,164 @@
+//! AddTissue and AddTool: a header, then chunks, then all or nothing.
+
+use std::sync::Arc;
+
+use tonic::Status;
+use tracing::info;
+
+use super::mesh_upload::{MeshUpload, Requests, collect};
+use crate::{
+    geometry::{Pose, mesh::load::LoadedMesh},
+    scene::{Link, ToolParts},
+    sdf::FieldOptions,
+};
+use crate::{
+    proto::{
+        AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
+        AddToolResponse, FieldReport, MeshChunk, add_tissue_request, add_tool_request,
+    },
+    service::{
+        access::Caller,
+        catch_panic::contain_blocking,
+        clock::now_ns,
+        convert::{
+            FieldError, Problem,
+            scene::{field_report, report},
+            upload,
+        },
+        host::{fields::Fields, quota::Share, scene_registry::SceneTable},
+        status::Refused,
+    },
+};
+
+/// Takes in a tissue. Parsing and indexing run on the blocking pool.
+pub async fn tissue(
+    table: &Arc<SceneTable>,
+    caller: &Caller,
+    mut requests: Requests<AddTissueRequest>,
+) -> Result<AddTissueResponse, Status> {
+    let header = tissue_header(requests.next().await?)?;
+    let host = table.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
+    let declared = upload::tissue(&header, table.limits()).map_err(|e| e.within("header"))?;
+    let room = table.reserve(caller, declared.mesh.share())?;
+    let mut mesh = [MeshUpload::new("header.mesh".to_owned(), declared.mesh)];
+    collect(&mut requests, &mut mesh, tissue_chunk).await?;
+    let [mesh] = mesh;
+    let (owned, caller) = (Arc::clone(table), caller.clone());
+    let add = move || {
+        let loaded = mesh.load(host.scene.limits())?;
+        drop(room);
+        let _room = owned.reserve(&caller, share(&loaded))?;
+        host.check_served()?;
+        Ok(host.scene.add_tissue(&declared.name, loaded, declared.options, now_ns())?)
+    };
+    let tissue = contain_blocking(add).await?.map_err(|refused: Refused| refused)?;
+    let triangles = tissue.report().triangles;
+    info!(scene = header.scene_id, tissue = tissue.id().0, triangles, "tissue added");
+    Ok(AddTissueResponse { tissue_id: tissue.id().0, report: Some(report(tissue.report())) })
+}
+
+/// Takes in a tool. Parsing, indexing and the fields run on the blocking pool.
+pub async fn tool(
+    table: &Arc<SceneTable>,
+    fields: &Fields,
+    caller: &Caller,
+    mut requests: Requests<AddToolRequest>,
+) -> Result<AddToolResponse, Status> {
+    let header = tool_header(requests.next().await?)?;
+    let host = table.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
+    let declared = upload::tool(&header, table.limits()).map_err(|e| e.within("header"))?;
+    let mut asked = Share::default();
+    declared.links.iter().for_each(|link| asked.add(link.mesh.share()));
+    let room = table.reserve(caller, asked)?;
+    let (mut meshes, mut links) = (Vec::new(), Vec::new());
+    for (at, link) in declared.links.into_iter().enumerate() {
+        meshes.push(MeshUpload::new(format!("header.links[{at}].mesh"), link.mesh));
+        links.push((link.name, link.rest, link.field_tolerance));
+    }
+    collect(&mut requests, &mut meshes, tool_chunk).await?;
+    let (fields, owned, caller) = (fields.clone(), Arc::clone(table), caller.clone());
+    let add = move || {
+        let mut loaded = Vec::new();
+        for (at, (mesh, (name, rest, tolerance))) in meshes.into_iter().zip(links).enumerate() {
+            let mesh = mesh.load(host.scene.limits())?;
+            let diagonal = mesh.mesh.used_box().diagonal();
+            loaded.push((name, mesh, rest, upload::field_options(tolerance, diagonal, at)?));
+        }
+        drop(room);
+        let mut made = Share::default();
+        loaded.iter().for_each(|(_, mesh, ..)| made.add(share(mesh)));
+        let _room = owned.reserve(&caller, made)?;
+        host.scene.check_room_for_tool(&declared.name)?;
+        let (mut links, mut reports) = (Vec::new(), Vec::new());
+        for (name, mesh, rest, options) in loaded {
+            host.check_served()?;
+            let (link, report) = with_field(&fields, name, mesh, rest, &options);
+            links.push(link);
+            reports.push(report);
+        }
+        host.check_served()?;
+        let parts = ToolParts { name: declared.name, links, probes: declared.probes };
+        Ok((host.scene.add_tool(parts)?, reports))
+    };
+    let added = contain_blocking(add).await?;
+    let (tool, fields) = added.map_err(|refused: Refused| refused)?;
+    let reports = tool.links.iter().map(|link| report(&link.report)).collect();
+    info!(scene = header.scene_id, tool = tool.id.0, links = tool.links.len(), "tool added");
+    Ok(AddToolResponse { tool_id: tool.id.0, reports, fields })
+}
+
+fn share(loaded: &LoadedMesh) -> Share {
+    let mesh = &loaded.mesh;
+    Share::of_mesh(mesh.positions().len() as u64, mesh.n_triangles() as u64)
+}
+
+fn with_field(
+    fields: &Fields,
+    name: String,
+    mesh: LoadedMesh,
+    rest: Pose,
+    options: &FieldOptions,
+) -> (Link, FieldReport) {
+    let mut report = FieldReport::default();
+    let label = name.clone();
+    let link = Link::new(name, mesh, rest, |surface| {
+        let obtained = fields.obtain(&label, surface, options);
+        report = field_report(&obtained);
+        obtained.field
+    });
+    (link, report)
+}
+
+fn tissue_header(first: Option<AddTissueRequest>) -> Result<AddTissueHeader, FieldError> {
+    match first.and_then(|request| request.message) {
+        Some(add_tissue_request::Message::Header(header)) => Ok(header),
+        _ => Err(Problem::Missing.of("header")),
+    }
+}
+
+fn tissue_chunk(request: AddTissueRequest) -> Result<MeshChunk, FieldError> {
+    match request.message {
+        Some(add_tissue_request::Message::Chunk(chunk)) => Ok(chunk),
+        Some(add_tissue_request::Message::Header(_)) => Err(second_header()),
+        None => Err(Problem::Missing.of("chunk")),
+    }
+}
+
+fn tool_header(first: Option<AddToolRequest>) -> Result<AddToolHeader, FieldError> {
+    match first.and_then(|request| request.message) {
+        Some(add_tool_request::Message::Header(header)) => Ok(header),
+        _ => Err(Problem::Missing.of("header")),
+    }
+}
+
+fn tool_chunk(request: AddToolRequest) -> Result<MeshChunk, FieldError> {
+    match request.message {
+        Some(add_tool_request::Message::Chunk(chunk)) => Ok(chunk),
+        Some(add_tool_request::Message::Header(_)) => Err(second_header()),
+        None => Err(Problem::Missing.of("chunk")),
+    }
+}
+
+fn second_header() -> FieldError {
+    Problem::Repeated.of("header")
+}

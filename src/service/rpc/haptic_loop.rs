@@ -1,0 +1,259 @@
+//! What a haptic loop knows from one tick to the next, and how it answers one.
+
+#[cfg(test)]
+pub(super) mod tests;
+
+use std::{mem, sync::Arc, time::Duration};
+
+use tonic::Status;
+
+use crate::scene::{
+    Scene,
+    tick::{Session, TickError, ToolPose},
+};
+use crate::{
+    proto::{self, TrackRequest, TrackResponse, track_request::Message},
+    service::{
+        access::Caller,
+        catch_panic::contain,
+        clock::now_ns,
+        convert::{
+            self, Problem,
+            tick::{Mode, Start},
+        },
+        host::scene_registry::{SceneLife, SceneTable},
+        metrics::{Metrics, StreamFigures, TickTimes},
+        status::Refused,
+    },
+};
+
+/// Ticks that one answer may swallow: a client that sends without end cannot keep it from being given.
+/// As many of the smallest ticks (64 bytes) as a stream's receive window holds.
+const SWALLOWED_MAX: u32 = 1_024;
+
+/// A loop that has started.
+pub struct Loop {
+    scene: Arc<Scene>,
+    /// Whether its scene is still served.
+    pub life: SceneLife,
+    metrics: Arc<Metrics>,
+    figures: Arc<StreamFigures>,
+    session: Session,
+    mode: Mode,
+    /// Of the newest tick that was answered or swallowed.
+    last_sequence: Option<u64>,
+    /// The tick to answer next.
+    pub waiting: Option<Waiting>,
+    /// A tick that must not swallow the waiting one, because it will be refused.
+    held: Option<Waiting>,
+    poses: Vec<ToolPose>,
+    /// Longer without a pose is stale.
+    stale_after: Duration,
+    last_received_ns: Option<u64>,
+    /// The next answer says that there was no pose for too long before it.
+    was_stale: bool,
+    /// The client wants to be told when there is no pose for too long.
+    notify_stale: bool,
+    /// It was told, and has not sent a pose since.
+    stale_told: bool,
+    /// The client wants to be told how long each stage took.
+    report_stages: bool,
+}
+
+/// A tick that is to be answered.
+pub struct Waiting {
+    tick: proto::Tick,
+    received_ns: u64,
+    coalesced: u32,
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        self.metrics.stream_ends(&self.figures);
+    }
+}
+
+impl Loop {
+    /// A loop as its first message asks for.
+    pub fn start(
+        table: &SceneTable,
+        caller: &Caller,
+        sent: &proto::TrackStart,
+    ) -> Result<Loop, Refused> {
+        let host = table.served(&sent.scene_id).map_err(|e| e.within("start"))?;
+        let start = convert::tick::start(sent, table.limits()).map_err(|e| e.within("start"))?;
+        let Start { tools, mode, options } = start;
+        Ok(Loop {
+            scene: Arc::clone(&host.scene),
+            life: host.life(),
+            session: Session::new(Arc::clone(&host.scene), &tools, options)?,
+            figures: table.metrics().stream_begins(&sent.scene_id, caller)?,
+            metrics: Arc::clone(table.metrics()),
+            mode,
+            last_sequence: None,
+            waiting: None,
+            held: None,
+            poses: Vec::new(),
+            stale_after: table.sessions().stale_after(),
+            last_received_ns: None,
+            was_stale: false,
+            notify_stale: sent.notify_stale,
+            stale_told: false,
+            report_stages: sent.report.is_some_and(|report| report.report_stages),
+        })
+    }
+
+    /// Whether there is a point in waiting for its next message.
+    pub fn check_lasting(&self) -> Result<(), Status> {
+        Ok(self.life.check_lasting(&self.scene)?)
+    }
+
+    /// Makes the tick that was held back the one to answer, when there is no other.
+    pub fn release_held(&mut self) {
+        if self.waiting.is_none() {
+            self.waiting = self.held.take();
+        }
+    }
+
+    /// Takes one message in, at `received_ns`; a tick becomes the waiting one.
+    pub fn take(&mut self, request: TrackRequest, received_ns: u64) -> Result<(), Status> {
+        self.check_lasting()?;
+        let tick = match request.message {
+            Some(Message::Tick(tick)) => tick,
+            Some(Message::Start(_)) => return Err(Problem::Repeated.of("start").into()),
+            None => return Err(Problem::Missing.of("tick").into()),
+        };
+        let since_ns =
+            received_ns - self.last_received_ns.replace(received_ns).unwrap_or(received_ns);
+        self.was_stale |= u128::from(since_ns) > self.stale_after.as_nanos();
+        self.stale_told = false;
+        let mut taken = Waiting { tick, received_ns, coalesced: 0 };
+        match &self.waiting {
+            Some(older) if taken.tick.sequence <= older.tick.sequence => self.held = Some(taken),
+            Some(older) => {
+                taken.coalesced = older.coalesced + 1;
+                self.last_sequence = Some(older.tick.sequence);
+                let swallowed = self.waiting.replace(taken).expect("it was waiting");
+                if contain(|| self.pass(&swallowed.tick)).is_err() {
+                    self.session = self.session.restarted();
+                }
+            }
+            None => self.waiting = Some(taken),
+        }
+        Ok(())
+    }
+
+    /// The sweep of the next answer goes through a swallowed tick's poses. A bad tick has none.
+    fn pass(&mut self, tick: &proto::Tick) {
+        if convert::tick::poses(tick, self.scene.limits(), &mut self.poses).is_ok() {
+            // What is refused changes nothing, and a swallowed tick has no answer to say so.
+            let _ = self.session.pass(tick.sequence, &self.poses);
+        }
+    }
+
+    /// Whether the waiting tick may not be swallowed by another.
+    pub fn must_answer(&self) -> bool {
+        let is_due = |waiting: &Waiting| {
+            self.mode == Mode::Every
+                || self.held.is_some()
+                || waiting.coalesced >= SWALLOWED_MAX
+                || self.check_rising(&waiting.tick).is_err()
+        };
+        self.waiting.as_ref().is_some_and(is_due)
+    }
+
+    fn check_rising(&self, tick: &proto::Tick) -> Result<(), TickError> {
+        match self.last_sequence {
+            Some(last) if tick.sequence <= last => {
+                Err(TickError::Sequence { got: tick.sequence, last })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What is refused, or panics, costs this answer only.
+    pub fn answer(&mut self, waiting: Waiting) -> TrackResponse {
+        let Waiting { tick, received_ns, coalesced } = waiting;
+        self.figures.ticks.coalesced.add(coalesced.into());
+        let mut answer = TrackResponse {
+            sequence: tick.sequence,
+            coalesced,
+            client_time_ns: tick.client_time_ns,
+            received_ns,
+            ..Default::default()
+        };
+        match contain(|| self.compute(&tick, received_ns, &mut answer)) {
+            Ok(Ok(())) => self.last_sequence = Some(tick.sequence),
+            Ok(Err(refused)) => {
+                self.figures.ticks.refused.add(1);
+                answer.refusal = Some(refused.into());
+            }
+            Err(panicked) => {
+                self.figures.ticks.panicked.add(1);
+                self.session = self.session.restarted();
+                answer.refusal = Some(Refused::from(panicked).into());
+            }
+        }
+        if mem::take(&mut self.was_stale) {
+            answer.flags |= 1 << proto::Flag::SessionStale as u32;
+        }
+        answer
+    }
+
+    /// What to tell the client about having sent no pose for too long; once, and when it asked for that.
+    pub fn notice(&mut self, stale: bool) -> Option<TrackResponse> {
+        if !stale || !self.notify_stale || mem::replace(&mut self.stale_told, true) {
+            return None;
+        }
+        Some(TrackResponse {
+            sequence: self.last_sequence.unwrap_or(0),
+            received_ns: now_ns(),
+            flags: 1 << proto::Flag::SessionStale as u32,
+            is_notice: true,
+            ..Default::default()
+        })
+    }
+
+    fn compute(
+        &mut self,
+        tick: &proto::Tick,
+        received_ns: u64,
+        into: &mut TrackResponse,
+    ) -> Result<(), Refused> {
+        self.life.check_served(&self.scene)?;
+        self.check_rising(tick)?;
+        convert::tick::poses(tick, self.scene.limits(), &mut self.poses)?;
+        let deadline_ns = match tick.deadline_us {
+            0 => None,
+            us => Some(received_ns + 1000 * u64::from(us)),
+        };
+        let late = || deadline_ns.is_some_and(|deadline_ns| now_ns() >= deadline_ns);
+        let started_ns = now_ns();
+        let answer = self.session.tick(tick.sequence, &self.poses, started_ns, &late)?;
+        let computed_ns = now_ns();
+        into.compute_us = (computed_ns - started_ns) as f64 / 1e3;
+        into.flags = convert::answer::flags(&answer.flags);
+        into.tissues = convert::answer::tissue_states(&answer.tissues);
+        into.links = convert::answer::links(answer);
+        into.link_pairs = convert::pairs::of_links(answer);
+        into.probes = convert::answer::probes(answer);
+        let ticks = &self.figures.ticks;
+        ticks.degraded.add(u64::from(answer.flags.degraded));
+        let done_ns = now_ns();
+        let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
+        ticks.note(&times, self.metrics.objective);
+        into.stages = self.report_stages.then(|| stages(&times));
+        Ok(())
+    }
+}
+
+/// To the wire.
+fn stages(times: &TickTimes) -> proto::StageTimes {
+    let TickTimes { received_ns, started_ns, computed_ns, done_ns } = *times;
+    let us = |from_ns: u64, to_ns: u64| (to_ns - from_ns) as f64 / 1e3;
+    proto::StageTimes {
+        wait_us: us(received_ns, started_ns),
+        engine_us: us(started_ns, computed_ns),
+        convert_us: us(computed_ns, done_ns),
+    }
+}

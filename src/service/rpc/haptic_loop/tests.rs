@@ -1,0 +1,161 @@
+use glam::Vec3;
+use tokio_stream::StreamExt;
+
+use super::*;
+use crate::{
+    config::Config,
+    geometry::{
+        MeshData, Pose,
+        mesh::load::{self, Basis, LoadOptions, LoadedMesh},
+    },
+    scene::{Link, TissueOptions, ToolParts, tool::field::field_of},
+    sdf::FieldOptions,
+    service::{catch_panic::injected, rpc::track::Track},
+    surface::Surface,
+};
+
+#[tokio::test]
+async fn all_that_is_ready_is_one_answer_in_latest_mode() {
+    let ready = [1, 2, 3, 7].map(|sequence| tick(sequence, 1.0));
+    let answers = answers_to(proto::TrackMode::Latest, &ready).await;
+    assert_eq!(answers, [(7, 3, None)]);
+}
+
+#[tokio::test]
+async fn a_tick_that_goes_back_swallows_nothing() {
+    let ready = [1, 2, 2, 1, 3].map(|sequence| tick(sequence, 1.0));
+    let refused = Some("sequence".to_owned());
+    let answers = answers_to(proto::TrackMode::Latest, &ready).await;
+    let expected = [(2, 1, None), (2, 0, refused.clone()), (1, 0, refused), (3, 0, None)];
+    assert_eq!(answers, expected);
+}
+
+#[tokio::test]
+async fn a_refused_tick_leaves_its_sequence_free() {
+    let field = Some("tools[0].pose.position_m.x".to_owned());
+    let ready = [tick(5, f64::NAN), tick(5, 1.0), tick(6, 1.0)];
+    let latest = answers_to(proto::TrackMode::Latest, &ready).await;
+    assert_eq!(latest, [(5, 0, field.clone()), (6, 1, None)]);
+    let every = answers_to(proto::TrackMode::Every, &ready).await;
+    assert_eq!(every, [(5, 0, field), (5, 0, None), (6, 0, None)]);
+}
+
+/// Start and end are on one side of a sheet, the swallowed pose on the other.
+#[tokio::test]
+async fn the_sweep_goes_through_a_swallowed_pose() {
+    let ways = [(&[-0.05, 0.05, -0.05][..], true), (&[-0.05, -0.06, -0.05], false)];
+    for (way, crossed) in ways {
+        let (_table, mut running) = needle_and_sheet();
+        let message =
+            |x: &f64, sequence| TrackRequest { message: Some(Message::Tick(tick(sequence, *x))) };
+        running.take(message(&way[0], 1), now_ns()).expect("good");
+        let waiting = running.waiting.take().expect("a tick");
+        running.answer(waiting);
+        for (x, sequence) in way[1..].iter().zip(2..) {
+            running.take(message(x, sequence), now_ns()).expect("good");
+        }
+        let waiting = running.waiting.take().expect("a tick");
+        let answer = running.answer(waiting);
+        assert_eq!((answer.sequence, answer.coalesced), (3, 1));
+        assert_ne!(answer.flags & 1 << proto::Flag::Swept as u32, 0);
+        let contacts = answer.links[0].contacts.as_ref();
+        let met = contacts.is_some_and(|c| c.toi.iter().any(|toi| *toi > 0.0));
+        assert_eq!(met, crossed, "{answer:?}");
+    }
+}
+
+fn needle_and_sheet() -> (Arc<SceneTable>, Loop) {
+    let table = Arc::new(SceneTable::new(&Config::default()));
+    let scene = Arc::clone(&table.create("s", &Caller::ANYBODY).expect("room").scene);
+    scene.add_tool(needle()).expect("room");
+    scene.add_tissue("sheet", sheet(), TissueOptions::default(), 0).expect("room");
+    let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);
+    let start = proto::TrackStart { scene_id, tool_ids, ..Default::default() };
+    let running = Loop::start(&table, &Caller::ANYBODY, &start).expect("a good start");
+    (table, running)
+}
+
+fn ask(running: &mut Loop, sequence: u64) -> TrackResponse {
+    let message = Some(Message::Tick(tick(sequence, 0.0)));
+    running.take(TrackRequest { message }, now_ns()).expect("good");
+    let waiting = running.waiting.take().expect("a tick");
+    running.answer(waiting)
+}
+
+#[tokio::test]
+async fn a_panic_costs_its_answer_and_no_contact_id_comes_twice() {
+    let (_table, mut running) = needle_and_sheet();
+    let ids = |answer: &TrackResponse| {
+        answer.links[0].contacts.as_ref().expect("they touch").contact_ids.clone()
+    };
+    let before = ids(&ask(&mut running, 1));
+    assert_eq!(ids(&ask(&mut running, 2)), before);
+    injected::panics(1);
+    let refusal = ask(&mut running, 3).refusal.expect("it panicked");
+    assert_eq!(refusal.code, tonic::Code::Internal as u32);
+    let after = ids(&ask(&mut running, 3));
+    assert!(after.iter().all(|id| !before.contains(id)), "{before:?}, {after:?}");
+}
+
+#[tokio::test]
+async fn a_quarantined_scene_refuses_ticks_until_it_is_served_again() {
+    let (table, mut running) = needle_and_sheet();
+    let life = table.get("s").expect("there").life();
+    assert_eq!(ask(&mut running, 1).refusal, None);
+    life.set_quarantined(true);
+    let refusal = ask(&mut running, 2).refusal.expect("not served");
+    assert_eq!(refusal.code, tonic::Code::FailedPrecondition as u32);
+    assert!(refusal.message.contains("quarantined"), "{refusal:?}");
+    life.set_quarantined(false);
+    assert_eq!(ask(&mut running, 3).refusal, None);
+}
+
+/// Across x, 20 mm wide.
+fn sheet() -> LoadedMesh {
+    let corners = [[0.0, -1.0, -1.0], [0.0, 1.0, -1.0], [0.0, 1.0, 1.0], [0.0, -1.0, 1.0]];
+    let positions = corners.map(|c| Vec3::from(c) * 0.01).to_vec();
+    let mesh = MeshData { positions, triangles: vec![[0, 1, 2], [0, 2, 3]] };
+    load::load(mesh, &LoadOptions::default()).expect("a sheet")
+}
+
+fn tick(sequence: u64, x: f64) -> proto::Tick {
+    let position_m = Some(proto::Vec3 { x, y: 0.0, z: 0.0 });
+    let pose = Some(proto::Pose { position_m, orientation: None });
+    let tool = proto::ToolPose { tool_id: 1, pose, ..Default::default() };
+    proto::Tick { sequence, tools: vec![tool], ..Default::default() }
+}
+
+/// Sequence, coalesced and refused field of each answer to ticks that are all there at once.
+async fn answers_to(
+    mode: proto::TrackMode,
+    ready: &[proto::Tick],
+) -> Vec<(u64, u32, Option<String>)> {
+    let table = Arc::new(SceneTable::new(&Config::default()));
+    let scene = Arc::clone(&table.create("s", &Caller::ANYBODY).expect("room").scene);
+    scene.add_tool(needle()).expect("room");
+    let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);
+    let start = proto::TrackStart { scene_id, tool_ids, mode: mode as i32, ..Default::default() };
+    let messages = [Message::Start(start)].into_iter();
+    let messages = messages.chain(ready.iter().cloned().map(Message::Tick));
+    let requests = messages.map(|message| Ok(TrackRequest { message: Some(message) }));
+    let requests: Vec<_> = requests.collect();
+    let answers =
+        Track::new(table, Caller::ANYBODY, tokio_stream::iter(requests)).collect::<Vec<_>>().await;
+    let answers = answers.into_iter().map(|a| a.expect("an answer"));
+    answers.map(|a| (a.sequence, a.coalesced, a.refusal.map(|r| r.field))).collect()
+}
+
+fn needle() -> ToolParts {
+    let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::Z];
+    let triangles = vec![[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
+    let options = LoadOptions {
+        scale_to_m: 0.01,
+        basis: Basis::RightHanded,
+        max_vertices: 9,
+        max_triangles: 9,
+    };
+    let mesh = load::load(MeshData { positions, triangles }, &options);
+    let field = |s: &Surface| field_of(s, &FieldOptions::default(), &|_, _| {});
+    let link = Link::new("tip".to_owned(), mesh.expect("closed"), Pose::IDENTITY, field);
+    ToolParts { name: "needle".to_owned(), links: vec![link], probes: Vec::new() }
+}

@@ -1,0 +1,140 @@
+//! HapticService: the haptic loop and one-off queries.
+
+use std::{slice, sync::Arc};
+
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{self_collisions::SelfCollisionJobs, track::Track};
+use crate::scene::{
+    Scene, SceneError,
+    query::{self, distances},
+    tick::{Session, answer::TissueState},
+};
+use crate::{
+    proto::{self, haptic_service_server::HapticService},
+    service::{
+        access::caller,
+        catch_panic::{contain, contain_blocking},
+        clock::now_ns,
+        convert::{self, FieldError, Problem, query::Target},
+        host::scene_registry::SceneTable,
+        status::Refused,
+    },
+};
+
+/// Points that are measured at once; more of them would hold up deformations, which wait for the same threads.
+const INLINE_POINTS_MAX: usize = 64;
+
+/// The data plane over a scene table.
+pub struct Haptics {
+    table: Arc<SceneTable>,
+    collisions: SelfCollisionJobs,
+}
+
+impl Haptics {
+    /// Serves the scenes of `table`.
+    pub fn new(table: Arc<SceneTable>) -> Haptics {
+        Haptics { table, collisions: SelfCollisionJobs::new() }
+    }
+}
+
+#[tonic::async_trait]
+impl HapticService for Haptics {
+    type TrackStream = Track<Streaming<proto::TrackRequest>>;
+    type DetectSelfCollisionsStream = tokio_stream::Iter<convert::self_collision::Messages>;
+
+    async fn track(
+        &self,
+        request: Request<Streaming<proto::TrackRequest>>,
+    ) -> Result<Response<Self::TrackStream>, Status> {
+        Ok(Response::new(Track::new(
+            Arc::clone(&self.table),
+            caller(&request),
+            request.into_inner(),
+        )))
+    }
+
+    async fn query_distances(
+        &self,
+        request: Request<proto::QueryDistancesRequest>,
+    ) -> Result<Response<proto::QueryDistancesResponse>, Status> {
+        let request = request.into_inner();
+        let scene = Arc::clone(&self.table.served(&request.scene_id)?.scene);
+        let few = request.points_xyz_m.len() <= 3 * INLINE_POINTS_MAX;
+        let measure = move || measure(&scene, &request);
+        let answer = if few { contain(measure) } else { contain_blocking(measure).await };
+        Ok(Response::new(answer??))
+    }
+
+    async fn query_contacts(
+        &self,
+        request: Request<proto::QueryContactsRequest>,
+    ) -> Result<Response<proto::QueryContactsResponse>, Status> {
+        let request = request.into_inner();
+        let scene = Arc::clone(&self.table.served(&request.scene_id)?.scene);
+        Ok(Response::new(contain(|| touch(scene, &request))??))
+    }
+
+    async fn detect_self_collisions(
+        &self,
+        request: Request<proto::DetectSelfCollisionsRequest>,
+    ) -> Result<Response<Self::DetectSelfCollisionsStream>, Status> {
+        let request = request.get_ref();
+        let host = self.table.served(&request.scene_id)?;
+        let (intervals, options) = convert::self_collision::asked(request, host.scene.limits())?;
+        let found = self.collisions.run(&host, intervals, options).await?;
+        Ok(Response::new(tokio_stream::iter(convert::self_collision::Messages::of(found))))
+    }
+}
+
+fn measure(
+    scene: &Scene,
+    request: &proto::QueryDistancesRequest,
+) -> Result<proto::QueryDistancesResponse, Refused> {
+    let points = convert::query::points(request)?;
+    let max_distance_m = convert::query::max_distance_m(request.max_distance_m)?;
+    let seen: Vec<_> = scene.tissues().iter().map(|t| (t.id(), t.current())).collect();
+    let found = match convert::query::target(request, scene.limits())? {
+        Target::AllTissues => distances(&query::Target::Tissues(&seen), &points, max_distance_m),
+        Target::Tissue(id) => {
+            let unknown = SceneError::Unknown { kind: "tissue", id };
+            let one = seen.iter().find(|(seen, _)| seen.0 == id).ok_or(unknown)?;
+            let target = query::Target::Tissues(slice::from_ref(one));
+            distances(&target, &points, max_distance_m)
+        }
+        Target::Link { link, tool: pose } => {
+            let tool = scene.tool(pose.tool)?;
+            let (link, pose) = convert::query::placed_link(&tool, link, &pose)?;
+            distances(&query::Target::Link(&tool, link, pose), &points, max_distance_m)
+        }
+    };
+    let now_ns = now_ns();
+    let states: Vec<_> = seen.iter().map(|(id, r)| TissueState::of(*id, r, now_ns)).collect();
+    let tissues = convert::answer::tissue_states(&states);
+    Ok(proto::QueryDistancesResponse { tissues, ..convert::query::distances(&found) })
+}
+
+/// One tick of a session of its own.
+fn touch(
+    scene: Arc<Scene>,
+    request: &proto::QueryContactsRequest,
+) -> Result<proto::QueryContactsResponse, Refused> {
+    let sent = request.tool.as_ref().ok_or_else(|| Problem::Missing.of("tool"))?;
+    let within = |parent: &'static str| move |e: FieldError| e.within(parent);
+    let pose = convert::tick::tool_pose(sent, scene.limits()).map_err(within("tool"))?;
+    let tool = scene.tool(pose.tool)?;
+    convert::tick::check_link_poses(&tool, &pose).map_err(within("tool"))?;
+    let report = request.report.unwrap_or_default();
+    let options = convert::tick::options(&report).map_err(within("report"))?;
+    let mut session = Session::new(scene, &[pose.tool], options)?;
+    let started_ns = now_ns();
+    let answer = session.tick(1, slice::from_ref(&pose), started_ns, &|| false)?;
+    Ok(proto::QueryContactsResponse {
+        flags: convert::answer::flags(&answer.flags),
+        compute_us: (now_ns() - started_ns) as f64 / 1e3,
+        tissues: convert::answer::tissue_states(&answer.tissues),
+        links: convert::answer::links(answer),
+        probes: convert::answer::probes(answer),
+        link_pairs: convert::pairs::of_links(answer),
+    })
+}

@@ -1,0 +1,167 @@
+//! SceneService: scenes, uploads, deformation, cuts and exports.
+
+use std::{pin::Pin, sync::Arc, time::Duration};
+
+use tokio_stream::Stream;
+use tonic::{Request, Response, Status, Streaming};
+
+use super::{add, deform::deform, export::export, mesh_upload::Requests};
+use crate::scene::{TissueId, ToolId};
+use crate::{
+    proto::{self, scene_service_server::SceneService},
+    service::{
+        access::caller,
+        convert::{self, scene::scene},
+        host::{
+            fields::Fields,
+            quota::Share,
+            scene_registry::{SceneHost, SceneTable},
+        },
+        status::Refused,
+    },
+};
+
+/// The control plane over a scene table.
+pub struct Scenes {
+    table: Arc<SceneTable>,
+    fields: Fields,
+    upload_pause_max: Duration,
+}
+
+type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+impl Scenes {
+    /// Serves the scenes of `table`; links get their fields from `fields`.
+    pub fn new(table: Arc<SceneTable>, fields: Fields, upload_pause_max: Duration) -> Scenes {
+        Scenes { table, fields, upload_pause_max }
+    }
+
+    fn upload<R>(&self, request: Request<Streaming<R>>) -> Requests<R> {
+        Requests { stream: request.into_inner(), pause_max: self.upload_pause_max }
+    }
+
+    async fn edit(
+        host: &SceneHost,
+        request: &proto::EditTopologyRequest,
+    ) -> Result<proto::EditTopologyResponse, Refused> {
+        let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
+        let edit = convert::deform::edit(request)?;
+        let sent = edit.clone();
+        let limits = host.scene.limits().clone();
+        let job = move |tissue: &crate::scene::Tissue, now_ns| tissue.edit(edit, &limits, now_ns);
+        let written = host.writer.run(tissue, job).await?;
+        Ok(convert::deform::edited(&sent, &written.result?, written.update_us))
+    }
+}
+
+#[tonic::async_trait]
+impl SceneService for Scenes {
+    type DeformStream = AnswerStream<proto::DeformResponse>;
+    type ExportTissueStream = AnswerStream<proto::ExportTissueResponse>;
+
+    async fn create_scene(
+        &self,
+        request: Request<proto::CreateSceneRequest>,
+    ) -> Result<Response<proto::CreateSceneResponse>, Status> {
+        let host = self.table.create(&request.get_ref().scene_id, &caller(&request))?;
+        Ok(Response::new(proto::CreateSceneResponse {
+            scene: Some(scene(&host.scene, host.is_quarantined())),
+        }))
+    }
+
+    async fn get_scene(
+        &self,
+        request: Request<proto::GetSceneRequest>,
+    ) -> Result<Response<proto::GetSceneResponse>, Status> {
+        let host = self.table.get(&request.get_ref().scene_id)?;
+        Ok(Response::new(proto::GetSceneResponse {
+            scene: Some(scene(&host.scene, host.is_quarantined())),
+        }))
+    }
+
+    async fn list_scenes(
+        &self,
+        _: Request<proto::ListScenesRequest>,
+    ) -> Result<Response<proto::ListScenesResponse>, Status> {
+        let scenes =
+            self.table.all().iter().map(|host| scene(&host.scene, host.is_quarantined())).collect();
+        Ok(Response::new(proto::ListScenesResponse { scenes }))
+    }
+
+    async fn delete_scene(
+        &self,
+        request: Request<proto::DeleteSceneRequest>,
+    ) -> Result<Response<proto::DeleteSceneResponse>, Status> {
+        self.table.delete(&request.get_ref().scene_id, &caller(&request))?;
+        Ok(Response::new(proto::DeleteSceneResponse {}))
+    }
+
+    async fn add_tissue(
+        &self,
+        request: Request<Streaming<proto::AddTissueRequest>>,
+    ) -> Result<Response<proto::AddTissueResponse>, Status> {
+        Ok(Response::new(add::tissue(&self.table, &caller(&request), self.upload(request)).await?))
+    }
+
+    async fn add_tool(
+        &self,
+        request: Request<Streaming<proto::AddToolRequest>>,
+    ) -> Result<Response<proto::AddToolResponse>, Status> {
+        Ok(Response::new(
+            add::tool(&self.table, &self.fields, &caller(&request), self.upload(request)).await?,
+        ))
+    }
+
+    async fn remove_tissue(
+        &self,
+        request: Request<proto::RemoveTissueRequest>,
+    ) -> Result<Response<proto::RemoveTissueResponse>, Status> {
+        let caller = caller(&request);
+        let request = request.get_ref();
+        let host = self.table.owned(&request.scene_id, &caller)?;
+        host.scene.remove_tissue(TissueId(request.tissue_id))?;
+        Ok(Response::new(proto::RemoveTissueResponse {}))
+    }
+
+    async fn remove_tool(
+        &self,
+        request: Request<proto::RemoveToolRequest>,
+    ) -> Result<Response<proto::RemoveToolResponse>, Status> {
+        let caller = caller(&request);
+        let request = request.get_ref();
+        let host = self.table.owned(&request.scene_id, &caller)?;
+        host.scene.remove_tool(ToolId(request.tool_id))?;
+        Ok(Response::new(proto::RemoveToolResponse {}))
+    }
+
+    async fn deform(
+        &self,
+        request: Request<Streaming<proto::DeformRequest>>,
+    ) -> Result<Response<Self::DeformStream>, Status> {
+        let caller = caller(&request);
+        let answers = deform(Arc::clone(&self.table), caller, request.into_inner());
+        Ok(Response::new(Box::pin(answers)))
+    }
+
+    async fn edit_topology(
+        &self,
+        request: Request<proto::EditTopologyRequest>,
+    ) -> Result<Response<proto::EditTopologyResponse>, Status> {
+        let caller = caller(&request);
+        let request = request.get_ref();
+        let host = self.table.owned(&request.scene_id, &caller)?;
+        let more = Share::of_mesh(0, request.added_triangles.len() as u64 / 3);
+        let _room = self.table.reserve(&caller, more)?;
+        Ok(Response::new(Scenes::edit(&host, request).await?))
+    }
+
+    async fn export_tissue(
+        &self,
+        request: Request<proto::ExportTissueRequest>,
+    ) -> Result<Response<Self::ExportTissueStream>, Status> {
+        let request = request.get_ref();
+        let host = self.table.served(&request.scene_id)?;
+        let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
+        Ok(Response::new(Box::pin(export(Arc::clone(&tissue.current())))))
+    }
+}

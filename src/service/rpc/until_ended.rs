@@ -1,0 +1,45 @@
+//! A client's requests, until the server ends.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use tokio_stream::Stream;
+use tonic::Status;
+
+use crate::service::host::{
+    notifier::Bell,
+    scene_registry::{Life, SceneTable},
+};
+
+/// Requests, and an error instead of the next one when the server ends while it is awaited.
+pub struct UntilEnded<S> {
+    requests: S,
+    life: Life,
+    bell: Arc<Bell>,
+}
+
+impl<S> UntilEnded<S> {
+    /// Goes on as long as the server of `table`.
+    pub fn new(table: &SceneTable, requests: S) -> UntilEnded<S> {
+        let life = table.life();
+        UntilEnded { requests, bell: life.bell(), life }
+    }
+}
+
+impl<T, S: Stream<Item = Result<T, Status>> + Unpin> Stream for UntilEnded<S> {
+    type Item = Result<T, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(next) = Pin::new(&mut self.requests).poll_next(cx) {
+            return Poll::Ready(next);
+        }
+        self.bell.wakes(cx.waker());
+        match self.life.check_served() {
+            Ok(()) => Poll::Pending,
+            Err(ended) => Poll::Ready(Some(Err(ended.into()))),
+        }
+    }
+}

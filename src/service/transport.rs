@@ -1,0 +1,8 @@
+//! From the socket to the handler: who may connect, which thread answers, what surrounds every call.
+
+pub(super) mod acceptor;
+pub(super) mod background;
+pub(super) mod call_body;
+pub(super) mod call_middleware;
+pub(super) mod listeners;
+pub(super) mod unix_socket;

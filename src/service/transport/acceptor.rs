@@ -1,0 +1,264 @@
+//! One client's connection, and the door it comes in by.
+//!
+//! Nothing is handed to HTTP/2 before its preface is there: a peer that connects and stays silent, or speaks
+//! something else, costs a socket for a bounded time and no place among the connections.
+
+use std::{
+    collections::VecDeque,
+    future::pending,
+    io,
+    pin::Pin,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    sync::mpsc,
+    task::AbortHandle,
+    time::{sleep, timeout},
+};
+use tokio_rustls::TlsAcceptor;
+use tonic::transport::server::Connected;
+use tracing::{debug, warn};
+
+use crate::config::Transport;
+use crate::service::{
+    access::Access,
+    metrics::{DOOR_REASONS, Metrics},
+};
+
+/// What every HTTP/2 client sends first.
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+/// After the system refused a connection, as it does without free descriptors.
+const REFUSED_PAUSE: Duration = Duration::from_millis(50);
+/// Connections on their way to the transport.
+const READY_MAX: usize = 16;
+
+/// Bytes both ways, over whatever carries them.
+pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+/// A client that has begun to speak HTTP/2; counted while it lasts.
+pub struct Connection {
+    wire: Box<dyn Wire>,
+    /// What of the preface has not been read again.
+    ahead: &'static [u8],
+    _place: Place,
+}
+
+/// Lets connections in.
+pub struct Door {
+    connections_max: usize,
+    preface_max: Duration,
+    access: Arc<Access>,
+    metrics: Arc<Metrics>,
+}
+
+/// A place among the open connections.
+struct Place(Arc<Metrics>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Relaxed);
+    }
+}
+
+/// Why a peer was not let in.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("it did not begin with HTTP/2's preface")]
+    NotHttp2,
+    #[error("there are {0} connections already, the limit")]
+    Full(usize),
+    #[error("it was silent for {0:?}, or too many are")]
+    Silent(Duration),
+    #[error("no TLS connection: {0}")]
+    Tls(#[source] io::Error),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+impl Refusal {
+    /// As it is counted.
+    fn reason(&self) -> &'static str {
+        match self {
+            Refusal::NotHttp2 => "not_http2",
+            Refusal::Full(_) => "full",
+            Refusal::Silent(_) => "silent",
+            Refusal::Tls(_) => "tls",
+            Refusal::Io(_) => "io",
+        }
+    }
+}
+
+impl Door {
+    /// No connections yet.
+    pub fn new(transport: &Transport, access: &Arc<Access>, metrics: &Arc<Metrics>) -> Door {
+        let Transport { connections_max, preface_max, .. } = *transport;
+        let (access, metrics) = (Arc::clone(access), Arc::clone(metrics));
+        Door { connections_max, preface_max, access, metrics }
+    }
+
+    /// Lets connections in until the receiver is dropped.
+    pub fn open(
+        self,
+        tcp: TcpListener,
+        unix: Option<UnixListener>,
+    ) -> mpsc::Receiver<io::Result<Connection>> {
+        let (ready, received) = mpsc::channel(READY_MAX);
+        tokio::spawn(Arc::new(self).accept(tcp, unix, ready));
+        received
+    }
+
+    async fn accept(
+        self: Arc<Self>,
+        tcp: TcpListener,
+        unix: Option<UnixListener>,
+        ready: mpsc::Sender<io::Result<Connection>>,
+    ) {
+        // Those whose preface is awaited, oldest first. When there are too many, the oldest has to go: an
+        // honest client needs milliseconds.
+        let mut waiting: VecDeque<AbortHandle> = VecDeque::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = tcp.accept() => accepted.map(|(stream, _)| Accepted::Tcp(stream)),
+                accepted = accept_unix(unix.as_ref()) => accepted.map(Accepted::Unix),
+                () = ready.closed() => return,
+            };
+            let accepted = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    warn!("no connection can be accepted: {error}");
+                    sleep(REFUSED_PAUSE).await;
+                    continue;
+                }
+            };
+            waiting.retain(|task| !task.is_finished());
+            if waiting.len() >= self.connections_max
+                && let Some(oldest) = waiting.pop_front()
+            {
+                oldest.abort();
+                self.refuse(&Refusal::Silent(self.preface_max));
+            }
+            let (door, ready) = (Arc::clone(&self), ready.clone());
+            let task = tokio::spawn(async move {
+                let greeted = timeout(door.preface_max, door.greet(accepted)).await;
+                match greeted.unwrap_or(Err(Refusal::Silent(door.preface_max))) {
+                    // An error: the server is ending.
+                    Ok(connection) => drop(ready.send(Ok(connection)).await),
+                    Err(refusal) => door.refuse(&refusal),
+                }
+            });
+            waiting.push_back(task.abort_handle());
+        }
+    }
+
+    async fn greet(&self, accepted: Accepted) -> Result<Connection, Refusal> {
+        let mut wire: Box<dyn Wire> = match accepted {
+            Accepted::Tcp(stream) => {
+                // Small frames both ways: waiting to fill a segment would cost 40 ms.
+                stream.set_nodelay(true)?;
+                match self.access.tls() {
+                    Some(tls) => {
+                        let accepted = TlsAcceptor::from(tls).accept(stream).await;
+                        Box::new(accepted.map_err(Refusal::Tls)?)
+                    }
+                    None => Box::new(stream),
+                }
+            }
+            Accepted::Unix(stream) => Box::new(stream),
+        };
+        let mut got = [0; PREFACE.len()];
+        let mut n_got = 0;
+        while n_got < got.len() {
+            let n = wire.read(&mut got[n_got..]).await?;
+            n_got += n;
+            if n == 0 || got[..n_got] != PREFACE[..n_got] {
+                return Err(Refusal::NotHttp2);
+            }
+        }
+        Ok(Connection { wire, ahead: PREFACE, _place: self.place()? })
+    }
+
+    fn refuse(&self, refusal: &Refusal) {
+        debug!("a connection was refused: {refusal}");
+        let reason = DOOR_REASONS.iter().position(|reason| *reason == refusal.reason());
+        let reason = reason.expect("each reason is counted");
+        self.metrics.connections_refused[reason].fetch_add(1, Relaxed);
+    }
+
+    fn place(&self) -> Result<Place, Refusal> {
+        let room = |open: u64| (open < self.connections_max as u64).then_some(open + 1);
+        let taken = self.metrics.connections.fetch_update(Relaxed, Relaxed, room);
+        taken.map_err(|_| Refusal::Full(self.connections_max))?;
+        Ok(Place(Arc::clone(&self.metrics)))
+    }
+}
+
+enum Accepted {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+async fn accept_unix(listener: Option<&UnixListener>) -> io::Result<UnixStream> {
+    match listener {
+        Some(listener) => Ok(listener.accept().await?.0),
+        None => pending().await,
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.ahead.is_empty() {
+            return Pin::new(&mut self.wire).poll_read(cx, buf);
+        }
+        let (now, later) = self.ahead.split_at(self.ahead.len().min(buf.remaining()));
+        buf.put_slice(now);
+        self.ahead = later;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.wire).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.wire).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.wire.is_write_vectored()
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}

@@ -1,0 +1,213 @@
+//! Where calls that may take longer than a tick are answered: threads that let those of ticks go first.
+
+use std::{future::Future, io};
+
+use bytes::Bytes;
+use http_body::{Body as _, Frame};
+use http_body_util::{BodyExt, StreamBody};
+#[cfg(target_os = "linux")]
+use rustix::process::{getpid, getpriority_process, setpriority_process};
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::mpsc::{self, Sender},
+    task::JoinSet,
+};
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
+use tonic::{Status, body::Body};
+use tracing::{Instrument, warn};
+
+use crate::service::catch_panic::{ContainedBody, Panicked, contain_future};
+
+/// Runs calls that decode, compute, encode or free more than a tick does: 420 kB take a millisecond to decode, in which
+/// a thread of ticks would read no other connection.
+pub struct Background {
+    /// `None` once it has ended.
+    runtime: Option<Runtime>,
+}
+
+/// Parts of an answer that wait until the transport takes them.
+const FRAMES_WAITING_MAX: usize = 1;
+
+type AnswerFrame = Result<Frame<Bytes>, Status>;
+
+impl Background {
+    /// Starts as many threads, 0 for one a core.
+    ///
+    /// # Errors
+    /// When the system has none.
+    pub fn start(threads: usize) -> io::Result<Background> {
+        let mut runtime = Builder::new_multi_thread();
+        if threads > 0 {
+            runtime.worker_threads(threads);
+        }
+        runtime.thread_name("background").on_thread_start(step_back).enable_all();
+        Ok(Background { runtime: Some(runtime.build()?) })
+    }
+
+    /// Runs a handler to its end, unless nobody waits for that any more; survives it.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        handler: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, Panicked> {
+        let mut task = JoinSet::new();
+        self.spawn(&mut task, contain_future(handler));
+        task.join_next().await.and_then(Result::ok).unwrap_or(Err(Panicked))
+    }
+
+    /// Makes an answer's messages, unless nobody waits for them any more; survives them.
+    pub fn body(&self, answer: Body) -> Body {
+        if answer.is_end_stream() {
+            return answer;
+        }
+        let (sender, frames) = mpsc::channel(FRAMES_WAITING_MAX);
+        let mut task = JoinSet::new();
+        self.spawn(&mut task, hand_over(ContainedBody::of(answer), sender));
+        Body::new(StreamBody::new(ReceiverStream::new(frames).map(move |frame| {
+            // Goes with the frames.
+            let _ = &task;
+            frame
+        })))
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        task: &mut JoinSet<T>,
+        work: impl Future<Output = T> + Send + 'static,
+    ) {
+        let runtime = self.runtime.as_ref().expect("ends when it is dropped");
+        task.spawn_on(work.in_current_span(), runtime.handle());
+    }
+}
+
+/// To the last frame: asked for more, tonic would take the next request of a stream that it has refused.
+async fn hand_over(mut answer: Body, to: Sender<AnswerFrame>) {
+    while let Some(frame) = answer.frame().await {
+        let is_last = frame.as_ref().map_or(true, Frame::is_trailers);
+        if to.send(frame).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        // Waiting for its work is for those to do whose calls it is.
+        self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}
+
+/// By so much such a thread is nicer than those of ticks.
+#[cfg(target_os = "linux")]
+const STEPS_BACK: i32 = 10;
+
+/// Lets the threads of ticks go before this one where cores are short.
+pub fn step_back() {
+    #[cfg(target_os = "linux")]
+    {
+        // As the first thread is: this one may be a child of one that has stepped back. Of this thread alone, which
+        // Linux allows to everybody.
+        let own = getpriority_process(Some(getpid())).unwrap_or_default();
+        if let Err(e) = setpriority_process(None, own + STEPS_BACK) {
+            warn!("a thread keeps the priority of ticks: {e}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        pin::pin,
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+    };
+
+    use tokio::sync::oneshot;
+    #[cfg(target_os = "linux")]
+    use tokio::task::spawn_blocking;
+    use tonic::Code;
+
+    use super::*;
+    use crate::service::catch_panic::last_frame;
+
+    fn background() -> Background {
+        Background::start(1).expect("a thread")
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn ticks_go_before_it() {
+        let own = getpriority_process(None).expect("allowed");
+        let background = background();
+        let there = background.run(async { getpriority_process(None) }).await;
+        let child = async { spawn_blocking(|| getpriority_process(None)).await };
+        let of_child = background.run(child).await.expect("no panic");
+        for there in [there.expect("no panic"), of_child.expect("no panic")] {
+            assert_eq!(there, Ok((own + STEPS_BACK).min(19)), "nicer than {own}");
+        }
+        assert_eq!(getpriority_process(None), Ok(own), "this thread is as it was");
+    }
+
+    #[tokio::test]
+    async fn panics_are_the_handlers_own() {
+        let background = background();
+        let failed: Result<(), Panicked> = background.run(async { panic!("on purpose") }).await;
+        assert_eq!(Status::from(failed.expect_err("a panic")).code(), Code::Internal);
+        let frames = tokio_stream::iter(0..3).map(|n| {
+            assert!(n < 2, "on purpose");
+            Ok::<_, Status>(Frame::data(Bytes::from_static(b"a")))
+        });
+        let answer = background.body(Body::new(StreamBody::new(frames)));
+        let all = answer.collect().await.expect("it ends well");
+        let status = Status::from_header_map(all.trailers().expect("trailers")).expect("a status");
+        assert_eq!((status.code(), all.to_bytes().len()), (Code::Internal, 2));
+        assert_eq!(background.run(async { 7 }).await.expect("no panic"), 7);
+    }
+
+    /// Tonic takes a stream's next request when it is asked for more than its refusal.
+    #[tokio::test]
+    async fn nothing_is_asked_for_after_the_last_frame() {
+        let background = background();
+        for ends_well in [true, false] {
+            let asked = Arc::new(AtomicUsize::new(0));
+            let count = Arc::clone(&asked);
+            let frames = tokio_stream::iter(0..3).map(move |n| {
+                count.fetch_add(1, Ordering::Relaxed);
+                match (n, ends_well) {
+                    (0, _) => Ok(Frame::data(Bytes::from_static(b"a"))),
+                    (_, true) => last_frame(Status::invalid_argument("on purpose")),
+                    (_, false) => Err(Status::internal("on purpose")),
+                }
+            });
+            let answer = background.body(Body::new(StreamBody::new(frames)));
+            assert_eq!(answer.collect().await.is_ok(), ends_well);
+            assert_eq!(asked.load(Ordering::Relaxed), 2);
+        }
+    }
+
+    /// A client that goes takes its work along, however long that would wait.
+    #[tokio::test]
+    async fn what_nobody_waits_for_is_given_up() {
+        let background = background();
+        let (held, gone) = oneshot::channel::<()>();
+        let waits = async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        };
+        {
+            let run = pin!(background.run(waits));
+            let soon = std::time::Duration::from_millis(20);
+            assert!(tokio::time::timeout(soon, run).await.is_err(), "it waits");
+        }
+        assert!(gone.await.is_err(), "dropped");
+
+        let (held, gone) = oneshot::channel::<()>();
+        let waits = tokio_stream::pending::<AnswerFrame>().map(move |frame| {
+            let _held = &held;
+            frame
+        });
+        drop(background.body(Body::new(StreamBody::new(waits))));
+        assert!(gone.await.is_err(), "dropped");
+    }
+}

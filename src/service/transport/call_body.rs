@@ -1,0 +1,89 @@
+//! A call's answer on its way to the client, and the call's end in the log.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use http::Response;
+use http_body::{Body as _, Frame, SizeHint};
+use tonic::{Code, Status, body::Body};
+use tracing::{Span, debug};
+
+use crate::service::{access::revocation::Watch, catch_panic::last_frame, metrics::code_name};
+
+/// An answer that ends when the key that it was asked with is withdrawn.
+pub struct CallBody {
+    /// `None` once it has ended.
+    inner: Option<Body>,
+    /// `None` for anybody.
+    watch: Option<Watch>,
+    /// Of the call; lasts as long as its answer.
+    span: Span,
+    started: Instant,
+    /// How it ended, once the client can know.
+    code: Option<Code>,
+}
+
+impl CallBody {
+    /// The same answer to a call that began at `started` and has the current span.
+    pub fn of(answer: Response<Body>, watch: Option<Watch>, started: Instant) -> Response<Body> {
+        let code = Status::from_header_map(answer.headers()).map(|status| status.code());
+        let span = Span::current();
+        answer.map(|body| Body::new(CallBody { inner: Some(body), watch, span, started, code }))
+    }
+
+    fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Some(body) = &mut self.inner else { return Poll::Ready(None) };
+        let Some(watch) = &self.watch else { return Pin::new(body).poll_frame(cx) };
+        // A stream that always has a next message is to end too.
+        let denied = match watch.denied() {
+            Some(denied) => denied,
+            None => match (Pin::new(body).poll_frame(cx), watch.poll_denied(cx)) {
+                (Poll::Pending, Poll::Ready(denied)) => denied,
+                (polled, _) => return polled,
+            },
+        };
+        self.inner = None;
+        Poll::Ready(Some(last_frame(denied.into())))
+    }
+}
+
+impl http_body::Body for CallBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let polled = self.poll_inner(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(trailers) = frame.trailers_ref()
+        {
+            self.code = Status::from_header_map(trailers).map(|status| status.code());
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.as_ref().is_none_or(|body| body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.as_ref().map_or(SizeHint::with_exact(0), |body| body.size_hint())
+    }
+}
+
+impl Drop for CallBody {
+    fn drop(&mut self) {
+        let ms = self.started.elapsed().as_secs_f64() * 1e3;
+        if let Some(code) = self.code {
+            self.span.record("code", code_name(code));
+        }
+        let how = if self.code.is_some() { "answered" } else { "broken off" };
+        self.span.in_scope(|| debug!(ms, "{how}"));
+    }
+}

@@ -1,0 +1,267 @@
+//! What happens to every call before and after its handler, and on which threads.
+
+use std::{
+    convert::Infallible,
+    future::{Future, ready},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use http::{Request, Response};
+use tonic::{Code, Status, body::Body, server::NamedService};
+use tower::{Layer, Service};
+use tracing::{Instrument, debug, field::Empty, info_span};
+
+use super::{background::Background, call_body::CallBody};
+use crate::config::Transport;
+use crate::{
+    proto::haptic_service_server::HapticServiceServer,
+    service::{
+        access::{Access, Caller, keys::Role, revocation::while_standing},
+        catch_panic::{ContainedBody, contain_future},
+        metrics::Metrics,
+        rpc::haptic_service::Haptics,
+    },
+};
+
+/// Puts [`Calls`] around all services.
+#[derive(Clone)]
+pub struct CallLayer {
+    /// Where calls are counted.
+    pub metrics: Arc<Metrics>,
+    /// Who may call.
+    pub access: Arc<Access>,
+    /// Where calls run that ticks are not to wait for.
+    pub background: Arc<Background>,
+}
+
+impl<S> Layer<S> for CallLayer {
+    type Service = Calls<S>;
+
+    fn layer(&self, inner: S) -> Calls<S> {
+        Calls { inner, layer: self.clone() }
+    }
+}
+
+/// Lets in who may call, counts and logs each call, and keeps a handler's panic to it, which is answered INTERNAL.
+#[derive(Clone)]
+pub struct Calls<S> {
+    inner: S,
+    layer: CallLayer,
+}
+
+type Answer = Result<Response<Body>, Infallible>;
+type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
+
+impl<S> Service<Request<Body>> for Calls<S>
+where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
+    S::Future: Send + 'static,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Answering {
+        let Method { name, needs, runs } = *method(request.uri().path());
+        let CallLayer { metrics, access, background } = self.layer.clone();
+        let allowed = match needs {
+            None => Ok(Caller::ANYBODY),
+            Some(role) => access.caller(request.headers()).and_then(|caller| {
+                caller.check_role(role)?;
+                Ok(caller)
+            }),
+        };
+        let caller = match allowed {
+            Ok(caller) => caller,
+            Err(denied) => {
+                debug!(method = name, "refused: {denied}");
+                let status = Status::from(denied);
+                metrics.note_call(name, status.code());
+                return Box::pin(ready(Ok(status.into_http())));
+            }
+        };
+        // The scene is filled in where it is found: a stream's first message names it. The code is at the end.
+        let key = caller.name();
+        let span = info_span!("call", method = name, key, scene = Empty, code = Empty);
+        let watch = caller.watch();
+        request.extensions_mut().insert(caller);
+        let answering = self.inner.call(request);
+        let answering = async move {
+            let started = Instant::now();
+            let answered = async {
+                match runs {
+                    WhereItArrives => contain_future(answering).await,
+                    InBackground => background.run(answering).await,
+                }
+            };
+            let answer = match while_standing(watch.as_ref(), answered).await {
+                Ok(Ok(answer)) => answer?.map(|body| match runs {
+                    WhereItArrives => ContainedBody::of(body),
+                    InBackground => background.body(body),
+                }),
+                Ok(Err(panicked)) => Status::from(panicked).into_http(),
+                Err(denied) => Status::from(denied).into_http(),
+            };
+            metrics.note_call(name, code_of(&answer));
+            Ok(CallBody::of(answer, watch, started))
+        };
+        Box::pin(answering.instrument(span))
+    }
+}
+
+/// A method, what its callers must be, and where it is answered.
+struct Method {
+    name: &'static str,
+    /// `None`: no key is needed.
+    needs: Option<Role>,
+    runs: Runs,
+}
+
+/// On which threads a call is decoded, answered and encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runs {
+    /// On one that takes bytes in and computes ticks: what never takes longer than a tick.
+    WhereItArrives,
+    /// On one that ticks do not wait for: what may decode, compute, encode or free more.
+    InBackground,
+}
+
+use Runs::{InBackground, WhereItArrives};
+
+/// What reflection is asked by, and what does not exist.
+const OTHER: Method = Method { name: "other", needs: Some(Role::ReadOnly), runs: WhereItArrives };
+
+/// The methods there are; a client cannot make up others to be counted.
+const METHODS: [Method; 17] = {
+    const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
+        Method { name, needs, runs }
+    }
+    const LOOK: Option<Role> = Some(Role::ReadOnly);
+    const CHANGE: Option<Role> = Some(Role::Full);
+    [
+        of("SceneService/CreateScene", CHANGE, WhereItArrives),
+        of("SceneService/GetScene", LOOK, WhereItArrives),
+        of("SceneService/ListScenes", LOOK, WhereItArrives),
+        of("SceneService/DeleteScene", CHANGE, InBackground),
+        of("SceneService/AddTissue", CHANGE, InBackground),
+        of("SceneService/AddTool", CHANGE, InBackground),
+        of("SceneService/RemoveTissue", CHANGE, InBackground),
+        of("SceneService/RemoveTool", CHANGE, InBackground),
+        of("SceneService/Deform", CHANGE, InBackground),
+        of("SceneService/EditTopology", CHANGE, InBackground),
+        of("SceneService/ExportTissue", LOOK, InBackground),
+        of("HapticService/Track", LOOK, WhereItArrives),
+        of("HapticService/QueryDistances", LOOK, InBackground),
+        of("HapticService/QueryContacts", LOOK, InBackground),
+        of("HapticService/DetectSelfCollisions", LOOK, InBackground),
+        of("Health/Check", None, WhereItArrives),
+        of("Health/Watch", None, WhereItArrives),
+    ]
+};
+
+fn method(path: &str) -> &'static Method {
+    let is = |m: &&Method| path.strip_suffix(m.name).is_some_and(|package| package.ends_with('.'));
+    METHODS.iter().find(is).unwrap_or(&OTHER)
+}
+
+/// The code of an answer that ends with its head; of one that goes on, OK so far.
+fn code_of(answer: &Response<Body>) -> Code {
+    Status::from_header_map(answer.headers()).map_or(Code::Ok, |status| status.code())
+}
+
+/// HapticService with a limit of its own for the messages of Track, which are small.
+#[derive(Clone)]
+pub struct HapticCalls {
+    track: HapticServiceServer<Haptics>,
+    queries: HapticServiceServer<Haptics>,
+}
+
+impl HapticCalls {
+    /// Both limits as configured.
+    pub fn new(haptics: Haptics, transport: &Transport) -> HapticCalls {
+        let haptics = Arc::new(haptics);
+        let limited = |bytes| {
+            HapticServiceServer::from_arc(Arc::clone(&haptics)).max_decoding_message_size(bytes)
+        };
+        HapticCalls {
+            track: limited(transport.track_message_bytes_max),
+            queries: limited(transport.query_message_bytes_max),
+        }
+    }
+}
+
+impl NamedService for HapticCalls {
+    const NAME: &'static str = HapticServiceServer::<Haptics>::NAME;
+}
+
+impl Service<Request<Body>> for HapticCalls {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Answering;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Answering {
+        match request.uri().path().rsplit('/').next() {
+            Some("Track") => self.track.call(request),
+            _ => self.queries.call(request),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{thread, time::Duration};
+
+    use bytes::Bytes;
+    use http_body::Frame;
+    use http_body_util::{BodyExt, StreamBody};
+    use tokio_stream::{StreamExt, once};
+    use tower::service_fn;
+
+    use super::*;
+    use crate::config;
+
+    fn on_background() -> bool {
+        thread::current().name() == Some("background")
+    }
+
+    /// A handler and its answer's messages tell the thread that they run on.
+    #[tokio::test]
+    async fn what_ticks_are_not_to_wait_for_runs_in_the_background() {
+        let layer = CallLayer {
+            metrics: Arc::new(Metrics::new(Duration::from_millis(1))),
+            access: Arc::new(Access::open(&config::Access::default()).expect("none is asked for")),
+            background: Arc::new(Background::start(1).expect("a thread")),
+        };
+        let tells = service_fn(async |_: Request<Body>| {
+            let handled = on_background();
+            let told = once(()).map(move |()| {
+                let threads = [u8::from(handled), u8::from(on_background())];
+                Ok::<_, Status>(Frame::data(Bytes::copy_from_slice(&threads)))
+            });
+            Ok::<_, Infallible>(Response::new(Body::new(StreamBody::new(told))))
+        });
+        let mut calls = layer.layer(tells);
+        for path in METHODS.iter().map(|m| format!("/palpate.v1.{}", m.name)) {
+            let expected = u8::from(method(&path).runs == InBackground);
+            let request = Request::builder().uri(&path).body(Body::empty()).expect("good");
+            let answer = calls.call(request).await.expect("infallible");
+            let told = answer.into_body().collect().await.expect("it ends well").to_bytes();
+            assert_eq!(told[..], [expected; 2], "{path}");
+        }
+        let large = ["AddTissue", "AddTool", "Deform", "EditTopology", "ExportTissue"];
+        let large = large.map(|name| format!("/palpate.v1.SceneService/{name}"));
+        assert!(large.iter().all(|path| method(path).runs == InBackground));
+        assert_eq!(method("/palpate.v1.HapticService/Track").runs, WhereItArrives);
+    }
+}

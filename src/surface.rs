@@ -1,0 +1,322 @@
+//! A mesh with its list and its sign: what both a tissue and a link are.
+
+mod winding;
+
+use glam::{DVec3, Vec3};
+
+use crate::{
+    geometry::{
+        Aabb, TriangleId, TriangleMesh,
+        direction::direction,
+        distance::point_triangle::ClosestPoint,
+        mesh::{
+            boundary::Rim,
+            pseudonormal::pseudonormal,
+            topology::{EditSite, SignRule, Topology},
+        },
+        winding::{Winding, winding_number},
+    },
+    index::{BoxTest, FrameOptions, NearestTriangle, Quality, SkipList, Updated},
+};
+use winding::{GRAZING, counted_winding};
+
+/// A triangle mesh that answers distances, and stays able to while it is deformed and cut.
+#[derive(Clone, Debug)]
+pub struct Surface {
+    mesh: TriangleMesh,
+    list: SkipList,
+    options: FrameOptions,
+    topology: Topology,
+    rim: Rim,
+    quality: Quality,
+}
+
+/// The nearest point of a surface and on which side of it the asker is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SignedNearest {
+    /// Metres, negative inside.
+    pub signed_distance: f64,
+    /// Where the surface is nearest.
+    pub triangle: TriangleId,
+    /// The point on it.
+    pub closest: ClosestPoint,
+    /// Unit, outwards; zero only on a surface without area.
+    pub normal: DVec3,
+    /// 0 (the sign is a guess) to 1 (certain).
+    pub certainty: f64,
+    /// The winding number, where the sign is taken from it: not on the surface, to rounding.
+    pub winding: Option<f64>,
+}
+
+impl Surface {
+    /// Indexes a mesh.
+    pub fn new(mesh: TriangleMesh, options: FrameOptions) -> Surface {
+        let topology = Topology::of(&mesh);
+        let mut list = SkipList::build(&mesh, &options);
+        let quality = Quality::of(&mut list, &mesh);
+        let rim = if topology.closed() { Rim::default() } else { Rim::of(&mesh) };
+        Surface { mesh, list, options, topology, rim, quality }
+    }
+
+    /// The triangles as they are.
+    pub fn mesh(&self) -> &TriangleMesh {
+        &self.mesh
+    }
+
+    /// What mesh and list have allocated, room to grow included.
+    pub fn heap_bytes(&self) -> usize {
+        self.mesh.heap_bytes() + self.list.heap_bytes() + self.rim.heap_bytes()
+    }
+
+    /// How inside is told from outside.
+    pub fn sign_rule(&self) -> SignRule {
+        self.topology.sign_rule()
+    }
+
+    /// Nothing is open: the side changes nowhere but at a triangle.
+    pub fn is_closed(&self) -> bool {
+        self.topology.closed()
+    }
+
+    /// Where it is open.
+    pub fn rim(&self) -> &Rim {
+        &self.rim
+    }
+
+    /// Whether everything within `radius` metres of a point is on its side of the surface, but for what a triangle
+    /// parts from it. `certainty`: of the point's sign.
+    pub fn side_holds(&self, p: DVec3, certainty: f64, radius: f64) -> bool {
+        !self.rim.is_near(p, radius) || certainty > 2.0 * radius * self.rim.steepness(p, radius)
+    }
+
+    /// How far about a point its side holds, metres: `radius` times a power of two, or 0 where that were little.
+    pub fn side_reach(&self, p: DVec3, certainty: f64, radius: f64) -> f64 {
+        let reaches = [8.0, 4.0, 2.0, 1.0, 0.5].map(|times| times * radius);
+        reaches.into_iter().find(|r| self.side_holds(p, certainty, *r)).unwrap_or(0.0)
+    }
+
+    /// How certain the side of a point is: wholly where the surface is not open about it.
+    pub fn certainty_about(&self, p: DVec3) -> f64 {
+        let near = self.rim.is_near(p, 0.0).then(|| self.signed_distance(p, f64::INFINITY, None));
+        near.flatten().map_or(1.0, |d| d.certainty)
+    }
+
+    /// The box of all triangles, exact.
+    pub fn bounds(&self) -> &Aabb {
+        self.list.bounds()
+    }
+
+    /// Gives every triangle whose box passes to `visit`.
+    pub fn overlap(&self, test: &impl BoxTest, visit: impl FnMut(TriangleId)) {
+        self.list.overlap(test, visit);
+    }
+
+    /// The nearest triangle within `max_distance` metres, the smallest id among equals. A good `hint` makes
+    /// it faster and changes nothing else.
+    pub fn nearest(
+        &self,
+        to: DVec3,
+        max_distance: f64,
+        hint: Option<TriangleId>,
+    ) -> Option<NearestTriangle> {
+        self.list.nearest(to, max_distance, hint)
+    }
+
+    /// The signed distance of a point, when the surface is within `max_distance` metres.
+    pub fn signed_distance(
+        &self,
+        p: DVec3,
+        max_distance: f64,
+        hint: Option<TriangleId>,
+    ) -> Option<SignedNearest> {
+        let NearestTriangle { triangle, closest } = self.nearest(p, max_distance, hint)?;
+        Some(self.signed(p, triangle, closest))
+    }
+
+    /// The same where it is known which triangle is nearest, and where on it.
+    pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
+        let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
+        let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
+        let by_winding = self.sign_rule() == SignRule::WindingNumber;
+        let is_on = || distance <= ON_SURFACE * self.bounds().diagonal();
+        let winding = (by_winding && !is_on()).then(|| self.winding(p));
+        let (inside, certainty) = match winding {
+            Some(winding) => winding.inside(self.topology.closed()),
+            // Of an open surface too: as near as that, one side is as true as the other.
+            None => (away.dot(pseudo.direction) < 0.0, f64::from(by_winding || pseudo.complete)),
+        };
+        let side = if inside { -1.0 } else { 1.0 };
+        let normal = match direction(away) {
+            Some(direction) => direction * side,
+            None => pseudo.direction,
+        };
+        let winding = winding.map(|w| w.number);
+        let signed_distance = distance * side;
+        SignedNearest { signed_distance, triangle, closest, normal, certainty, winding }
+    }
+
+    /// The winding number around a point, on the surface that of triangles seen edge on. O(n) where no ray is clear of
+    /// the edges, as in a soup of slivers.
+    pub fn winding(&self, p: DVec3) -> Winding {
+        let counted = counted_winding(&self.list, &self.mesh, self.rim.cap(), p);
+        counted.unwrap_or_else(|| Winding { number: winding_number(&self.mesh, p), error: 0.0 })
+    }
+
+    /// Whether a point is inside, and how certain that is. Works at any distance.
+    pub fn contains(&self, p: DVec3) -> (bool, f64) {
+        self.signed_distance(p, f64::INFINITY, None)
+            .map_or((false, 0.0), |d| (d.signed_distance < 0.0, d.certainty))
+    }
+
+    /// Puts vertices elsewhere: `vertices` and `positions` are of one length, no vertex named twice.
+    pub fn move_vertices(&mut self, vertices: &[u32], positions: &[Vec3]) -> Updated {
+        for (v, p) in vertices.iter().zip(positions) {
+            self.mesh.move_vertex(*v, *p);
+        }
+        self.rim.follow_some(&self.mesh, vertices);
+        let updated = self.list.update(&self.mesh, vertices);
+        self.quality.observe(updated.touched, &mut self.list, &self.mesh);
+        updated
+    }
+
+    /// Puts all vertices elsewhere: `[n_vertices]`.
+    pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
+        for (v, p) in positions.iter().enumerate() {
+            self.mesh.move_vertex(v as u32, *p);
+        }
+        self.rim.follow(&self.mesh);
+        let updated = self.list.update_all(&self.mesh);
+        self.quality.observe(updated.touched, &mut self.list, &self.mesh);
+        updated
+    }
+
+    /// Removes triangles that are there and adds vertices and triangles. Returns the first new triangle.
+    pub fn edit(
+        &mut self,
+        removed: &[TriangleId],
+        added_positions: &[Vec3],
+        added: &[[u32; 3]],
+    ) -> TriangleId {
+        let first = TriangleId(self.mesh.triangle_id_end());
+        let site = EditSite::new(&self.mesh, removed, added);
+        for p in added_positions {
+            self.mesh.add_vertex(*p);
+        }
+        for t in removed {
+            self.mesh.remove_triangle(*t);
+        }
+        let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
+        self.list.edit(&self.mesh, removed, &added);
+        self.topology.update(&self.mesh, &site, first);
+        self.rim = self.rim.edited(&self.mesh, site.vertices());
+        first
+    }
+
+    /// A query visits this many times the nodes that it did after the last build.
+    pub fn wear(&self) -> f64 {
+        self.quality.wear()
+    }
+
+    /// The list is worth a [`Surface::rebuild`].
+    pub fn is_worn(&self) -> bool {
+        self.quality.is_worn()
+    }
+
+    /// Makes all that is known of the mesh anew, as it is now.
+    pub fn rebuild(&mut self) {
+        *self = Surface::new(self.mesh.clone(), self.options);
+    }
+
+    /// Checks mesh, list and what is known of the edges against each other. O(n).
+    pub fn assert_well_formed(&self) {
+        self.mesh.assert_well_formed();
+        self.list.assert_well_formed(&self.mesh);
+        let topology = Topology::of(&self.mesh);
+        assert_eq!(self.topology.edges, topology.edges, "edges");
+        assert_eq!(self.is_closed(), topology.closed());
+        let is_uncounted = self.topology.bodies.is_none() && !self.is_closed();
+        assert!(is_uncounted || self.topology.bodies == topology.bodies, "bodies");
+        self.rim.assert_of(&self.mesh);
+    }
+}
+
+/// A point is on the surface when it is nearer than this share of the bounds' diagonal: ten times what rays cannot
+/// tell apart.
+const ON_SURFACE: f64 = 10.0 * GRAZING;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        geometry::MeshData,
+        oracle::{random::Random, shapes},
+    };
+
+    fn surface(data: MeshData) -> Surface {
+        Surface::new(TriangleMesh::new(data), FrameOptions::default())
+    }
+
+    /// On faces, edges, vertices, the rim and the cap of torn surfaces: no ray leaves such points clearly, and still the
+    /// winding number is counted, not summed over all triangles. On a face it is the mean of both sides, and the sign
+    /// is as good as that of 0.
+    #[test]
+    fn on_the_surface_and_its_cap_winding_numbers_are_counted() {
+        let seed = 9;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        for data in [shapes::sphere(0.05, 8), shapes::sheet(9, 8, 0.01), shapes::organ(1_000, 1)] {
+            let mut data = shapes::torn(data, 12, &mut random);
+            // Flat stays flat, but no edge leads through the middle of another triangle.
+            let mut factor = || random.range(0.99, 1.01) as f32;
+            data.positions.iter_mut().for_each(|p| *p *= Vec3::new(factor(), factor(), 1.0));
+            let s = surface(data);
+            let (mesh, cap) = (s.mesh(), s.rim().cap());
+            let counted =
+                |p: DVec3| counted_winding(&s.list, mesh, cap, p).expect("a ray is clear");
+            let is_near = |got: Winding, exact: f64| (got.number - exact).abs() < got.error + 1e-4;
+            let corners = |t: &[u32; 3]| t.map(|v| mesh.position(v));
+            let middle = |[a, b, c]: [DVec3; 3]| (a + b + c) / 3.0;
+            for t in cap.triangles().iter().map(corners) {
+                // Flat ones have no two sides.
+                if (t[1] - t[0]).cross(t[2] - t[0]).length() > 1e-9 {
+                    let (got, exact) = (counted(middle(t)), winding_number(mesh, middle(t)));
+                    assert!(is_near(got, exact), "{got:?}, {exact} on the cap at {t:?}");
+                }
+            }
+            for id in mesh.triangle_ids() {
+                let t = mesh.triangle(id);
+                let p = middle(t);
+                let way = (t[1] - t[0]).cross(t[2] - t[0]).normalize() * 1e-8;
+                let sides = [p + way, p - way].map(|p| winding_number(mesh, p));
+                let (got, mean) = (counted(p), 0.5 * (sides[0] + sides[1]));
+                assert!(is_near(got, mean), "{got:?}, {mean} on {id:?}");
+                for p in [t[0], (t[0] + t[1]) * 0.5] {
+                    counted(p);
+                }
+                let found = s.signed_distance(p, 1.0, None).expect("a surface");
+                assert_eq!((found.winding, found.certainty), (None, 1.0), "on {id:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn stays_well_formed_while_it_trembles_and_travels() {
+        let mut s = surface(shapes::organ(5_000, 1));
+        s.assert_well_formed();
+        let mut random = Random::new(7);
+        let n = s.mesh().positions().len();
+        for step in 0..200 {
+            let reach = [1e-4, 1e-2, 1.0][step % 3];
+            let vertices: Vec<u32> =
+                (0..n as u32).filter(|_| random.f64() < [0.001, 0.05, 1.0][step / 3 % 3]).collect();
+            let moved = |v: &u32| {
+                let p = s.mesh().position(*v) + random.unit_vector() * reach * random.f64();
+                p.as_vec3()
+            };
+            let positions: Vec<Vec3> = vertices.iter().map(moved).collect();
+            let updated = s.move_vertices(&vertices, &positions);
+            assert!(updated.touched.max(updated.relocated) <= s.mesh().n_triangles());
+            s.assert_well_formed();
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! How often a surface encloses a point: by crossings of a ray with it and with the cap over its rim.
+
+use glam::DVec3;
+
+use crate::{
+    geometry::{Aabb, TriangleMesh, mesh::cap::Cap, winding::Winding},
+    index::{BoxTest, SkipList},
+};
+
+/// Directions without symmetry, so that a ray seldom meets an edge of a made shape: for points from which
+/// those along the axes do.
+const RAYS: [DVec3; 4] = [
+    DVec3::new(0.834_711, 0.412_385, 0.365_209),
+    DVec3::new(-0.291_053, 0.873_119, -0.391_007),
+    DVec3::new(0.171_939, -0.517_301, 0.838_361),
+    DVec3::new(-0.613_007, -0.309_611, -0.726_911),
+];
+
+/// A crossing this near to an edge, as a share of the products that decide it, is left to another ray.
+pub(super) const GRAZING: f64 = 1e-10;
+
+/// From a point that no ray leaves clearly to those beside it, as a share of the bounds' diagonal: a triangle whose
+/// normal is within 89 degrees of the way there is no longer grazed.
+const BESIDE: f64 = 1e2 * GRAZING;
+
+/// A surface in its list, and the cap over its boundary.
+struct Capped<'a> {
+    list: &'a SkipList,
+    mesh: &'a TriangleMesh,
+    cap: &'a Cap,
+}
+
+/// The winding number of a surface around `p`: what a ray counts with the rim capped, less the cap's share. On the
+/// surface or on the cap it is the mean of both sides. `None` when all rays that were tried graze an edge.
+pub(super) fn counted_winding(
+    list: &SkipList,
+    mesh: &TriangleMesh,
+    cap: &Cap,
+    p: DVec3,
+) -> Option<Winding> {
+    Capped { list, mesh, cap }.winding(p)
+}
+
+impl Capped<'_> {
+    fn winding(&self, p: DVec3) -> Option<Winding> {
+        let at = |p: DVec3| {
+            let Winding { number, error } = self.cap.winding(self.mesh, p);
+            Some(Winding { number: self.crossings(p)? - number, error })
+        };
+        let beside = |way: &DVec3| {
+            let step = *way * (BESIDE * self.list.bounds().diagonal());
+            let (a, b) = at(p + step).zip(at(p - step))?;
+            let number = 0.5 * (a.number + b.number);
+            Some(Winding { number, error: a.error.max(b.error) })
+        };
+        at(p).or_else(|| RAYS.iter().find_map(beside))
+    }
+
+    /// How often a surface and the cap over its rim together enclose `p`: the signed crossings of a ray. O(sqrt n) for
+    /// a compact surface. `None` when every ray tried grazes an edge, or `p` is on one of the two to rounding.
+    fn crossings(&self, p: DVec3) -> Option<f64> {
+        let along_axis = |axis: usize| {
+            // Eight boxes at once: such a ray is a box itself.
+            let (mut ray, mut way) = (Aabb::around([p]), DVec3::AXES[axis]);
+            let bounds = self.list.bounds();
+            let [behind, ahead] = [bounds.min, bounds.max].map(|b| f64::from(b[axis]));
+            if p[axis] - behind < ahead - p[axis] {
+                (ray.min[axis], way) = (f32::NEG_INFINITY, -way);
+            } else {
+                ray.max[axis] = f32::INFINITY;
+            }
+            self.crossings_of_ray(p, way, &ray)
+        };
+        let aslant = |d: &DVec3| self.crossings_of_ray(p, *d, &|b: &Aabb| ray_meets_box(p, *d, b));
+        (0..3).find_map(along_axis).or_else(|| RAYS.iter().find_map(aslant))
+    }
+
+    fn crossings_of_ray(&self, p: DVec3, d: DVec3, met: &impl BoxTest) -> Option<f64> {
+        let mut sum = Some(0.0);
+        let mut add = |triangle: [DVec3; 3]| {
+            let crossing = sum.and(crossing(p, d, &triangle));
+            sum = sum.zip(crossing).map(|(s, c)| s + c);
+        };
+        self.list.overlap(met, |t| add(self.mesh.triangle(t)));
+        self.cap.overlap(self.mesh, |b| met.passes(b), add);
+        sum
+    }
+}
+
+/// +1 when the ray leaves through the triangle's front, -1 through its back, 0 past it; `None` too near to
+/// a border to tell.
+fn crossing(p: DVec3, d: DVec3, triangle: &[DVec3; 3]) -> Option<f64> {
+    let [a, b, c] = triangle.map(|v| v - p);
+    let w = DVec3::new(d.dot(b.cross(c)), d.dot(c.cross(a)), d.dot(a.cross(b)));
+    let size = a.length().max(b.length()).max(c.length());
+    let slack = GRAZING * size * size;
+    let (least, most) = (w.min_element(), w.max_element());
+    if least < -slack && most > slack {
+        return Some(0.0);
+    }
+    if least.abs().min(most.abs()) <= slack {
+        // Near an edge or its extension; a miss only when the triangle is behind.
+        return (a.dot(d).max(b.dot(d)).max(c.dot(d)) < 0.0).then_some(0.0);
+    }
+    let normal = (b - a).cross(c - a);
+    let (height, along) = (a.dot(normal), d.dot(normal));
+    if height.abs() <= GRAZING * size * normal.length() {
+        return None;
+    }
+    Some(if height * along > 0.0 { along.signum() } else { 0.0 })
+}
+
+fn ray_meets_box(p: DVec3, d: DVec3, b: &Aabb) -> bool {
+    let (t0, t1) = ((b.min.as_dvec3() - p) / d, (b.max.as_dvec3() - p) / d);
+    let (near, far) = (t0.min(t1).max_element(), t0.max(t1).min_element());
+    // A hair of slack for the rounding of the divisions.
+    let slack = GRAZING * far.abs().max(near.abs());
+    !b.is_empty() && near <= far + slack && far + slack >= 0.0
+}
