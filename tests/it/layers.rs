@@ -1,130 +1,145 @@
 //! The house rules that a reader relies on, checked over the source itself.
 
+mod imports;
+mod source;
+
 use std::{
+    collections::{BTreeMap, BTreeSet},
     fs,
-    path::{Path, PathBuf},
+    path::Path,
 };
 
+use imports::{Imports, circles};
+use source::{Source, files, root, sources};
+
 /// Modules of each layer, from the bottom up; of one layer, none names another unless `SIBLINGS` says so.
-const LAYERS: [&[&str]; 4] = [
+const LAYERS: [&[&str]; 6] = [
     &["geometry", "mesh_io", "oracle"],
     &["index", "sdf", "bvh", "ccd"],
+    &["surface"],
     &["scene"],
-    &["service", "config", "store", "load", "inspect", "doctor"],
+    &["proto", "config", "store"],
+    &["service", "client", "load", "inspect", "doctor"],
 ];
-const SIBLINGS: [(&str, &str); 5] = [
-    ("mesh_io", "geometry"),
-    ("oracle", "geometry"),
-    ("service", "store"),
-    ("service", "config"),
-    ("load", "service"),
-];
+const SIBLINGS: [(&str, &str); 3] =
+    [("mesh_io", "geometry"), ("oracle", "geometry"), ("load", "client")];
+/// The engine: layers below this one.
+const CONTRACT_LAYER: usize = 4;
 const LINES_MAX: usize = 600;
-/// Words that belong to layer 3.
+/// What the engine does without.
 const OUTER: [&str; 8] =
     ["tokio", "tonic", "prost", "std::net", "std::thread", "std::fs", "Instant", "SystemTime"];
+/// Who may name the generated contract.
+const NAME_THE_CONTRACT: [&str; 2] = ["client", "load"];
+const NAME_THE_CONTRACT_IN_SERVICE: [&str; 4] = ["convert", "rpc", "transport", "serve"];
 
-/// Source files below a folder, those that are only tests left out.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).expect("a folder of the project") {
-        let path = entry.expect("an entry").path();
-        if path.is_dir() && !path.ends_with("tests") {
-            files.extend(sources(&path));
-        } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("tests.rs") {
-            files.push(path);
-        }
-    }
-    files
-}
-
-fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The module of `src` that a file belongs to.
-fn module(file: &Path) -> String {
-    let below = file.strip_prefix(root().join("src")).expect("below src");
-    let first = below.components().next().expect("a name").as_os_str();
-    first.to_string_lossy().trim_end_matches(".rs").to_owned()
-}
-
-/// Code without comments and without the tests at its end.
-fn code(file: &Path) -> String {
-    let text = fs::read_to_string(file).expect("a source file");
-    let text = text.split("#[cfg(test)]").next().unwrap_or_default();
-    text.lines().filter(|l| !l.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
-}
-
-fn names(code: &str, word: &str) -> bool {
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    code.match_indices(word).any(|(at, _)| {
-        let before = code[..at].chars().next_back().is_none_or(|c| !is_part(c));
-        before && code[at + word.len()..].chars().next().is_none_or(|c| !is_part(c))
-    })
+fn layer(part: &str) -> Option<usize> {
+    LAYERS.iter().position(|l| l.contains(&part))
 }
 
 #[test]
 fn layers_point_down_and_siblings_do_not_know_each_other() {
-    let layer = |m: &str| LAYERS.iter().position(|l| l.contains(&m));
-    for file in sources(&root().join("src")) {
-        let own = module(&file);
-        let Some(own_layer) = layer(&own) else { continue };
-        let code = code(&file);
-        for (other_layer, modules) in LAYERS.iter().enumerate() {
-            for other in modules.iter().filter(|m| **m != own) {
-                let allowed = other_layer < own_layer || SIBLINGS.contains(&(own.as_str(), *other));
-                let used = code.contains(&format!("crate::{other}"))
-                    || (code.contains("use crate::{") && names_in_use(&code, other));
-                assert!(allowed || !used, "{} names {other}", file.display());
-            }
+    let sources = sources();
+    for (file, needs) in Imports::of(&sources).edges() {
+        let Some(own) = file.first().filter(|p| layer(p).is_some()) else { continue };
+        for other in needs.iter().filter_map(|n| n.first()).filter(|o| *o != own) {
+            let goes_down = layer(other) < layer(own);
+            let is_allowed = goes_down || SIBLINGS.contains(&(own.as_str(), other.as_str()));
+            assert!(is_allowed, "{} names {other}", file.join("::"));
         }
     }
-}
-
-/// `use crate::{a::B, c}` names `a` and `c`.
-fn names_in_use(code: &str, module: &str) -> bool {
-    code.split("use crate::{").skip(1).any(|rest| {
-        let mut depth = 1;
-        let mut item = String::new();
-        let mut items = Vec::new();
-        for c in rest.chars() {
-            match c {
-                '{' => depth += 1,
-                '}' => depth -= 1,
-                ',' if depth == 1 => items.push(std::mem::take(&mut item)),
-                _ if depth == 1 => item.push(c),
-                _ => {}
-            }
-            if depth == 0 {
-                break;
-            }
-        }
-        items.push(item);
-        items.iter().any(|i| i.trim().split("::").next() == Some(module))
-    })
+    let unknown = sources.iter().map(Source::part).find(|p| layer(p).is_none());
+    assert!(unknown.is_none_or(|p| ["lib", "main"].contains(&p)), "{unknown:?} has no layer");
 }
 
 #[test]
-fn the_core_has_no_clock_socket_or_thread() {
-    for file in sources(&root().join("src")) {
-        if LAYERS[..3].concat().contains(&module(&file).as_str()) && module(&file) != "oracle" {
-            let code = code(&file);
-            let found = OUTER.iter().find(|w| names(&code, w));
-            assert_eq!(found, None, "in {}", file.display());
+#[ignore = "not true yet"]
+fn no_files_need_each_other_in_a_circle() {
+    let sources = sources();
+    let found: Vec<String> = circles(&Imports::of(&sources).edges())
+        .iter()
+        .map(|files| files.iter().map(|f| f.join("::")).collect::<Vec<_>>().join(", "))
+        .collect();
+    assert!(found.is_empty(), "{} circles:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+#[ignore = "not true yet"]
+fn a_type_name_has_one_meaning() {
+    let mut meanings: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for source in sources() {
+        // Two of one file are one for each system.
+        for name in source.types() {
+            let places = meanings.entry(name).or_default();
+            places.insert(source.module.join("::"));
+        }
+    }
+    meanings.retain(|_, places| places.len() > 1);
+    assert!(meanings.is_empty(), "{} names have two meanings: {meanings:#?}", meanings.len());
+}
+
+#[test]
+#[ignore = "not true yet"]
+fn tolerances_stand_in_one_file() {
+    let is_bare = |line: &str| {
+        line.match_indices("e-").any(|(at, _)| {
+            let (before, after) = (&line[..at], &line[at + 2..]);
+            before.ends_with(|c: char| c.is_ascii_digit())
+                && after.starts_with(|c: char| c.is_ascii_digit())
+        })
+    };
+    let mut found = Vec::new();
+    for source in sources().iter().filter(|s| !s.path.ends_with("tolerance.rs")) {
+        if layer(source.part()).is_some_and(|l| l < CONTRACT_LAYER) && source.part() != "oracle" {
+            let lines = source.code.lines().filter(|l| is_bare(l));
+            found.extend(lines.map(|l| format!("{}: {}", source.path.display(), l.trim())));
+        }
+    }
+    assert!(found.is_empty(), "bare tolerances:\n{}", found.join("\n"));
+}
+
+#[test]
+fn the_engine_has_no_clock_socket_thread_or_message() {
+    for source in sources() {
+        if layer(source.part()).is_some_and(|l| l < CONTRACT_LAYER) && source.part() != "oracle" {
+            let found = OUTER.iter().find(|w| source.names(w));
+            assert_eq!(found, None, "in {}", source.path.display());
         }
     }
 }
 
 #[test]
 fn files_are_short_and_nothing_is_left_open() {
-    for folder in ["src", "tests", "benches"] {
-        let folder = root().join(folder);
-        for file in if folder.exists() { sources(&folder) } else { Vec::new() } {
+    for folder in ["src", "tests", "benches"].map(|f| root().join(f)) {
+        // A packaged crate has fewer folders.
+        for file in if folder.exists() { files(&folder) } else { Vec::new() } {
             let text = fs::read_to_string(&file).expect("a source file");
             assert!(text.lines().count() <= LINES_MAX, "{} is too long", file.display());
             let open = ["todo", "unimplemented"].map(|w| format!("{w}!("));
             assert!(!open.iter().any(|w| text.contains(w.as_str())), "{} is open", file.display());
         }
     }
+}
+
+/// The rules see what they are meant to see.
+#[test]
+fn a_circle_through_a_re_export_is_found() {
+    let parse = |module: &str, text: &str| {
+        let names = module.split("::").filter(|m| !m.is_empty()).map(str::to_owned);
+        Source::parse(Path::new(module), names.collect(), text)
+    };
+    let sources = [
+        parse("", "pub mod a; pub mod b;"),
+        parse("a", "pub use one::One; mod one; mod two;"),
+        parse("a::one", "pub struct One(super::two::Two);"),
+        parse("a::two", "use super::One; pub struct Two(Option<Box<One>>);"),
+        parse("b", "use crate::a; fn f(_: a::One) {}"),
+    ];
+    let edges = Imports::of(&sources).edges();
+    let found = circles(&edges);
+    assert_eq!(found.len(), 1, "{edges:?}");
+    assert_eq!(found[0], [["a", "one"], ["a", "two"]]);
+    assert!(
+        edges[["b".to_owned()].as_slice()].contains(["a".to_owned(), "one".to_owned()].as_slice())
+    );
 }

@@ -1,0 +1,141 @@
+//! The source of the crate as a tree of syntax, without its tests.
+
+use std::{
+    collections::HashSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use syn::{Attribute, Item, visit::Visit};
+
+/// One file of `src`.
+pub struct Source {
+    pub path: PathBuf,
+    /// Its module: `["scene", "tick"]` of `src/scene/tick.rs`, none of `src/lib.rs`.
+    pub module: Vec<String>,
+    /// Without comments at the start of a line and without the tests at its end.
+    pub code: String,
+    pub items: Vec<Item>,
+}
+
+/// All files of `src` but those of tests.
+pub fn sources() -> Vec<Source> {
+    files(&root().join("src")).iter().map(|path| Source::read(path)).collect()
+}
+
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Rust files below a folder, those that are only tests left out.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder of the project") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() && !path.ends_with("tests") {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("tests.rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+impl Source {
+    fn read(path: &Path) -> Source {
+        let text = fs::read_to_string(path).expect("a source file");
+        let below = path.strip_prefix(root().join("src")).expect("below src").with_extension("");
+        let names = below.iter().map(|n| n.to_string_lossy().into_owned());
+        Source::parse(path, names.filter(|n| n != "lib").collect(), &text)
+    }
+
+    /// What the rules see of a text.
+    pub fn parse(path: &Path, module: Vec<String>, text: &str) -> Source {
+        let file = syn::parse_file(text).expect("it compiles");
+        let items = file.items.into_iter().filter(|i| !is_test(attributes(i))).collect();
+        let shown = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code = shown.lines().filter(|l| !l.trim_start().starts_with("//"));
+        let code = code.collect::<Vec<_>>().join("\n");
+        Source { path: path.to_owned(), module, code, items }
+    }
+
+    /// The part of the crate that it belongs to: `scene`.
+    pub fn part(&self) -> &str {
+        self.module.first().map_or("lib", String::as_str)
+    }
+
+    /// Types that it defines, private ones too.
+    pub fn types(&self) -> impl Iterator<Item = String> + '_ {
+        self.items.iter().filter_map(|item| match item {
+            Item::Struct(i) => Some(i.ident.to_string()),
+            Item::Enum(i) => Some(i.ident.to_string()),
+            Item::Trait(i) => Some(i.ident.to_string()),
+            Item::Type(i) => Some(i.ident.to_string()),
+            Item::Union(i) => Some(i.ident.to_string()),
+            _ => None,
+        })
+    }
+
+    /// All that a path of it says: `["crate", "scene", "Tissue"]`; and all single names.
+    pub fn paths(&self) -> HashSet<Vec<String>> {
+        let mut paths = Paths::default();
+        for item in self.items.iter().filter(|i| !matches!(i, Item::Use(_))) {
+            paths.visit_item(item);
+        }
+        paths.0
+    }
+
+    /// Whether a word occurs in it.
+    pub fn names(&self, word: &str) -> bool {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        self.code.match_indices(word).any(|(at, _)| {
+            let before = self.code[..at].chars().next_back();
+            let after = self.code[at + word.len()..].chars().next();
+            !before.is_some_and(is_part) && !after.is_some_and(is_part)
+        })
+    }
+}
+
+#[derive(Default)]
+struct Paths(HashSet<Vec<String>>);
+
+impl<'ast> Visit<'ast> for Paths {
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        self.0.insert(path.segments.iter().map(|s| s.ident.to_string()).collect());
+        syn::visit::visit_path(self, path);
+    }
+
+    /// Who may see something is no need of them.
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
+
+    /// What a macro is given is not parsed: each `a::b::c` in it is a path.
+    fn visit_macro(&mut self, given: &'ast syn::Macro) {
+        let text = given.tokens.to_string().replace(" :: ", "::");
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        for word in words.filter(|w| w.starts_with(char::is_alphabetic)) {
+            self.0.insert(word.split("::").map(str::to_owned).collect());
+        }
+        syn::visit::visit_macro(self, given);
+    }
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Mod(i) => &i.attrs,
+        Item::Fn(i) => &i.attrs,
+        Item::Use(i) => &i.attrs,
+        Item::Impl(i) => &i.attrs,
+        Item::Const(i) => &i.attrs,
+        Item::Struct(i) => &i.attrs,
+        _ => &[],
+    }
+}
+
+/// Marked `#[cfg(test)]` or `#[cfg(fuzzing)]`.
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|a| {
+        let condition = a.meta.require_list().ok().filter(|l| l.path.is_ident("cfg"));
+        condition.is_some_and(|l| ["test", "fuzzing"].contains(&l.tokens.to_string().as_str()))
+    })
+}
