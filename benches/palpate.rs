@@ -1,49 +1,49 @@
-//! The engine's speed with a peer beside it: `cargo bench -- P4`, all measures without a name, `--save` to
+//! The engine's speed with a peer beside it: `cargo bench -- P4` or `-- tissue_update`, all measures without a name, `--save` to
 //! keep the lines under `benches/results`, and `--smoke` for a run of seconds that compares checksums.
 //!
 //! Every case compares answers first, then times both by turns in the same run, and ends with one line that
 //! a script can read.
 
+#[path = "palpate/continuous_test.rs"]
+mod continuous_test;
 #[path = "../tests/allocation/counting.rs"]
 mod counting;
 #[path = "palpate/cubic.rs"]
 mod cubic;
+#[path = "palpate/growth.rs"]
+mod growth;
 #[path = "palpate/guigue_devillers.rs"]
 mod guigue_devillers;
 #[path = "palpate/inputs.rs"]
 mod inputs;
 #[path = "palpate/moller.rs"]
 mod moller;
-#[path = "palpate/p1.rs"]
-mod p1;
-#[path = "palpate/p10.rs"]
-mod p10;
-#[path = "palpate/p12.rs"]
-mod p12;
-#[path = "palpate/p2.rs"]
-mod p2;
-#[path = "palpate/p3.rs"]
-mod p3;
-#[path = "palpate/p4.rs"]
-mod p4;
-#[path = "palpate/p5.rs"]
-mod p5;
-#[path = "palpate/p6.rs"]
-mod p6;
-#[path = "palpate/p7.rs"]
-mod p7;
-#[path = "palpate/p8.rs"]
-mod p8;
-#[path = "palpate/p9.rs"]
-mod p9;
 #[path = "palpate/patch.rs"]
 mod patch;
+#[path = "palpate/round_trip.rs"]
+mod round_trip;
 #[path = "palpate/run.rs"]
 mod run;
 #[path = "palpate/served.rs"]
 mod served;
 #[path = "palpate/served_check.rs"]
 mod served_check;
+#[path = "palpate/tick.rs"]
+mod tick;
+#[path = "palpate/ticks_under_deformation.rs"]
+mod ticks_under_deformation;
+#[path = "palpate/tissue_distance.rs"]
+mod tissue_distance;
+#[path = "palpate/tissue_memory.rs"]
+mod tissue_memory;
+#[path = "palpate/tissue_update.rs"]
+mod tissue_update;
+#[path = "palpate/tool_field.rs"]
+mod tool_field;
+#[path = "palpate/triangle_pairs.rs"]
+mod triangle_pairs;
+#[path = "palpate/triangle_test.rs"]
+mod triangle_test;
 #[path = "palpate/turns.rs"]
 mod turns;
 
@@ -56,22 +56,22 @@ use turns::Effort;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What is measured, by its name in the targets.
-type Measure = (&'static str, fn(&mut Run));
+/// What is measured: its id in the targets, its name, and how.
+type Measure = (&'static str, &'static str, fn(&mut Run));
 
-const MEASURES: &[Measure] = &[
-    ("P1", p1::run),
-    ("P2", p2::run),
-    ("P3", p3::run),
-    ("P4", p4::run),
-    ("P5", p5::run),
-    ("P6", p6::run),
-    ("P7", p7::run),
-    ("P8", p8::run),
-    ("P9", p9::run),
-    ("P10", p10::run),
-    ("P11", p9::run_cpu),
-    ("P12", p12::run),
+const MEASURES: [Measure; 12] = [
+    ("P1", "triangle_pairs", triangle_pairs::run),
+    ("P2", "tissue_distance", tissue_distance::run),
+    ("P3", "tool_field", tool_field::run),
+    ("P4", "tissue_update", tissue_update::run),
+    ("P5", "growth", growth::run),
+    ("P6", "continuous_test", continuous_test::run),
+    ("P7", "triangle_test", triangle_test::run),
+    ("P8", "tick", tick::run),
+    ("P9", "round_trip", round_trip::run),
+    ("P10", "ticks_under_deformation", ticks_under_deformation::run),
+    ("P11", "server_cpu", round_trip::run_cpu),
+    ("P12", "tissue_memory", tissue_memory::run),
 ];
 
 fn main() -> ExitCode {
@@ -85,31 +85,33 @@ fn main() -> ExitCode {
 }
 
 fn bench() -> Result<(), String> {
-    let (mut effort, mut save, mut names) = (Effort::Full, false, Vec::new());
-    let known: Vec<&'static str> = MEASURES.iter().map(|(name, _)| *name).collect();
+    let (mut effort, mut save, mut ids) = (Effort::Full, false, Vec::new());
+    let known: Vec<&'static str> = MEASURES.iter().map(|(id, ..)| *id).collect();
     for argument in env::args().skip(1) {
         match argument.as_str() {
             // Cargo's own.
             "--bench" => {}
             "--smoke" => effort = Effort::Smoke,
             "--save" => save = true,
-            name => {
-                let found = known.iter().find(|n| **n == name);
-                let expected = || format!("got {name:?}, expected --smoke, --save or {known:?}");
-                names.push(*found.ok_or_else(expected)?);
+            asked => {
+                let found = MEASURES.iter().find(|(id, name, _)| [*id, *name].contains(&asked));
+                let names_known = MEASURES.map(|(id, name, _)| format!("{id} {name}")).join(", ");
+                let expected =
+                    || format!("got {asked:?}, expected --smoke, --save or {names_known}");
+                ids.push(found.ok_or_else(expected)?.0);
             }
         }
     }
-    if names.is_empty() {
-        names = known;
+    if ids.is_empty() {
+        ids = known;
     }
     let mut run = Run::new(effort);
-    for (_, measure) in MEASURES.iter().filter(|(name, _)| names.contains(name)) {
+    for (.., measure) in MEASURES.iter().filter(|(id, ..)| ids.contains(id)) {
         measure(&mut run);
     }
     match (effort, save) {
-        (_, true) => run.save(&names).map_err(|e| format!("cannot save: {e}")),
-        (Effort::Smoke, false) => run.check(&names),
+        (_, true) => run.save(&ids).map_err(|e| format!("cannot save: {e}")),
+        (Effort::Smoke, false) => run.check(&ids),
         (Effort::Full, false) => Ok(()),
     }
 }

@@ -1,24 +1,33 @@
 //! Palpate: deformable tissue against rigid instruments, a thousand times a second.
 //!
 //! Layer 0 is [`geometry`], [`mesh_io`] and [`oracle`]; layer 1 the [`index`], the [`sdf`], the [`bvh`] and
-//! [`ccd`]; layer 2 the [`scene`]; layer 3 the [`service`], its [`config`],
-//! the [`store`] and the tools around it. Each knows
-//! only what lies below it; clocks, sockets and threads begin in layer 3.
+//! [`ccd`], and the [`surface`] above the index; layer 2 the [`scene`]. That is the engine: feature `engine`, plain
+//! synchronous code. Layer 4 is around it: the contract ([`proto`]), the [`client`], the [`service`] with its
+//! [`config`] and [`store`], and the tools of the command line ([`load`], [`inspect`], [`doctor`]). Each layer knows
+//! only what lies below it; clocks, sockets and threads begin in layer 4.
 
 pub mod bvh;
 pub mod ccd;
+#[cfg(feature = "client")]
 pub mod client;
+#[cfg(feature = "server")]
 pub mod config;
+#[cfg(feature = "cli")]
 pub mod doctor;
 pub mod geometry;
 pub mod index;
+#[cfg(feature = "cli")]
 pub mod inspect;
+#[cfg(feature = "cli")]
 pub mod load;
 pub mod mesh_io;
 pub mod oracle;
+#[cfg(feature = "contract")]
 pub mod proto;
 pub mod scene;
 pub mod sdf;
+#[cfg(feature = "server")]
 pub mod service;
+#[cfg(feature = "server")]
 pub mod store;
 pub mod surface;

@@ -24,8 +24,8 @@ use parry3d::{
 
 use crate::{
     inputs::{PARRY, TOOLS, Tool, liver, parry},
-    p8::tip,
     run::{Case, Run},
+    tick::tip,
 };
 
 const PAIRS_MIN: usize = 10;

@@ -13,9 +13,9 @@ use palpate::{
 
 use crate::{
     inputs::{PARRY, TOOLS, organ},
-    p2, p4, p8,
     patch::{PartialPeer, Patch, probes},
     run::{Case, Figures, Run, Timed},
+    tick, tissue_distance, tissue_update,
     turns::by_turns,
 };
 
@@ -34,7 +34,7 @@ type Costs = [f64; 5];
 pub fn run(run: &mut Run) {
     let sizes: &[u32] = run.effort.of(&[10_000, 100_000, 1_000_000], &[1_000, 4_000]);
     let costs: Vec<Costs> = sizes.iter().map(|n| measure(run, *n)).collect();
-    for (i, what) in ["patch", "cut"].iter().chain(&p2::WAYS).enumerate() {
+    for (i, what) in ["patch", "cut"].iter().chain(&tissue_distance::WAYS).enumerate() {
         for (n, cost) in sizes.iter().zip(&costs).skip(1) {
             let growth = cost[i] / costs[0][i];
             let log_n = f64::from(*n).ln() / f64::from(sizes[0]).ln();
@@ -52,12 +52,13 @@ fn measure(run: &mut Run, n_triangles: u32) -> Costs {
     let (name, loaded) = organ(n_triangles);
     let patch = Patch::around(&loaded.mesh, 17, PATCH);
     let mut surface = Surface::new(loaded.mesh.clone(), FrameOptions::default());
-    let update = p4::compare_patch(run, "P5", &format!("{name}/patch"), &patch, &mut surface);
+    let update =
+        tissue_update::compare_patch(run, "P5", &format!("{name}/patch"), &patch, &mut surface);
     let cut = compare_cut(run, &format!("{name}/cut"), &patch, &loaded.mesh);
-    let stage = p2::Stage::new(loaded.mesh.clone());
+    let stage = tissue_distance::Stage::new(loaded.mesh.clone());
     let [cold, anywhere, coherent] = stage.compare_all(run, "P5", &name);
     measure_all(run, &format!("{name}/deform-all"), &loaded.mesh);
-    p8::Stage::new(run.effort, loaded, &TOOLS[0], TICKS).print(
+    tick::Stage::new(run.effort, loaded, &TOOLS[0], TICKS).print(
         run,
         "P5",
         &format!("{name}/tick-probe"),
@@ -75,11 +76,11 @@ fn compare_cut(run: &mut Run, case: &str, patch: &Patch, mesh: &TriangleMesh) ->
     patch.cut_ours(&mut surface, &names);
     patch.cut_peer(&mut peer);
     surface.assert_well_formed();
-    let mut checksum = p4::check(case, &surface, &points, |p| peer.distance(p));
+    let mut checksum = tissue_update::check(case, &surface, &points, |p| peer.distance(p));
     names = patch.mend_ours(&mut surface, &triangles);
     patch.mend_peer(&mut peer);
     surface.assert_well_formed();
-    checksum += p4::check(case, &surface, &points, |p| peer.distance(p));
+    checksum += tissue_update::check(case, &surface, &points, |p| peer.distance(p));
     let times = run.effort.of(CUTS, 2);
     run.compare(
         &Case { measure: "P5", case, peer: PARRY, items: 2 * times },
@@ -116,6 +117,6 @@ fn measure_all(run: &mut Run, case: &str, mesh: &TriangleMesh) {
     let whole = Patch::around(mesh, 17, mesh.n_triangles());
     let points = probes(surface.mesh(), &whole, BRUTE);
     let exact = |p| nearest(surface.mesh(), p).expect("a surface").distance;
-    let checksum = p4::check(case, &surface, &points, exact);
+    let checksum = tissue_update::check(case, &surface, &points, exact);
     run.line("P5", case, checksum, Timed("ours", &ours));
 }
