@@ -10,7 +10,7 @@ use super::{
 };
 use crate::geometry::{
     Aabb, TriangleId,
-    lanes::{LANES, lesser, prefetch},
+    lanes::{LANES, are_wide, lesser, prefetch},
     point_triangle::{ClosestPoint, closest_point},
     tolerance::BOX_DISTANCE_SLACK,
 };
@@ -92,8 +92,8 @@ impl Search<'_> {
     /// By the widest instructions that the processor has; the answer is the same.
     fn descend(&mut self) {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
+        if are_wide() {
+            // SAFETY: lanes are wide only where the processor has AVX2.
             return unsafe { descend_wide(self) };
         }
         self.descend_by();
