@@ -116,8 +116,7 @@ fn pliers(meshes: &Path) -> Stage {
 
 fn link(name: &str, mesh: Upload, rest_pose: Option<Pose>) -> (LinkHeader, Upload) {
     let field = Some(FieldOptions { tolerance_m: FIELD_TOLERANCE_M });
-    let header =
-        LinkHeader { name: name.to_owned(), mesh: Some(mesh.header.clone()), rest_pose, field };
+    let header = LinkHeader { name: name.to_owned(), mesh: Some(mesh.header), rest_pose, field };
     (header, mesh)
 }
 
