@@ -35,7 +35,7 @@ pub struct Config {
     pub data_dir: Option<PathBuf>,
     /// Serve a public address without TLS or without keys.
     pub insecure: bool,
-    /// Threads.
+    /// Threads and instructions.
     pub runtime: Runtime,
     /// The log, on stderr.
     pub log: Log,
@@ -51,13 +51,15 @@ pub struct Config {
     pub limits: Limits,
 }
 
-/// Threads of a server.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Threads of a server, and what they use.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Runtime {
     /// Threads that take bytes in and compute ticks, and as many in the background that answer uploads,
     /// deformations, cuts, removals, exports and queries; 0: one for each core.
     pub threads: usize,
+    /// The widest instructions that the processor has; `false`: those that every processor has, for the same answers.
+    pub wide_instructions: bool,
 }
 
 /// The log.
@@ -186,6 +188,12 @@ impl Default for Config {
             access: Access::default(),
             limits: Limits::default(),
         }
+    }
+}
+
+impl Default for Runtime {
+    fn default() -> Runtime {
+        Runtime { threads: 0, wide_instructions: true }
     }
 }
 

@@ -1,9 +1,30 @@
 //! Arithmetic in `f32` without branches and without care for NaN, so that eight lanes go side by side.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use glam::Vec3;
+
+/// Four lanes to an instruction, though the processor could take eight.
+static NARROW: AtomicBool = AtomicBool::new(false);
 
 /// Numbers side by side; one wide pass over them costs little more than over one.
 pub const LANES: usize = 8;
+
+/// Whether searches use AVX2, eight lanes to an instruction: the processor has it, and [`use_narrow`] was not called.
+/// Two relaxed loads.
+#[inline(always)]
+pub fn are_wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let has_avx2 = is_x86_feature_detected!("avx2");
+    #[cfg(not(target_arch = "x86_64"))]
+    let has_avx2 = false;
+    has_avx2 && !NARROW.load(Relaxed)
+}
+
+/// From now on this process uses the instructions that every processor has. Searches take longer and find the same.
+pub fn use_narrow() {
+    NARROW.store(true, Relaxed);
+}
 
 /// The lane of the least.
 #[inline(always)]

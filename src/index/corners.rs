@@ -5,7 +5,7 @@ use glam::Vec3;
 use super::leaf::{Boxes, Lane, tagged};
 use crate::geometry::{
     Aabb,
-    lanes::{LANES, cross, dot, greater, lesser, minus},
+    lanes::{LANES, are_wide, cross, dot, greater, lesser, minus},
     tolerance::{SINGLE_DISTANCE_ROUNDING as ROUNDING, SINGLE_NORMAL_SQUARED_MIN},
 };
 
@@ -41,8 +41,8 @@ impl Corners {
     /// The box of all triangles, by the widest instructions that the processor has.
     pub(super) fn bounds(&self) -> Aabb {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
+        if are_wide() {
+            // SAFETY: lanes are wide only where the processor has AVX2.
             return unsafe { bounds_wide(self) };
         }
         self.boxes().union()

@@ -11,7 +11,7 @@ use super::{
 use crate::geometry::{
     Aabb, TriangleId,
     distance::point_triangle::{ClosestPoint, closest_point},
-    lanes::{LANES, lesser, prefetch},
+    lanes::{LANES, are_wide, lesser, prefetch},
     tolerance::BOX_DISTANCE_SLACK,
 };
 
@@ -92,8 +92,8 @@ impl Search<'_> {
     /// By the widest instructions that the processor has; the answer is the same.
     fn descend(&mut self) {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
+        if are_wide() {
+            // SAFETY: lanes are wide only where the processor has AVX2.
             return unsafe { descend_wide(self) };
         }
         self.descend_by();

@@ -36,6 +36,7 @@ use super::{
 use crate::proto::{DESCRIPTORS, scene_service_server::SceneServiceServer};
 use crate::{
     config::{Config, Transport},
+    geometry::lanes::use_narrow,
     store::{FieldCache, default_data_dir},
 };
 
@@ -64,6 +65,10 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     check_access(config)?;
+    if !config.runtime.wide_instructions {
+        info!("narrow instructions, as runtime.wide_instructions says");
+        use_narrow();
+    }
     let listeners = Listeners::bind(config).await?;
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on {}", listeners.address()?)?;

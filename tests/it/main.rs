@@ -15,6 +15,7 @@ mod doctor;
 mod example;
 mod faults;
 mod field;
+mod golden;
 mod layers;
 mod lifecycle;
 mod load;

@@ -35,6 +35,14 @@ impl Process {
         Process::spawn(through)
     }
 
+    /// The server of any build, on a free port, with variables.
+    pub fn serve_of(program: &Path, variables: &[(&str, &str)]) -> Process {
+        let mut command = Command::new(program);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).env("RUST_LOG", "off");
+        command.envs(variables.iter().copied());
+        Process::spawn(command)
+    }
+
     /// `palpate load` and its arguments.
     pub fn load(args: &[&str]) -> Process {
         let mut command = Command::new(PALPATE);

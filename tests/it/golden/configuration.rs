@@ -1,0 +1,60 @@
+//! Servers that have to give the same answers.
+
+use std::{env, net::SocketAddr, path::PathBuf};
+
+use crate::support::{folder::Folder, process::Process};
+
+/// How a server is run.
+pub struct Configuration {
+    pub name: &'static str,
+    threads: &'static str,
+    field_threads: &'static str,
+    wide_instructions: &'static str,
+}
+
+pub const CONFIGURATIONS: [Configuration; 3] = [
+    Configuration {
+        name: "one-thread",
+        threads: "1",
+        field_threads: "1",
+        wide_instructions: "true",
+    },
+    Configuration {
+        name: "two-threads-narrow",
+        threads: "2",
+        field_threads: "4",
+        wide_instructions: "false",
+    },
+    Configuration {
+        name: "four-threads",
+        threads: "4",
+        field_threads: "4",
+        wide_instructions: "true",
+    },
+];
+
+/// A server, and its data until it ends.
+pub struct Started {
+    pub address: SocketAddr,
+    _process: Process,
+    _data: Folder,
+}
+
+impl Configuration {
+    /// A server that has not built a field yet. No session of it is ever stale or given up.
+    pub fn start(&self) -> Started {
+        let program = env::var_os("PALPATE_SERVER_BIN")
+            .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_palpate")), PathBuf::from);
+        let data = Folder::new(&format!("golden-{}", self.name));
+        let variables = [
+            ("PALPATE_DATA_DIR", data.0.to_str().expect("UTF-8")),
+            ("PALPATE_RUNTIME_THREADS", self.threads),
+            ("PALPATE_RUNTIME_WIDE_INSTRUCTIONS", self.wide_instructions),
+            ("RAYON_NUM_THREADS", self.field_threads),
+            ("PALPATE_SESSIONS_STALE_AFTER", "1h"),
+            ("PALPATE_SESSIONS_GRACE", "1h"),
+        ];
+        let mut process = Process::serve_of(&program, &variables);
+        Started { address: process.address(), _process: process, _data: data }
+    }
+}
