@@ -1,9 +1,10 @@
 //! A connection to a server: set a scene up, open the two streams.
 
 pub mod address;
+mod haptic_stream;
 pub mod mesh_source;
 
-use std::error::Error as _;
+use std::{error::Error as _, path::Path};
 
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
@@ -19,8 +20,10 @@ use crate::proto::{
     add_tool_request, haptic_service_client::HapticServiceClient,
     scene_service_client::SceneServiceClient, track_request,
 };
-use address::{BringKey, ServerAddress};
-use mesh_source::MeshSource;
+use address::BringKey;
+pub use address::ServerAddress;
+pub use haptic_stream::HapticStream;
+use mesh_source::{MeshFileError, MeshSource};
 
 /// Why a call did not do what it should.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +46,9 @@ pub enum ClientError {
         /// The innermost cause.
         reason: String,
     },
+    /// A mesh file that no scene takes.
+    #[error("{0}")]
+    Mesh(#[from] MeshFileError),
     /// The server refused.
     #[error("{call} was refused ({code:?}): {message}")]
     Refused {
@@ -146,6 +152,38 @@ impl Client {
         self.take("AddTissue", answer)
     }
 
+    /// Uploads a mesh file, its format told by its extension, as a tissue. `scale_to_m`: metres for each of its units.
+    /// Returns the tissue's id.
+    ///
+    /// # Errors
+    /// When the file holds no mesh, it is refused or the server is gone.
+    pub async fn add_tissue_file(
+        &mut self,
+        scene_id: &str,
+        name: &str,
+        file: impl AsRef<Path>,
+        scale_to_m: f64,
+    ) -> Result<u32, ClientError> {
+        let (mesh, _) = MeshSource::open(file.as_ref(), scale_to_m)?;
+        Ok(self.add_tissue(scene_id, name, &mesh).await?.tissue_id)
+    }
+
+    /// The same as a tool of one link of the same name. Returns the tool's id.
+    ///
+    /// # Errors
+    /// As [`Client::add_tissue_file`].
+    pub async fn add_tool_file(
+        &mut self,
+        scene_id: &str,
+        name: &str,
+        file: impl AsRef<Path>,
+        scale_to_m: f64,
+    ) -> Result<u32, ClientError> {
+        let (mesh, _) = MeshSource::open(file.as_ref(), scale_to_m)?;
+        let link = LinkUpload { name: name.to_owned(), mesh, rest_pose: None };
+        Ok(self.add_tool(scene_id, name, &[link], &[]).await?.tool_id)
+    }
+
     /// Uploads a tool.
     ///
     /// # Errors
@@ -218,6 +256,21 @@ impl Client {
         let start = TrackRequest { message: Some(track_request::Message::Start(start)) };
         let answer = self.haptics.track(once(start).chain(ReceiverStream::new(taken))).await;
         Ok(Duplex { requests, answers: self.take("Track", answer)? })
+    }
+
+    /// Opens a haptic loop that waits for each answer, with all options as the contract has them by default.
+    ///
+    /// # Errors
+    /// When it is refused or the server is gone.
+    pub async fn haptics(
+        &mut self,
+        scene_id: &str,
+        tool_ids: &[u32],
+    ) -> Result<HapticStream, ClientError> {
+        let (scene_id, tool_ids) = (scene_id.to_owned(), tool_ids.to_vec());
+        let start = TrackStart { scene_id, tool_ids, ..TrackStart::default() };
+        let stream = self.track(start, 1).await?;
+        Ok(HapticStream::new(self.clone(), stream))
     }
 
     /// Opens a stream of deformations; at most `waiting_max` wait for the transport.
