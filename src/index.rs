@@ -14,6 +14,7 @@
 //! A link at level n spans the nodes up to the next one that is taller than n, and carries the union of
 //! their boxes. `index` does not know what a tool, a tissue or a tick is.
 
+mod box_lanes;
 mod build;
 mod corners;
 mod lat_lon;

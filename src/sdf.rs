@@ -15,19 +15,25 @@
 mod build;
 mod cell;
 mod complexity;
+mod exact;
 mod field;
 mod free_leaf;
 mod grid;
 mod locate;
 mod merge;
 mod octree;
+mod options;
 mod query;
+mod reading;
 mod region;
 mod short_list;
 mod sides;
+mod source;
 mod trilinear;
 mod validate;
 
-pub use build::{Exact, ExactDistance, FIELD_VERSION, FieldOptions, build};
+pub use build::build;
+pub use exact::{Exact, ExactDistance};
 pub use field::{Field, FieldReport};
-pub use query::Reading;
+pub use options::{FIELD_VERSION, FieldOptions};
+pub use reading::Reading;

@@ -5,9 +5,11 @@ use glam::{DMat3, DVec3};
 use super::{
     tree::{DEPTH_MAX, Tree},
     volume::{LEAF, Node},
+    wide_node::Strip,
 };
 use crate::geometry::{
     Dop16, TriangleId, TriangleMesh,
+    lanes::LANES,
     principal_axes::principal_axes,
     triangle_triangle::{Rectangle, Triangle},
 };
@@ -71,6 +73,33 @@ impl Tree {
         self.rectangles.push(rectangle);
         self.dops.push(Dop16::around(item.corners));
         Node { below: LEAF | number, ..Node::around(item.corners.into_iter(), &axes) }
+    }
+
+    /// Adds the strip of what is below a node, and all below that; says which it is.
+    fn add_strip(&mut self, node: u32) -> u32 {
+        let number = self.strips.len() as u32;
+        self.strips.push(Strip::EMPTY);
+        let mut entries = [node; LANES];
+        let mut len = 1;
+        while len < LANES {
+            let inner = |e: &usize| self.nodes[entries[*e] as usize].leaf().is_none();
+            let size = |e: &usize| self.nodes[entries[*e] as usize].surface();
+            let Some(e) = (0..len).filter(inner).max_by(|i, j| size(i).total_cmp(&size(j))) else {
+                break;
+            };
+            let below = self.nodes[entries[e] as usize].below;
+            (entries[e], entries[len]) = (below, below + 1);
+            len += 1;
+        }
+        for (lane, &entry) in entries[..len].iter().enumerate() {
+            let node = self.nodes[entry as usize];
+            self.strips[number as usize].set(lane, &node);
+            if node.leaf().is_none() {
+                let below = self.add_strip(entry);
+                self.strips[number as usize].below[lane] = below;
+            }
+        }
+        number
     }
 }
 

@@ -5,7 +5,7 @@
 
 use glam::{DVec3, Vec3};
 
-use super::{tree::Tree, volume::Node};
+use super::volume::Node;
 use crate::geometry::{
     Aabb, Dop16, Pose,
     lanes::{LANES, greater, lesser},
@@ -27,14 +27,14 @@ pub(super) struct Strip {
 }
 
 impl Strip {
-    const EMPTY: Strip = Strip {
+    pub(super) const EMPTY: Strip = Strip {
         axes: [[[0.0; LANES]; 3]; 3],
         min: [[f32::INFINITY; LANES]; 3],
         max: [[f32::NEG_INFINITY; LANES]; 3],
         below: [u32::MAX; LANES],
     };
 
-    fn set(&mut self, lane: usize, node: &Node) {
+    pub(super) fn set(&mut self, lane: usize, node: &Node) {
         for k in 0..3 {
             for axis in 0..3 {
                 self.axes[k][axis][lane] = node.axes[k][axis];
@@ -150,35 +150,6 @@ impl Strip {
             end[lane] += reach[lane];
         }
         [begin, end]
-    }
-}
-
-impl Tree {
-    /// Adds the strip of what is below a node, and all below that; says which it is.
-    pub(super) fn add_strip(&mut self, node: u32) -> u32 {
-        let number = self.strips.len() as u32;
-        self.strips.push(Strip::EMPTY);
-        let mut entries = [node; LANES];
-        let mut len = 1;
-        while len < LANES {
-            let inner = |e: &usize| self.nodes[entries[*e] as usize].leaf().is_none();
-            let size = |e: &usize| self.nodes[entries[*e] as usize].surface();
-            let Some(e) = (0..len).filter(inner).max_by(|i, j| size(i).total_cmp(&size(j))) else {
-                break;
-            };
-            let below = self.nodes[entries[e] as usize].below;
-            (entries[e], entries[len]) = (below, below + 1);
-            len += 1;
-        }
-        for (lane, &entry) in entries[..len].iter().enumerate() {
-            let node = self.nodes[entry as usize];
-            self.strips[number as usize].set(lane, &node);
-            if node.leaf().is_none() {
-                let below = self.add_strip(entry);
-                self.strips[number as usize].below[lane] = below;
-            }
-        }
-        number
     }
 }
 

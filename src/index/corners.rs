@@ -2,7 +2,7 @@
 
 use glam::Vec3;
 
-use super::leaf::{Boxes, Lane, tagged};
+use super::box_lanes::{Boxes, Lane, tagged};
 use crate::geometry::{
     Aabb,
     lanes::{LANES, cross, dot, greater, lesser, minus},

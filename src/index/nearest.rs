@@ -3,8 +3,8 @@
 use glam::{DVec3, Vec3};
 
 use super::{
+    box_lanes::{Lane, least},
     lat_lon::BANDS_MAX,
-    leaf::{Lane, least},
     skip_list::{HEAD_LEVELS, SkipList},
     wide_node::Strip,
 };

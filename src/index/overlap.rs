@@ -1,7 +1,7 @@
 //! Which triangles' boxes pass a test.
 
 use super::{
-    leaf::{Boxes, LaneSet},
+    box_lanes::{Boxes, LaneSet},
     skip_list::SkipList,
 };
 use crate::geometry::{Aabb, TriangleId};

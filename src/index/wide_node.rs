@@ -1,6 +1,6 @@
 //! A run of links side by side: what the link above them spans, and the table of the bands.
 
-use super::leaf::Boxes;
+use super::box_lanes::Boxes;
 use crate::geometry::lanes::LANES;
 
 /// The boxes of a run's first links, and where a search goes on below each.

@@ -5,8 +5,9 @@
 //! face of 4; it overflows on vertex number 0; and its errors name no line. The tests compare with it.
 
 use super::{
-    MeshReadError, push_fan,
-    text::{Line, Text, parse, parse_point, unexpected},
+    polygon::push_fan,
+    read_error::{MeshReadError, unexpected},
+    text::{Line, Text, parse, parse_point},
 };
 use crate::geometry::MeshData;
 

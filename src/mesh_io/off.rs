@@ -2,8 +2,9 @@
 //! line (normals, colours) is ignored.
 
 use super::{
-    MeshReadError, check_fits, push_fan,
-    text::{Line, Text, parse, parse_point, unexpected},
+    polygon::push_fan,
+    read_error::{MeshReadError, check_fits, unexpected},
+    text::{Line, Text, parse, parse_point},
 };
 use crate::geometry::MeshData;
 

@@ -12,7 +12,10 @@ use ply_rs_bw::{
     },
 };
 
-use super::{MeshReadError, Place, check_fits, one_line, push_fan, text::unexpected};
+use super::{
+    polygon::push_fan,
+    read_error::{MeshReadError, Place, check_fits, one_line, unexpected},
+};
 use crate::geometry::MeshData;
 
 /// Corners of the smallest polygon.

@@ -10,7 +10,7 @@ use std::{
 
 use glam::Vec3;
 
-use super::{MeshReadError, Place, check_fits, one_line, text::unexpected};
+use super::read_error::{MeshReadError, Place, check_fits, one_line, unexpected};
 use crate::geometry::MeshData;
 
 /// The comment and the count.

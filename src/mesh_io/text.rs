@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::{MeshReadError, Place, excerpt};
+use super::read_error::{MeshReadError, Place, unexpected};
 
 /// What is left of a file, by lines or by words. The text need not be UTF-8; a binary block can be cut
 /// out with [`Text::take`].
@@ -129,9 +129,4 @@ pub(super) fn parse_point<'a>(
 ) -> Result<glam::Vec3, MeshReadError> {
     let mut next = || parse(words.next(), place, "a coordinate");
     Ok(glam::Vec3::new(next()?, next()?, next()?))
-}
-
-pub(super) fn unexpected(place: Place, expected: &str, got: Option<&[u8]>) -> MeshReadError {
-    let got = got.map_or_else(|| "nothing".to_owned(), excerpt);
-    MeshReadError::Unexpected { place, expected: expected.to_owned(), got }
 }

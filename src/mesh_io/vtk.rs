@@ -9,11 +9,11 @@ mod block;
 use glam::Vec3;
 
 use super::{
-    MeshReadError, Place, excerpt, push_fan,
-    text::{Text, unexpected},
+    polygon::{push_fan, push_strip},
+    read_error::{MeshReadError, Place, excerpt, unexpected},
 };
 use crate::geometry::MeshData;
-use block::Kind;
+use block::{Kind, Vtk};
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let mut file = Vtk::open(bytes)?;
@@ -61,47 +61,7 @@ const SECTIONS: [(&str, Section); 9] = [
     ("CELL_DATA", Section::Attributes),
 ];
 
-struct Vtk<'a> {
-    text: Text<'a>,
-    binary: bool,
-    major_version: u32,
-    /// The block read last, whose size is in doubt when no section follows it.
-    last: Option<LastBlock>,
-}
-
-struct LastBlock {
-    section: String,
-    at: usize,
-    n_bytes: usize,
-}
-
-impl<'a> Vtk<'a> {
-    fn open(bytes: &'a [u8]) -> Result<Vtk<'a>, MeshReadError> {
-        const MAGIC: &str = "# vtk DataFile Version ";
-        let mut text = Text::new(bytes);
-        let version = text.line().and_then(|line| {
-            let version = std::str::from_utf8(line.text().strip_prefix(MAGIC.as_bytes())?).ok()?;
-            version.trim().split('.').next()?.parse().ok()
-        });
-        let major_version = version
-            .ok_or_else(|| unexpected(Place::Line(1), &format!("\"{MAGIC}x.y\""), Some(bytes)))?;
-        // A title of any content.
-        text.line();
-        let encoding = text.word();
-        let binary = match encoding {
-            Some(b"BINARY") => true,
-            Some(b"ASCII") => false,
-            _ => return Err(unexpected(text.place(), "ASCII or BINARY", encoding)),
-        };
-        for expected in ["DATASET", "POLYDATA"] {
-            let word = text.word();
-            if word != Some(expected.as_bytes()) {
-                return Err(unexpected(text.place(), expected, word));
-            }
-        }
-        Ok(Vtk { text, binary, major_version, last: None })
-    }
-
+impl Vtk<'_> {
     /// The section that begins here; `None` at the end of the file.
     fn section(&mut self) -> Result<Option<Section>, MeshReadError> {
         self.text.skip_space();
@@ -192,11 +152,6 @@ impl<'a> Vtk<'a> {
         while self.text.line().is_some_and(|line| !line.text().is_empty()) {}
     }
 
-    /// In a binary file lines cannot be counted.
-    fn place(&self) -> Place {
-        if self.binary { Place::Byte(self.text.offset()) } else { self.text.place() }
-    }
-
     /// After a block no section begins. When one begins elsewhere, the block's size is what is wrong.
     fn wrong_block_size(&self) -> Option<MeshReadError> {
         let last = self.last.as_ref()?;
@@ -233,15 +188,6 @@ fn count_escapes(bytes: &[u8]) -> u64 {
     }
     let is_escape = |w: &&[u8]| w[0] == b'\\' && w[1..].iter().all(u8::is_ascii_hexdigit);
     bytes.windows(3).filter(is_escape).count() as u64
-}
-
-/// Every second triangle of a strip is wound the other way.
-fn push_strip(triangles: &mut Vec<[u32; 3]>, corners: &[u32]) -> bool {
-    triangles.extend(corners.windows(3).enumerate().map(|(i, t)| match i % 2 {
-        0 => [t[0], t[1], t[2]],
-        _ => [t[1], t[0], t[2]],
-    }));
-    corners.len() >= 3
 }
 
 #[cfg(test)]

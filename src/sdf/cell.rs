@@ -1,10 +1,9 @@
 //! What one cell of a grid can promise, decided once when it is built.
 
-use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{build::Source, region::Region, short_list::ShortList};
-use crate::geometry::{TriangleId, distance::point_triangle::closest_point};
+use super::{exact::Corner, region::Region, short_list::ShortList, source::Source};
+use crate::geometry::distance::point_triangle::closest_point;
 
 /// How a cell answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -21,15 +20,6 @@ pub(super) enum Cell {
     List(u32),
     /// By interpolation with no better bound than Lipschitz, and a sign that may change inside.
     Wide,
-}
-
-/// A sample of the exact search at a corner.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Corner {
-    pub(super) at: DVec3,
-    pub(super) signed_distance: f64,
-    pub(super) triangle: TriangleId,
-    pub(super) winding: Option<f64>,
 }
 
 /// What a cell came out as; the list is still to be numbered.

@@ -3,7 +3,7 @@
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{query::Reading, region::Region, trilinear::trilinear};
+use super::{reading::Reading, region::Region, trilinear::trilinear};
 
 /// What is kept of a deleted leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -4,11 +4,11 @@ use glam::{DVec3, UVec3};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    build::{Exact, ExactDistance, Source},
-    cell::{Cell, Classified, Corner, classify},
-    octree::Leaf,
+    cell::{Cell, Classified, classify},
+    exact::{Corner, Exact, ExactDistance},
     region::Region,
     short_list::ShortList,
+    source::Source,
 };
 use crate::geometry::TriangleId;
 
@@ -40,11 +40,11 @@ const LIST_GOOD: usize = 12;
 
 impl Grid {
     /// Samples in proportion to the region's vertices.
-    pub(super) fn build(source: &Source, leaf: &Leaf) -> Grid {
+    pub(super) fn build(source: &Source, region: Region, n_vertices: u32) -> Grid {
         let options = source.options;
-        let n = options.samples_per_vertex * f64::from(leaf.vertices);
-        let step = (leaf.region.volume() / n.max(options.samples_min)).cbrt();
-        Grid::sample(source, leaf.region, step)
+        let n = options.samples_per_vertex * f64::from(n_vertices);
+        let step = (region.volume() / n.max(options.samples_min)).cbrt();
+        Grid::sample(source, region, step)
     }
 
     /// The leaf should be split further.

@@ -7,10 +7,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    build::{ExactDistance, Source},
-    free_leaf::FreeLeaf,
-    grid::Grid,
-    region::Region,
+    exact::ExactDistance, free_leaf::FreeLeaf, grid::Grid, region::Region, source::Source,
 };
 use crate::geometry::{TriangleId, TriangleMesh, triangle_box::triangle_meets_box};
 
@@ -158,7 +155,7 @@ impl Source<'_> {
     /// A grid over the leaf would leave too many cells wide.
     fn is_too_coarse(&self, leaf: &Leaf) -> bool {
         leaf.region.radius() > RADIUS_MIN * self.tolerance
-            && Grid::build(self, leaf).is_poor(self.tolerance)
+            && Grid::build(self, leaf.region, leaf.vertices).is_poor(self.tolerance)
     }
 }
 

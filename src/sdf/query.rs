@@ -7,42 +7,13 @@ use super::{
     field::Field,
     grid::{Grid, offset},
     locate::Leaf,
+    reading::Reading,
     short_list::ShortList,
     trilinear::trilinear,
 };
 use crate::geometry::{
-    TriangleId, TriangleMesh, direction::direction, distance::point_triangle::ClosestPoint,
-    mesh::pseudonormal::pseudonormal, winding::Winding,
+    TriangleMesh, direction::direction, mesh::pseudonormal::pseudonormal, winding::Winding,
 };
-
-/// The field at a point, link frame.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reading {
-    /// Metres, negative inside; within the interval.
-    pub value: f64,
-    /// The true signed distance is at least this.
-    pub lower: f64,
-    /// And at most this. The sign is certain when the interval excludes 0.
-    pub upper: f64,
-    /// Which way the value grows; unit where the answer is exact, else as interpolated.
-    pub gradient: DVec3,
-    /// The nearest triangle and point, where the cell answers exactly.
-    pub exact: Option<(TriangleId, ClosestPoint)>,
-    /// 0 (the sign is a guess) to 1; below 1 only for surfaces that are open or of several bodies.
-    pub certainty: f64,
-}
-
-impl Reading {
-    /// What is known where nothing is: farther than anything.
-    pub const BEYOND: Reading = Reading {
-        value: f64::INFINITY,
-        lower: f64::INFINITY,
-        upper: f64::INFINITY,
-        gradient: DVec3::ZERO,
-        exact: None,
-        certainty: 1.0,
-    };
-}
 
 /// Points that are read side by side.
 const LANES: usize = 8;

@@ -3,7 +3,11 @@
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{build::Exact, cell::Corner, sides::Sides, trilinear::trilinear};
+use super::{
+    exact::{Corner, Exact},
+    sides::Sides,
+    trilinear::trilinear,
+};
 use crate::geometry::{
     Aabb, TriangleId, TriangleMesh,
     distance::{

@@ -1,6 +1,6 @@
 //! Where the normal of the nearest triangle alone tells inside from outside.
 
-use super::cell::Corner;
+use super::exact::Corner;
 use crate::geometry::{
     TriangleId, TriangleMesh,
     distance::point_triangle::closest_point,

@@ -3,12 +3,13 @@
 use glam::{DVec3, UVec3};
 
 use super::{
-    build::{Exact, FieldOptions, Frame},
     cell::Cell,
+    exact::Exact,
     field::Field,
     free_leaf::FreeLeaf,
     grid::Grid,
     octree::{DEPTH_MAX, Node},
+    options::{FieldOptions, Frame},
     region::Region,
 };
 use crate::geometry::TriangleMesh;

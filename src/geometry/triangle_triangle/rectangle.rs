@@ -11,8 +11,8 @@
 use glam::{DMat3, DVec2, DVec3};
 
 use super::{
-    Triangle,
     cases::{Flat, Verdict, decide},
+    predicates::Triangle,
 };
 use crate::geometry::{
     Obb, Pose,

@@ -1,9 +1,8 @@
-//! The runs of numbers of a VTK file, as text or as big-endian bytes.
+//! A VTK file's header and its runs of numbers, as text or as big-endian bytes.
 
-use super::{LastBlock, Vtk};
 use crate::mesh_io::{
-    MeshReadError, Place, check_fits,
-    text::{Text, unexpected},
+    read_error::{MeshReadError, Place, check_fits, unexpected},
+    text::Text,
 };
 
 /// What numbers are stored as. Signed and unsigned are told apart only by their names: where it would
@@ -45,7 +44,55 @@ impl Kind {
     }
 }
 
+/// A VTK file as far as it was read.
+pub(super) struct Vtk<'a> {
+    pub(super) text: Text<'a>,
+    pub(super) binary: bool,
+    pub(super) major_version: u32,
+    /// The block read last, whose size is in doubt when no section follows it.
+    pub(super) last: Option<LastBlock>,
+}
+
+/// A block of binary numbers: the line that declares it, and where it is.
+pub(super) struct LastBlock {
+    pub(super) section: String,
+    pub(super) at: usize,
+    pub(super) n_bytes: usize,
+}
+
 impl<'a> Vtk<'a> {
+    /// Reads the header.
+    pub(super) fn open(bytes: &'a [u8]) -> Result<Vtk<'a>, MeshReadError> {
+        const MAGIC: &str = "# vtk DataFile Version ";
+        let mut text = Text::new(bytes);
+        let version = text.line().and_then(|line| {
+            let version = std::str::from_utf8(line.text().strip_prefix(MAGIC.as_bytes())?).ok()?;
+            version.trim().split('.').next()?.parse().ok()
+        });
+        let major_version = version
+            .ok_or_else(|| unexpected(Place::Line(1), &format!("\"{MAGIC}x.y\""), Some(bytes)))?;
+        // A title of any content.
+        text.line();
+        let encoding = text.word();
+        let binary = match encoding {
+            Some(b"BINARY") => true,
+            Some(b"ASCII") => false,
+            _ => return Err(unexpected(text.place(), "ASCII or BINARY", encoding)),
+        };
+        for expected in ["DATASET", "POLYDATA"] {
+            let word = text.word();
+            if word != Some(expected.as_bytes()) {
+                return Err(unexpected(text.place(), expected, word));
+            }
+        }
+        Ok(Vtk { text, binary, major_version, last: None })
+    }
+
+    /// In a binary file lines cannot be counted.
+    pub(super) fn place(&self) -> Place {
+        if self.binary { Place::Byte(self.text.offset()) } else { self.text.place() }
+    }
+
     /// The next word, which must name one of the kinds.
     pub(super) fn kind(&mut self, allowed: &[Kind]) -> Result<Kind, MeshReadError> {
         let word = self.text.word();
