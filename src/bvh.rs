@@ -8,8 +8,8 @@
 //!
 //! What decides a pair is source 003, [`crate::geometry::triangle_triangle`], on the vertices as placed: the
 //! pairs are those of brute force. `bvh` does not know what a tool, a tissue or an index is: it is given
-//! boxes to pass or refuse ([`Placed::may_meet`]) and then the triangles that passed ([`Placed::meeting`]).
-//! The same boxes also bound distances ([`Tree::nearest`], [`Tree::each_within`]).
+//! boxes to pass or refuse ([`PlacedTree::may_meet`]) and then the triangles that passed ([`PlacedTree::meeting`]).
+//! The same boxes also bound distances ([`BoxTree::nearest`], [`BoxTree::each_within`]).
 
 mod build;
 pub mod deforming;
@@ -22,7 +22,7 @@ mod volume;
 mod wide_node;
 
 pub use deforming::{DeformingTree, Front, Trees};
-pub use nearest::{Guess, NearestTo, NearestTriangle};
-pub use pairs::{Pair, Rigid};
-pub use placed::Placed;
-pub use tree::Tree;
+pub use nearest::{Guess, NearestInTree, NearestTo};
+pub use pairs::{Rigid, TrianglePair};
+pub use placed::PlacedTree;
+pub use tree::BoxTree;

@@ -9,7 +9,7 @@
 //! band (latitude)   head ------------------------------> node ----------> ...      level 2
 //!                   head ----------> node -------------> node ----------> ...      level 1
 //!                   head -> node --> node -> node -----> node -> node --> ...      level 0
-//!                   block  block     block   block       block  block              up to 8 triangles each
+//!                   leaf  leaf     leaf   leaf       leaf  leaf              up to 8 triangles each
 //! ```
 //! A link at level n spans the nodes up to the next one that is taller than n, and carries the union of
 //! their boxes. `index` does not know what a tool, a tissue or a tick is.
@@ -28,7 +28,7 @@ mod update;
 mod validate;
 mod wide_node;
 
-pub use lat_lon::FrameOptions;
+pub use lat_lon::LatLonOptions;
 pub use nearest::NearestTriangle;
 pub use overlap::BoxTest;
 pub(crate) use quality::Quality;

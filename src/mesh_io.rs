@@ -16,7 +16,7 @@ mod vtk;
 
 use std::path::Path;
 
-pub use read_error::{MeshReadError, Place};
+pub use read_error::{FilePlace, MeshReadError};
 
 use crate::geometry::MeshData;
 

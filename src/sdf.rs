@@ -1,4 +1,4 @@
-//! Source 002: the signed distance of a rigid link as a tree of grids, every answer with its interval.
+//! FieldSource 002: the signed distance of a rigid link as a tree of grids, every answer with its interval.
 //!
 //! Patent publication of Shenzhen Huaquejing Medical (Wang, Wu), 2023-11: an octree by vertex count, empty
 //! exterior leaves deleted, neighbouring leaves of like complexity merged into subspaces, one grid each.
@@ -13,6 +13,7 @@
 //! `sdf` does not know what a tool is, nor who finds exact distances: it is given a search ([`Exact`]).
 
 mod build;
+mod candidates;
 mod cell;
 mod complexity;
 mod exact;
@@ -26,8 +27,7 @@ mod options;
 mod query;
 mod reading;
 mod region;
-mod short_list;
-mod sides;
+mod sign_from_normal;
 mod source;
 mod trilinear;
 mod validate;

@@ -10,13 +10,13 @@ use crate::{
         direction::direction,
         distance::point_triangle::ClosestPoint,
         mesh::{
-            boundary::Rim,
+            boundary::Boundary,
             pseudonormal::pseudonormal,
             topology::{EditSite, SignRule, Topology},
         },
         winding::{Winding, winding_number},
     },
-    index::{BoxTest, FrameOptions, NearestTriangle, Quality, SkipList, Updated},
+    index::{BoxTest, LatLonOptions, NearestTriangle, Quality, SkipList, Updated},
 };
 use winding::{GRAZING, counted_winding};
 
@@ -25,9 +25,9 @@ use winding::{GRAZING, counted_winding};
 pub struct Surface {
     mesh: TriangleMesh,
     list: SkipList,
-    options: FrameOptions,
+    options: LatLonOptions,
     topology: Topology,
-    rim: Rim,
+    boundary: Boundary,
     quality: Quality,
 }
 
@@ -50,12 +50,12 @@ pub struct SignedNearest {
 
 impl Surface {
     /// Indexes a mesh.
-    pub fn new(mesh: TriangleMesh, options: FrameOptions) -> Surface {
+    pub fn new(mesh: TriangleMesh, options: LatLonOptions) -> Surface {
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options);
         let quality = Quality::of(&mut list, &mesh);
-        let rim = if topology.closed() { Rim::default() } else { Rim::of(&mesh) };
-        Surface { mesh, list, options, topology, rim, quality }
+        let boundary = if topology.closed() { Boundary::default() } else { Boundary::of(&mesh) };
+        Surface { mesh, list, options, topology, boundary, quality }
     }
 
     /// The triangles as they are.
@@ -65,7 +65,7 @@ impl Surface {
 
     /// What mesh and list have allocated, room to grow included.
     pub fn heap_bytes(&self) -> usize {
-        self.mesh.heap_bytes() + self.list.heap_bytes() + self.rim.heap_bytes()
+        self.mesh.heap_bytes() + self.list.heap_bytes() + self.boundary.heap_bytes()
     }
 
     /// How inside is told from outside.
@@ -79,14 +79,15 @@ impl Surface {
     }
 
     /// Where it is open.
-    pub fn rim(&self) -> &Rim {
-        &self.rim
+    pub fn boundary(&self) -> &Boundary {
+        &self.boundary
     }
 
     /// Whether everything within `radius` metres of a point is on its side of the surface, but for what a triangle
     /// parts from it. `certainty`: of the point's sign.
     pub fn side_holds(&self, p: DVec3, certainty: f64, radius: f64) -> bool {
-        !self.rim.is_near(p, radius) || certainty > 2.0 * radius * self.rim.steepness(p, radius)
+        !self.boundary.is_near(p, radius)
+            || certainty > 2.0 * radius * self.boundary.gradient_bound(p, radius)
     }
 
     /// How far about a point its side holds, metres: `radius` times a power of two, or 0 where that were little.
@@ -97,7 +98,8 @@ impl Surface {
 
     /// How certain the side of a point is: wholly where the surface is not open about it.
     pub fn certainty_about(&self, p: DVec3) -> f64 {
-        let near = self.rim.is_near(p, 0.0).then(|| self.signed_distance(p, f64::INFINITY, None));
+        let near =
+            self.boundary.is_near(p, 0.0).then(|| self.signed_distance(p, f64::INFINITY, None));
         near.flatten().map_or(1.0, |d| d.certainty)
     }
 
@@ -158,7 +160,7 @@ impl Surface {
     /// The winding number around a point, on the surface that of triangles seen edge on. O(n) where no ray is clear of
     /// the edges, as in a soup of slivers.
     pub fn winding(&self, p: DVec3) -> Winding {
-        let counted = counted_winding(&self.list, &self.mesh, self.rim.cap(), p);
+        let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p);
         counted.unwrap_or_else(|| Winding { number: winding_number(&self.mesh, p), error: 0.0 })
     }
 
@@ -173,7 +175,7 @@ impl Surface {
         for (v, p) in vertices.iter().zip(positions) {
             self.mesh.move_vertex(*v, *p);
         }
-        self.rim.follow_some(&self.mesh, vertices);
+        self.boundary.follow_some(&self.mesh, vertices);
         let updated = self.list.update(&self.mesh, vertices);
         self.quality.observe(updated.touched, &mut self.list, &self.mesh);
         updated
@@ -184,7 +186,7 @@ impl Surface {
         for (v, p) in positions.iter().enumerate() {
             self.mesh.move_vertex(v as u32, *p);
         }
-        self.rim.follow(&self.mesh);
+        self.boundary.follow(&self.mesh);
         let updated = self.list.update_all(&self.mesh);
         self.quality.observe(updated.touched, &mut self.list, &self.mesh);
         updated
@@ -208,7 +210,7 @@ impl Surface {
         let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
         self.list.edit(&self.mesh, removed, &added);
         self.topology.update(&self.mesh, &site, first);
-        self.rim = self.rim.edited(&self.mesh, site.vertices());
+        self.boundary = self.boundary.edited(&self.mesh, site.vertices());
         first
     }
 
@@ -236,7 +238,7 @@ impl Surface {
         assert_eq!(self.is_closed(), topology.closed());
         let is_uncounted = self.topology.bodies.is_none() && !self.is_closed();
         assert!(is_uncounted || self.topology.bodies == topology.bodies, "bodies");
-        self.rim.assert_of(&self.mesh);
+        self.boundary.assert_of(&self.mesh);
     }
 }
 
@@ -253,10 +255,10 @@ mod tests {
     };
 
     fn surface(data: MeshData) -> Surface {
-        Surface::new(TriangleMesh::new(data), FrameOptions::default())
+        Surface::new(TriangleMesh::new(data), LatLonOptions::default())
     }
 
-    /// On faces, edges, vertices, the rim and the cap of torn surfaces: no ray leaves such points clearly, and still the
+    /// On faces, edges, vertices, the boundary and the cap of torn surfaces: no ray leaves such points clearly, and still the
     /// winding number is counted, not summed over all triangles. On a face it is the mean of both sides, and the sign
     /// is as good as that of 0.
     #[test]
@@ -270,7 +272,7 @@ mod tests {
             let mut factor = || random.range(0.99, 1.01) as f32;
             data.positions.iter_mut().for_each(|p| *p *= Vec3::new(factor(), factor(), 1.0));
             let s = surface(data);
-            let (mesh, cap) = (s.mesh(), s.rim().cap());
+            let (mesh, cap) = (s.mesh(), s.boundary().cap());
             let counted =
                 |p: DVec3| counted_winding(&s.list, mesh, cap, p).expect("a ray is clear");
             let is_near = |got: Winding, exact: f64| (got.number - exact).abs() < got.error + 1e-4;

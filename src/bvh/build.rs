@@ -3,9 +3,9 @@
 use glam::{DMat3, DVec3};
 
 use super::{
-    tree::{DEPTH_MAX, Tree},
-    volume::{LEAF, Node},
-    wide_node::Strip,
+    tree::{BoxTree, DEPTH_MAX},
+    volume::{BoxNode, LEAF},
+    wide_node::WideBoxNode,
 };
 use crate::geometry::{
     Dop16, TriangleId, TriangleMesh,
@@ -19,39 +19,39 @@ const HALVED_DEPTH: usize = DEPTH_MAX - 32;
 
 /// A triangle under way to its leaf.
 #[derive(Clone, Copy)]
-struct Item {
+struct LeafTriangle {
     id: TriangleId,
     corners: Triangle,
     centroid: DVec3,
 }
 
-impl Tree {
+impl BoxTree {
     /// O(n log n), and O(n) on every level of a tree at most 96 levels deep at worst.
-    pub fn build(mesh: &TriangleMesh) -> Tree {
+    pub fn build(mesh: &TriangleMesh) -> BoxTree {
         let item = |id: TriangleId| {
             let corners = mesh.triangle(id);
-            Item { id, corners, centroid: (corners[0] + corners[1] + corners[2]) / 3.0 }
+            LeafTriangle { id, corners, centroid: (corners[0] + corners[1] + corners[2]) / 3.0 }
         };
-        let mut items: Vec<Item> = mesh.triangle_ids().map(item).collect();
+        let mut items: Vec<LeafTriangle> = mesh.triangle_ids().map(item).collect();
         let n = items.len();
-        let mut tree = Tree {
+        let mut tree = BoxTree {
             nodes: Vec::with_capacity((2 * n).saturating_sub(1)),
-            strips: Vec::new(),
+            wide_nodes: Vec::new(),
             triangles: Vec::with_capacity(n),
             rectangles: Vec::with_capacity(n),
             dops: Vec::with_capacity(n),
             bounds: mesh.used_box(),
         };
         if n > 0 {
-            tree.nodes.push(Node::around(corners(&items), &DMat3::IDENTITY));
+            tree.nodes.push(BoxNode::around(corners(&items), &DMat3::IDENTITY));
             tree.split(0, &mut items, 0);
-            tree.add_strip(0);
+            tree.add_wide_node(0);
         }
         tree
     }
 
     /// Gives a node its children; `items` are its triangles.
-    fn split(&mut self, node: usize, items: &mut [Item], depth: usize) {
+    fn split(&mut self, node: usize, items: &mut [LeafTriangle], depth: usize) {
         if let [item] = items {
             self.nodes[node] = self.add_leaf(item);
             return;
@@ -65,20 +65,20 @@ impl Tree {
         self.split(first + 1, right, depth + 1);
     }
 
-    fn add_leaf(&mut self, item: &Item) -> Node {
+    fn add_leaf(&mut self, item: &LeafTriangle) -> BoxNode {
         let rectangle = Rectangle::of(&item.corners);
         let axes = rectangle.map_or_else(|| principal_axes(&item.corners), |r| r.obb().axes);
         let number = self.triangles.len() as u32;
         self.triangles.push(item.id);
         self.rectangles.push(rectangle);
         self.dops.push(Dop16::around(item.corners));
-        Node { below: LEAF | number, ..Node::around(item.corners.into_iter(), &axes) }
+        BoxNode { below: LEAF | number, ..BoxNode::around(item.corners.into_iter(), &axes) }
     }
 
-    /// Adds the strip of what is below a node, and all below that; says which it is.
-    fn add_strip(&mut self, node: u32) -> u32 {
-        let number = self.strips.len() as u32;
-        self.strips.push(Strip::EMPTY);
+    /// Adds the wide node of what is below a node, and all below that; says which it is.
+    fn add_wide_node(&mut self, node: u32) -> u32 {
+        let number = self.wide_nodes.len() as u32;
+        self.wide_nodes.push(WideBoxNode::EMPTY);
         let mut entries = [node; LANES];
         let mut len = 1;
         while len < LANES {
@@ -93,32 +93,32 @@ impl Tree {
         }
         for (lane, &entry) in entries[..len].iter().enumerate() {
             let node = self.nodes[entry as usize];
-            self.strips[number as usize].set(lane, &node);
+            self.wide_nodes[number as usize].set(lane, &node);
             if node.leaf().is_none() {
-                let below = self.add_strip(entry);
-                self.strips[number as usize].below[lane] = below;
+                let below = self.add_wide_node(entry);
+                self.wide_nodes[number as usize].below[lane] = below;
             }
         }
         number
     }
 }
 
-fn corners(items: &[Item]) -> impl Iterator<Item = DVec3> + Clone + '_ {
+fn corners(items: &[LeafTriangle]) -> impl Iterator<Item = DVec3> + Clone + '_ {
     items.iter().flat_map(|i| i.corners)
 }
 
 /// Along the principal axes of the vertices, or along x, y and z where that is smaller: the principal axes of
 /// an even patch are anywhere.
-fn oriented_box(items: &[Item]) -> Node {
+fn oriented_box(items: &[LeafTriangle]) -> BoxNode {
     let points: Vec<DVec3> = corners(items).collect();
-    let principal = Node::around(corners(items), &principal_axes(&points));
-    let upright = Node::around(corners(items), &DMat3::IDENTITY);
+    let principal = BoxNode::around(corners(items), &principal_axes(&points));
+    let upright = BoxNode::around(corners(items), &DMat3::IDENTITY);
     if upright.surface() <= principal.surface() { upright } else { principal }
 }
 
 /// Puts the triangles whose centroid is below the mean first and says how many they are: along the node's
 /// longest axis, else its shortest, else its middle one. When all of these leave a side empty, halves.
-fn divide(items: &mut [Item], node: &Node, depth: usize) -> usize {
+fn divide(items: &mut [LeafTriangle], node: &BoxNode, depth: usize) -> usize {
     let mean = items.iter().map(|i| i.centroid).sum::<DVec3>() / items.len() as f64;
     let size = |k: usize| node.max[k] - node.min[k];
     let mut by_size = [0, 1, 2];
@@ -127,7 +127,7 @@ fn divide(items: &mut [Item], node: &Node, depth: usize) -> usize {
     let useful = if depth < HALVED_DEPTH { &[longest, shortest, middle][..] } else { &[] };
     for k in useful {
         let axis = node.axis(*k);
-        let is_below = |i: &Item| axis.dot(i.centroid - mean) < 0.0;
+        let is_below = |i: &LeafTriangle| axis.dot(i.centroid - mean) < 0.0;
         let n_below = items.iter().filter(|i| is_below(i)).count();
         if n_below > 0 && n_below < items.len() {
             // Stable, so that the order of what is left does not depend on anything else.

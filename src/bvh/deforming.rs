@@ -35,7 +35,7 @@ const ROOT: u32 = 0;
 #[derive(Clone, Debug)]
 pub struct DeformingTree {
     boxes: Vec<Dop16>,
-    links: Vec<Link>,
+    nodes: Vec<DopNode>,
     /// By triangle id.
     leaf_of: Vec<u32>,
     n_triangles: usize,
@@ -50,16 +50,16 @@ pub struct DeformingTree {
 
 /// A node's place in the tree.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct DopNode {
     /// `NONE` for the root.
     parent: u32,
     /// Greater than the parent's; the depth, where nothing was removed.
     rank: u32,
-    content: Content,
+    content: NodeContent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
+enum NodeContent {
     /// Only the root, when there is no triangle.
     Empty,
     Leaf(TriangleId),
@@ -91,22 +91,22 @@ impl DeformingTree {
         &self.boxes[n as usize]
     }
 
-    fn link(&self, n: u32) -> &Link {
-        &self.links[n as usize]
+    fn node(&self, n: u32) -> &DopNode {
+        &self.nodes[n as usize]
     }
 
     fn children(&self, n: u32) -> Option<[u32; 2]> {
-        match self.link(n).content {
-            Content::Inner(children) => Some(children),
+        match self.node(n).content {
+            NodeContent::Inner(children) => Some(children),
             _ => None,
         }
     }
 
-    fn push_node(&mut self, parent: u32, dop: Dop16, content: Content) -> u32 {
-        let n = self.links.len() as u32;
-        let rank = if parent == NONE { 0 } else { self.link(parent).rank + 1 };
+    fn push_node(&mut self, parent: u32, dop: Dop16, content: NodeContent) -> u32 {
+        let n = self.nodes.len() as u32;
+        let rank = if parent == NONE { 0 } else { self.node(parent).rank + 1 };
         self.boxes.push(dop);
-        self.links.push(Link { parent, rank, content });
+        self.nodes.push(DopNode { parent, rank, content });
         self.is_dirty.push(false);
         n
     }

@@ -1,18 +1,18 @@
 //! Two trees down together.
 
 use super::{
-    tree::{DEPTH_MAX, Tree},
-    volume::Node,
+    tree::{BoxTree, DEPTH_MAX},
+    volume::BoxNode,
 };
 use crate::geometry::{
     Dop16, Pose, TriangleId, TriangleMesh,
     tolerance::POSE_ROUNDING,
-    triangle_triangle::{Verdict, meet},
+    triangle_triangle::{PairVerdict, meet},
 };
 
 /// Two triangles that meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pair {
+pub struct TrianglePair {
     /// Of the other mesh.
     pub other: TriangleId,
     /// Of the tree's own.
@@ -25,13 +25,18 @@ pub struct Rigid<'a> {
     /// The vertices.
     pub mesh: &'a TriangleMesh,
     /// Their boxes.
-    pub tree: &'a Tree,
+    pub tree: &'a BoxTree,
 }
 
 impl Rigid<'_> {
     /// Gives every pair that meets to `visit`, once, where `this_from_other` takes the other's vertices to
     /// this one's frame. Does not allocate.
-    pub fn pairs(&self, other: &Rigid, this_from_other: &Pose, visit: &mut impl FnMut(Pair)) {
+    pub fn pairs(
+        &self,
+        other: &Rigid,
+        this_from_other: &Pose,
+        visit: &mut impl FnMut(TrianglePair),
+    ) {
         if !this_from_other.aabb(&other.tree.bounds).overlaps(&self.tree.bounds) {
             return;
         }
@@ -48,7 +53,7 @@ impl Rigid<'_> {
                 (Some(own), Some(others)) => {
                     if self.leaves_meet(other, this_from_other, [own, others], error) {
                         let (own, other) = (self.tree.triangles[own], other.tree.triangles[others]);
-                        visit(Pair { other, own });
+                        visit(TrianglePair { other, own });
                     }
                     continue;
                 }
@@ -84,16 +89,16 @@ impl Rigid<'_> {
                 }
                 a.meets_seen(b, &seen, error)
             }
-            _ => Verdict::Unsure,
+            _ => PairVerdict::Unsure,
         };
         match verdict {
-            Verdict::Meet => true,
-            Verdict::Apart => false,
-            Verdict::Unsure => meet(&self.mesh.triangle(self.tree.triangles[own]), &placed),
+            PairVerdict::Meet => true,
+            PairVerdict::Apart => false,
+            PairVerdict::Unsure => meet(&self.mesh.triangle(self.tree.triangles[own]), &placed),
         }
     }
 }
 
-fn larger(a: &Node, b: &Node) -> bool {
+fn larger(a: &BoxNode, b: &BoxNode) -> bool {
     a.surface() >= b.surface()
 }

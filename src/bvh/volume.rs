@@ -8,7 +8,7 @@ use crate::geometry::{Aabb, Obb, tolerance::SLAB_ROUNDING};
 /// cache line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
-pub(super) struct Node {
+pub(super) struct BoxNode {
     /// Unit normals of the planes, to `f32` rounding.
     pub(super) axes: [[f32; 3]; 3],
     /// Least projection on each normal, rounded down.
@@ -19,12 +19,12 @@ pub(super) struct Node {
     pub(super) below: u32,
 }
 
-/// Marks a leaf in [`Node::below`].
+/// Marks a leaf in [`BoxNode::below`].
 pub(super) const LEAF: u32 = 1 << 31;
 
-impl Node {
+impl BoxNode {
     /// The box around some points with its sides along the columns of `axes`.
-    pub(super) fn around(points: impl Iterator<Item = DVec3> + Clone, axes: &DMat3) -> Node {
+    pub(super) fn around(points: impl Iterator<Item = DVec3> + Clone, axes: &DMat3) -> BoxNode {
         let axes = [axes.x_axis, axes.y_axis, axes.z_axis].map(|a| a.as_vec3());
         let along = |p: DVec3| {
             DVec3::new(
@@ -34,7 +34,7 @@ impl Node {
             )
         };
         let bounds = Aabb::around(points.map(along));
-        Node {
+        BoxNode {
             axes: axes.map(|a| a.to_array()),
             min: bounds.min.to_array(),
             max: bounds.max.to_array(),

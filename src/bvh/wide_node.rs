@@ -1,11 +1,11 @@
 //! Eight boxes side by side: the tree as its queries for single triangles and boxes read it.
 //!
-//! A strip holds up to eight nodes that a node is divided into, largest first; the nodes between are left out.
+//! A wide node holds up to eight nodes that a node is divided into, largest first; the nodes between are left out.
 //! One wide pass tests them all, so a triangle alone keeps all lanes busy.
 
 use glam::{DVec3, Vec3};
 
-use super::volume::Node;
+use super::volume::BoxNode;
 use crate::geometry::{
     Aabb, Dop16, Pose,
     lanes::{LANES, greater, lesser},
@@ -15,26 +15,26 @@ use crate::geometry::{
 
 pub(super) type Lanes = [f32; LANES];
 
-/// Boxes of [`Node`]s, and where each leads: a leaf as there, else the strip of what is below. Unused lanes
+/// Boxes of [`BoxNode`]s, and where each leads: a leaf as there, else the wide node of what is below. Unused lanes
 /// hold nothing. Eight cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Strip {
+pub(super) struct WideBoxNode {
     axes: [[Lanes; 3]; 3],
     min: [Lanes; 3],
     max: [Lanes; 3],
     pub(super) below: [u32; LANES],
 }
 
-impl Strip {
-    pub(super) const EMPTY: Strip = Strip {
+impl WideBoxNode {
+    pub(super) const EMPTY: WideBoxNode = WideBoxNode {
         axes: [[[0.0; LANES]; 3]; 3],
         min: [[f32::INFINITY; LANES]; 3],
         max: [[f32::NEG_INFINITY; LANES]; 3],
         below: [u32::MAX; LANES],
     };
 
-    pub(super) fn set(&mut self, lane: usize, node: &Node) {
+    pub(super) fn set(&mut self, lane: usize, node: &BoxNode) {
         for k in 0..3 {
             for axis in 0..3 {
                 self.axes[k][axis][lane] = node.axes[k][axis];
@@ -46,8 +46,8 @@ impl Strip {
     }
 
     /// The box in a lane, as a node.
-    pub(super) fn get(&self, lane: usize) -> Node {
-        Node {
+    pub(super) fn get(&self, lane: usize) -> BoxNode {
+        BoxNode {
             axes: self.axes.map(|axis| axis.map(|lanes| lanes[lane])),
             min: self.min.map(|lanes| lanes[lane]),
             max: self.max.map(|lanes| lanes[lane]),
@@ -56,7 +56,7 @@ impl Strip {
     }
 
     /// Bit n: neither the planes of box n nor that of the triangle separate them.
-    pub(super) fn meet(&self, t: &Single) -> u32 {
+    pub(super) fn meet(&self, t: &SingleTriangle) -> u32 {
         let mut meets = [1; LANES];
         for k in 0..3 {
             let ([least, most], min, max) = (self.span(k, t), &self.min[k], &self.max[k]);
@@ -74,7 +74,7 @@ impl Strip {
     }
 
     /// Squared distance of each box to the triangle, never too large; infinite in unused lanes.
-    pub(super) fn distances_squared(&self, t: &Single) -> Lanes {
+    pub(super) fn distances_squared(&self, t: &SingleTriangle) -> Lanes {
         let mut sum = [0.0; LANES];
         for k in 0..3 {
             let ([least, most], min, max) = (self.span(k, t), &self.min[k], &self.max[k]);
@@ -94,7 +94,7 @@ impl Strip {
 
     /// Where the triangle begins and ends along side `k` of each box, as wide as rounding asks.
     #[inline(always)]
-    fn span(&self, k: usize, t: &Single) -> [Lanes; 2] {
+    fn span(&self, k: usize, t: &SingleTriangle) -> [Lanes; 2] {
         let [p, q, r] = &t.corners;
         let [x, y, z] = &self.axes[k];
         let (mut least, mut most) = ([0.0; LANES], [0.0; LANES]);
@@ -122,8 +122,8 @@ impl Strip {
 
     /// Axis-aligned boxes that hold these, in the frame that the pose maps to. `slack` covers what `f32`
     /// loses, metres.
-    pub(super) fn aabbs(&self, pose: &SinglePose, slack: f32) -> Boxes {
-        let mut boxes = Boxes::EMPTY;
+    pub(super) fn aabbs(&self, pose: &SinglePose, slack: f32) -> PlacedBoxes {
+        let mut boxes = PlacedBoxes::EMPTY;
         for axis in 0..3 {
             let sides = self.along(pose.rows[axis], pose.translation[axis], slack);
             [boxes.min[axis], boxes.max[axis]] = sides;
@@ -155,7 +155,7 @@ impl Strip {
 
 /// A triangle in the tree's frame, in `f32`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Single {
+pub(super) struct SingleTriangle {
     corners: [[f32; 3]; 3],
     /// What rounding costs along any axis, metres.
     slack: f32,
@@ -167,9 +167,9 @@ pub(super) struct Single {
     pub(super) dop: Dop16,
 }
 
-impl Single {
+impl SingleTriangle {
     /// `farthest` bounds the sum of any coordinates of the tree, `error` how far off the corners' are.
-    pub(super) fn of(t: &Triangle, farthest: f32, error: f64) -> Single {
+    pub(super) fn of(t: &Triangle, farthest: f32, error: f64) -> SingleTriangle {
         let corners = [t[0].as_vec3(), t[1].as_vec3(), t[2].as_vec3()];
         let reach = corners[0].abs().max(corners[1].abs()).max(corners[2].abs());
         // Rounded to f32 by far less than the first term is generous.
@@ -184,15 +184,15 @@ impl Single {
         }
         let normal = (corners[1] - corners[0]).cross(corners[2] - corners[0]).normalize_or_zero();
         let corners = corners.map(|p| p.to_array());
-        let single = Single { corners, slack, normal: [0.0; 3], height: [0.0; 2], dop };
+        let single = SingleTriangle { corners, slack, normal: [0.0; 3], height: [0.0; 2], dop };
         single.seen_along(normal)
     }
 
     /// With another unit vector in the place of the normal, along which boxes are told apart too.
-    pub(super) fn seen_along(self, normal: Vec3) -> Single {
+    pub(super) fn seen_along(self, normal: Vec3) -> SingleTriangle {
         let [a, b, c] = self.corners.map(|p| normal.dot(Vec3::from_array(p)));
         let height = [lesser(lesser(a, b), c), greater(greater(a, b), c)];
-        Single { normal: normal.to_array(), height, ..self }
+        SingleTriangle { normal: normal.to_array(), height, ..self }
     }
 
     /// True only when a triangle is farther along the normal than `limit`, square metres.
@@ -224,14 +224,14 @@ impl SinglePose {
 
 /// Axis-aligned boxes side by side; unused lanes hold nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Boxes {
+pub(super) struct PlacedBoxes {
     min: [Lanes; 3],
     max: [Lanes; 3],
 }
 
-impl Boxes {
-    pub(super) const EMPTY: Boxes =
-        Boxes { min: [[f32::INFINITY; LANES]; 3], max: [[f32::NEG_INFINITY; LANES]; 3] };
+impl PlacedBoxes {
+    pub(super) const EMPTY: PlacedBoxes =
+        PlacedBoxes { min: [[f32::INFINITY; LANES]; 3], max: [[f32::NEG_INFINITY; LANES]; 3] };
 
     /// Bit n: box n overlaps `b`. NaN, from an unused lane, overlaps nothing.
     pub(super) fn overlap(&self, b: &Aabb) -> u32 {

@@ -5,7 +5,7 @@ use glam::DVec3;
 
 use super::{
     bernstein::{RESTRICTION_ROUNDINGS, largest},
-    sweep::{Normal, Sweep, U},
+    moving_features::{MovingFeatures, MovingNormal, U},
 };
 
 /// Bernstein coefficients of r . (u x v), each within `error` of the truth.
@@ -22,9 +22,9 @@ pub(super) struct Coplanarity {
 const ROUNDINGS: f64 = 72.0;
 
 impl Coplanarity {
-    /// `extent` as [`Sweep::extent`].
-    pub fn new(sweep: &Sweep, n: &Normal, extent: DVec3) -> Coplanarity {
-        let [r0, r1] = sweep.r;
+    /// `extent` as [`MovingFeatures::extent`].
+    pub fn new(moving: &MovingFeatures, n: &MovingNormal, extent: DVec3) -> Coplanarity {
+        let [r0, r1] = moving.r;
         // 1.4: D0 = w0.n0, D1 = (w0.m + w1.n0) / 3, D2 = (w0.n1 + w1.m) / 3, D3 = w1.n1.
         let d = [
             r0.dot(n.n0),

@@ -7,7 +7,7 @@ use glam::DVec3;
 
 use super::{
     bernstein::{RESTRICTION_ROUNDINGS, largest},
-    sweep::{Meeting, Normal, Sweep, U},
+    moving_features::{FeatureKinds, MovingFeatures, MovingNormal, U},
 };
 
 /// Bernstein coefficients of up to three outsides, each within `error` of the truth.
@@ -24,13 +24,14 @@ const ROUNDINGS: f64 = 256.0;
 
 impl Outsides {
     /// `None` when one of them culls. `n` is u x v.
-    pub fn new(sweep: &Sweep, n: &Normal, extent: DVec3) -> Option<Outsides> {
-        let (nu, nv) = (Normal::of(&sweep.u, &sweep.r), Normal::of(&sweep.r, &sweep.v));
+    pub fn new(moving: &MovingFeatures, n: &MovingNormal, extent: DVec3) -> Option<Outsides> {
+        let (nu, nv) =
+            (MovingNormal::of(&moving.u, &moving.r), MovingNormal::of(&moving.r, &moving.v));
         let area = DVec3::new(extent.y * extent.z, extent.x * extent.z, extent.x * extent.y);
         let error = ROUNDINGS * U * area.length_squared() + f64::MIN_POSITIVE;
-        let k = match sweep.meeting {
+        let k = match moving.kinds {
             // 1.3: -n.N_abp, -n.N_pac, and -n.N_bcp = n.N_abp + n.N_pac - n.n.
-            Meeting::VertexFace => {
+            FeatureKinds::VertexFace => {
                 let ab = dot(n, &nu);
                 let ca = dot(n, &nv);
                 let nn = dot(n, n);
@@ -38,7 +39,7 @@ impl Outsides {
                 [ab.map(|x| -x), ca.map(|x| -x), bc]
             }
             // 1.4: H2 = N_abc.N_abd with N_abd = N_abc + n, H1 = N_cda.N_cdb with N_cdb = N_cda - n.
-            Meeting::EdgeEdge => {
+            FeatureKinds::EdgeEdge => {
                 let abd = combined(&nu, n, 1.0);
                 let cdb = combined(&nv, n, -1.0);
                 [dot(&nu, &abd), dot(&nv, &cdb), [-1.0; 5]]
@@ -54,12 +55,12 @@ impl Outsides {
     }
 }
 
-fn combined(a: &Normal, b: &Normal, sign: f64) -> Normal {
-    Normal { n0: a.n0 + b.n0 * sign, m: a.m + b.m * sign, n1: a.n1 + b.n1 * sign }
+fn combined(a: &MovingNormal, b: &MovingNormal, sign: f64) -> MovingNormal {
+    MovingNormal { n0: a.n0 + b.n0 * sign, m: a.m + b.m * sign, n1: a.n1 + b.n1 * sign }
 }
 
 /// 1.3: G0 = n0.q0, G1 = (n0.r + m.q0) / 4, G2 = (n0.q1 + n1.q0 + m.r) / 6, G3 = (m.q1 + n1.r) / 4, G4 = n1.q1.
-fn dot(n: &Normal, q: &Normal) -> [f64; 5] {
+fn dot(n: &MovingNormal, q: &MovingNormal) -> [f64; 5] {
     [
         n.n0.dot(q.n0),
         (n.n0.dot(q.m) + n.m.dot(q.n0)) / 4.0,

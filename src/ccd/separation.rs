@@ -7,7 +7,7 @@
 
 use glam::DVec3;
 
-use super::sweep::{Meeting, Sweep, U};
+use super::moving_features::{FeatureKinds, MovingFeatures, U};
 use crate::geometry::{
     direction::direction,
     distance::{point_triangle, segment_segment},
@@ -18,19 +18,19 @@ use crate::geometry::{
 /// all. Less would let rounding separate what touches.
 const ROUNDINGS: f64 = 48.0;
 
-/// The features of a sweep and how near they may come.
+/// The gaps of two moving features and how near they may come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Separation<'a> {
-    sweep: &'a Sweep,
+    moving: &'a MovingFeatures,
     gaps: [[DVec3; 4]; 2],
     apart: f64,
 }
 
 impl<'a> Separation<'a> {
-    /// `extent` as [`Sweep::extent`]; `thickness` in metres.
-    pub fn new(sweep: &'a Sweep, extent: DVec3, thickness: f64) -> Separation<'a> {
+    /// `extent` as [`MovingFeatures::extent`]; `thickness` in metres.
+    pub fn new(moving: &'a MovingFeatures, extent: DVec3, thickness: f64) -> Separation<'a> {
         let apart = thickness + ROUNDINGS * U * (thickness + extent.element_sum());
-        Separation { sweep, gaps: [sweep.gaps(0), sweep.gaps(1)], apart }
+        Separation { moving, gaps: [moving.gaps(0), moving.gaps(1)], apart }
     }
 
     /// The time up to which the direction of the closest points at `t` keeps them apart: `t` itself when they
@@ -53,10 +53,12 @@ impl<'a> Separation<'a> {
 
     /// From the first feature to the second at `t`, of length 1.
     fn direction(&self, t: f64) -> Option<DVec3> {
-        let (u, v, r) = self.sweep.at(t);
-        let between = match self.sweep.meeting {
-            Meeting::VertexFace => r - point_triangle::closest_point(r, &[DVec3::ZERO, u, v]).point,
-            Meeting::EdgeEdge => {
+        let (u, v, r) = self.moving.at(t);
+        let between = match self.moving.kinds {
+            FeatureKinds::VertexFace => {
+                r - point_triangle::closest_point(r, &[DVec3::ZERO, u, v]).point
+            }
+            FeatureKinds::EdgeEdge => {
                 let (s, w) = segment_segment::closest_parameters(DVec3::ZERO, u, r, r + v);
                 r + v * w - u * s
             }

@@ -3,8 +3,8 @@
 use glam::DVec3;
 
 use super::{
+    moving_features::{AxisGaps, MovingFeatures},
     owners::Owned,
-    sweep::{AxisGaps, Sweep},
     verdict::judge,
 };
 use crate::geometry::distance::{
@@ -99,8 +99,8 @@ pub fn triangle_pair(
     thickness: f64,
 ) -> Option<TriangleContact> {
     let mut first: Option<(f64, FeaturePair)> = None;
-    each_meeting(a, b, shared, thickness, |features, sweep| {
-        let toi = judge(sweep, thickness).toi();
+    each_feature_pair(a, b, shared, thickness, |features, moving| {
+        let toi = judge(moving, thickness).toi();
         if let Some(toi) = toi.filter(|toi| first.is_none_or(|(best, _)| *toi < best)) {
             first = Some((toi, features));
         }
@@ -117,20 +117,20 @@ pub fn every_contact(
     thickness: f64,
     mut visit: impl FnMut(TriangleContact),
 ) {
-    each_meeting(a, b, shared, thickness, |features, sweep| {
-        if let Some(toi) = judge(sweep, thickness).toi() {
+    each_feature_pair(a, b, shared, thickness, |features, moving| {
+        if let Some(toi) = judge(moving, thickness).toi() {
             visit(contact(a, b, toi, features, thickness));
         }
     });
 }
 
 /// The pairs of features to be tested, in their order.
-fn each_meeting(
+fn each_feature_pair(
     a: &MovingTriangle,
     b: &MovingTriangle,
     shared: Shared,
     thickness: f64,
-    mut test: impl FnMut(FeaturePair, &Sweep),
+    mut test: impl FnMut(FeaturePair, &MovingFeatures),
 ) {
     if AxisGaps::at(a.t0, b.t0).during(AxisGaps::at(a.t1, b.t1)).separate(thickness) {
         return;
@@ -152,15 +152,15 @@ fn each_meeting(
     }
 }
 
-fn vertex_face(of: &MovingTriangle, k: usize, face: &MovingTriangle) -> Sweep {
+fn vertex_face(of: &MovingTriangle, k: usize, face: &MovingTriangle) -> MovingFeatures {
     let points = |v: DVec3, [a, b, c]: [DVec3; 3]| [v, a, b, c];
-    Sweep::vertex_face(&points(of.t0[k], face.t0), &points(of.t1[k], face.t1))
+    MovingFeatures::vertex_face(&points(of.t0[k], face.t0), &points(of.t1[k], face.t1))
 }
 
-fn edge_edge(a: &MovingTriangle, i: usize, b: &MovingTriangle, j: usize) -> Sweep {
+fn edge_edge(a: &MovingTriangle, i: usize, b: &MovingTriangle, j: usize) -> MovingFeatures {
     let (a, b) = (a.edge(i), b.edge(j));
     let points = |end: usize| [a[end][0], a[end][1], b[end][0], b[end][1]];
-    Sweep::edge_edge(&points(0), &points(1))
+    MovingFeatures::edge_edge(&points(0), &points(1))
 }
 
 fn contact(

@@ -1,7 +1,7 @@
 //! Source 003: whether two triangles meet, without division, and where they cross.
 //!
 //! Liu Chao, Jiang Xiajun, Shi Huibin (NUAA), 2018, after Wei Lingyu, CAVW 25, 2014. A triangle's leaf box is
-//! a flat [`Rectangle`] flush with its longest edge. Seen in it, the other triangle's heights over the plane
+//! a flat [`Rectangle`] flush with its longest edge. SeenRectangle in it, the other triangle's heights over the plane
 //! cost three products that the box test has at hand; sixteen cases of where its two crossing points lie
 //! decide the rest.
 //!
@@ -16,8 +16,8 @@ mod exact;
 mod predicates;
 mod rectangle;
 
-pub use cases::Verdict;
-pub use crossing::{Crossing, CrossingKind, End};
+pub use cases::PairVerdict;
+pub use crossing::{Crossing, CrossingEnd, CrossingKind};
 pub use exact::{crossing, meet};
 pub use predicates::Triangle;
-pub use rectangle::{Rectangle, Rounded, Seen};
+pub use rectangle::{Rectangle, Rounded, SeenRectangle};

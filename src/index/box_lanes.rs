@@ -12,14 +12,14 @@ pub(super) type Lane = [f32; LANES];
 
 /// Boxes side by side, so that one pass tests them all. Unused lanes hold [`Aabb::EMPTY`] or NaN.
 #[derive(Clone, Debug)]
-pub(super) struct Boxes {
+pub(super) struct BoxLanes {
     pub(super) min: [Lane; 3],
     pub(super) max: [Lane; 3],
 }
 
-impl Boxes {
-    pub(super) const EMPTY: Boxes =
-        Boxes { min: [[f32::INFINITY; LANES]; 3], max: [[f32::NEG_INFINITY; LANES]; 3] };
+impl BoxLanes {
+    pub(super) const EMPTY: BoxLanes =
+        BoxLanes { min: [[f32::INFINITY; LANES]; 3], max: [[f32::NEG_INFINITY; LANES]; 3] };
 
     pub(super) fn get(&self, lane: usize) -> Aabb {
         let at = |[x, y, z]: &[Lane; 3]| Vec3::new(x[lane], y[lane], z[lane]);
@@ -36,7 +36,7 @@ impl Boxes {
     /// The union of all boxes.
     #[inline(always)]
     pub(super) fn union(&self) -> Aabb {
-        let Boxes { min: [x, y, z], max } = self;
+        let BoxLanes { min: [x, y, z], max } = self;
         let min = Vec3::new(least(x), least(y), least(z));
         let [x, y, z] = max;
         Aabb { min, max: Vec3::new(most(x), most(y), most(z)) }
@@ -59,7 +59,7 @@ impl Boxes {
     /// too large; infinite for empty boxes and for nothing else.
     #[inline(always)]
     pub(super) fn distances_squared(&self, to: &Aabb, slack: f32) -> Lane {
-        let Boxes { min, max } = self;
+        let BoxLanes { min, max } = self;
         let mut bounds = [0.0; LANES];
         for lane in 0..LANES {
             let gap = |axis: usize| {

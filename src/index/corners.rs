@@ -1,8 +1,8 @@
-//! Corners of triangles side by side: what a block stores of its triangles.
+//! Corners of triangles side by side: what a leaf stores of its triangles.
 
 use glam::Vec3;
 
-use super::box_lanes::{Boxes, Lane, tagged};
+use super::box_lanes::{BoxLanes, Lane, tagged};
 use crate::geometry::{
     Aabb,
     lanes::{LANES, cross, dot, greater, lesser, minus},
@@ -50,9 +50,9 @@ impl Corners {
 
     /// The triangles' boxes; NaN in unused lanes.
     #[inline(always)]
-    pub(super) fn boxes(&self) -> Boxes {
+    pub(super) fn boxes(&self) -> BoxLanes {
         let [a, b, c] = &self.0;
-        let mut boxes = Boxes::EMPTY;
+        let mut boxes = BoxLanes::EMPTY;
         for axis in 0..3 {
             for lane in 0..LANES {
                 let (a, b, c) = (a[axis][lane], b[axis][lane], c[axis][lane]);
@@ -101,17 +101,18 @@ fn distance_squared_below([a, b, c]: [Vec3; 3], slack: f32) -> f32 {
     let far = greater(hi.x, -lo.x) + greater(hi.y, -lo.y) + greater(hi.z, -lo.z);
     let normal = cross(minus(b, a), minus(c, a));
     let (normal_squared, along) = (dot(normal, normal), dot(normal, a));
-    let steepness = normal_squared.sqrt();
+    let normal_length = normal_squared.sqrt();
     let size = minus(hi, lo);
     let normal_slack = ROUNDING * dot(size, size);
     // Lessening each of several perpendicular distances lessens what they make together by as much at least.
     let moved = 2.0 * slack + ROUNDING * far;
-    let height = (along.abs() - normal_slack * far) / (steepness + normal_slack) * (1.0 - ROUNDING);
+    let height =
+        (along.abs() - normal_slack * far) / (normal_length + normal_slack) * (1.0 - ROUNDING);
     let height = greater(height - moved, 0.0);
     // The foot is off by less than the turn of the normal times the distance; times 8, nothing is left of a gap
     // where a turn of a quarter is possible.
     let foot = along / normal_squared;
-    let moved = moved + 8.0 * far * (normal_slack / steepness);
+    let moved = moved + 8.0 * far * (normal_slack / normal_length);
     let gap = |lo: f32, hi: f32, foot: f32| greater(greater(lo - foot, foot - hi) - moved, 0.0);
     let x = gap(lo.x, hi.x, normal.x * foot);
     let y = gap(lo.y, hi.y, normal.y * foot);

@@ -7,12 +7,12 @@ use std::f32::consts::PI;
 
 use glam::{DMat3, DVec3, Mat3, Vec3};
 
-use super::leaf::Key;
+use super::leaf::FilingKey;
 use crate::geometry::{TriangleMesh, principal_axes::principal_axes};
 
 /// How a surface is laid out in its index.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct FrameOptions {
+pub struct LatLonOptions {
     /// Direction of latitude; `None`: the longest principal axis.
     pub latitude_axis: Option<DVec3>,
     /// Height of a band in mean edge lengths; `None`: 8.
@@ -23,14 +23,14 @@ pub struct FrameOptions {
 /// measured best is 8 to 16.
 pub const BAND_EDGES: f64 = 8.0;
 
-/// Most bands of a frame. A needle of a mesh gets higher bands rather than a table of empty ones.
+/// Most bands of a grid. A needle of a mesh gets higher bands rather than a table of empty ones.
 pub(super) const BANDS_MAX: usize = 4096;
 
 /// Bits of a key: sector, cell along the radius, and place in the cell along each of its sides.
 const SECTOR_BITS: u32 = 12;
 const RADIUS_BITS: u32 = 8;
 const STEP_BITS: u32 = 4;
-const _: () = assert!(SECTOR_BITS + RADIUS_BITS + 3 * STEP_BITS == Key::BITS);
+const _: () = assert!(SECTOR_BITS + RADIUS_BITS + 3 * STEP_BITS == FilingKey::BITS);
 
 const SECTORS_MAX: f32 = (1 << SECTOR_BITS) as f32;
 const RADIUS_MAX: f32 = ((1 << RADIUS_BITS) - 1) as f32;
@@ -41,27 +41,27 @@ const BAND_OVERHANG: f32 = 0.25;
 
 /// Latitude bands around an axis.
 #[derive(Clone, Debug)]
-pub(super) struct Frame {
+pub(super) struct LatLonGrid {
     /// Rows: two directions across, then latitude.
     local_from_mesh: Mat3,
     top: f32,
     bands_per_metre: f32,
-    bands: Vec<BandFrame>,
+    bands: Vec<BandCentre>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct BandFrame {
+struct BandCentre {
     x: f32,
     y: f32,
     sectors: f32,
 }
 
-impl Frame {
+impl LatLonGrid {
     pub(super) fn heap_bytes(&self) -> usize {
-        size_of::<BandFrame>() * self.bands.capacity()
+        size_of::<BandCentre>() * self.bands.capacity()
     }
 
-    pub(super) fn new(mesh: &TriangleMesh, options: &FrameOptions) -> Frame {
+    pub(super) fn new(mesh: &TriangleMesh, options: &LatLonOptions) -> LatLonGrid {
         let centroids = || mesh.triangle_ids().map(|t| centroid(&mesh.corners(t)));
         let local_from_mesh = axes(mesh, options).transpose().as_mat3();
         let height = |c: Vec3| (local_from_mesh * c).z;
@@ -75,14 +75,14 @@ impl Frame {
         let per_metre = 1.0 / band_height;
         let bands_per_metre = if per_metre.is_finite() { per_metre } else { 0.0 };
         let n_bands = ((length * bands_per_metre) as usize + 1).min(BANDS_MAX);
-        let mut frame = Frame {
+        let mut grid = LatLonGrid {
             local_from_mesh,
             top,
             bands_per_metre,
-            bands: vec![BandFrame::default(); n_bands],
+            bands: vec![BandCentre::default(); n_bands],
         };
-        frame.centre_bands(&centroids().collect::<Vec<_>>(), band_height);
-        frame
+        grid.centre_bands(&centroids().collect::<Vec<_>>(), band_height);
+        grid
     }
 
     pub(super) fn n_bands(&self) -> usize {
@@ -90,14 +90,14 @@ impl Frame {
     }
 
     /// The band and key of a centroid.
-    pub(super) fn file(&self, centroid: Vec3) -> (usize, Key) {
+    pub(super) fn locate(&self, centroid: Vec3) -> (usize, FilingKey) {
         let p = self.local_from_mesh * centroid;
         let band = (self.latitude(p.z) as usize).min(self.bands.len() - 1);
         (band, self.key(band, p))
     }
 
     /// The key of a centroid in a band that it is filed in, unless it has left that band.
-    pub(super) fn key_in_band(&self, centroid: Vec3, band: usize) -> Option<Key> {
+    pub(super) fn key_in_band(&self, centroid: Vec3, band: usize) -> Option<FilingKey> {
         let p = self.local_from_mesh * centroid;
         let above = band as f32 - self.latitude(p.z);
         let outside = (above > BAND_OVERHANG && band > 0)
@@ -108,8 +108,8 @@ impl Frame {
     /// The cell of a point, sector by sector and each outwards, then where in the cell: along longitude,
     /// latitude and radius in turn, a bit each (Morton's order), so that neighbours in the list are neighbours
     /// in space in all three. Every other sector goes inwards, so that they are across a change of sector too.
-    fn key(&self, band: usize, p: Vec3) -> Key {
-        let BandFrame { x, y, sectors } = self.bands[band];
+    fn key(&self, band: usize, p: Vec3) -> FilingKey {
+        let BandCentre { x, y, sectors } = self.bands[band];
         let (dx, dy) = (p.x - x, p.y - y);
         let around = longitude(dx, dy) * sectors;
         let sector = around.min(sectors - 1.0) as u32;
@@ -130,7 +130,7 @@ impl Frame {
     fn centre_bands(&mut self, centroids: &[Vec3], band_height: f32) {
         let mut sums = vec![(0.0, 0.0, 0.0); self.bands.len()];
         let local: Vec<(usize, Vec3)> =
-            centroids.iter().map(|c| (self.file(*c).0, self.local_from_mesh * *c)).collect();
+            centroids.iter().map(|c| (self.locate(*c).0, self.local_from_mesh * *c)).collect();
         for (band, p) in &local {
             let sum = &mut sums[*band];
             *sum = (sum.0 + f64::from(p.x), sum.1 + f64::from(p.y), sum.2 + 1.0);
@@ -156,8 +156,8 @@ impl Frame {
 }
 
 /// A share of a cell's side in [`STEPS`], two places left free behind each bit.
-fn spread(share: f32) -> Key {
-    let step = (share * STEPS).clamp(0.0, STEPS - 1.0) as Key;
+fn spread(share: f32) -> FilingKey {
+    let step = (share * STEPS).clamp(0.0, STEPS - 1.0) as FilingKey;
     (0..STEP_BITS).fold(0, |spread, bit| spread | (step >> bit & 1) << (3 * bit))
 }
 
@@ -178,7 +178,7 @@ pub(super) fn centroid([a, b, c]: &[Vec3; 3]) -> Vec3 {
 }
 
 /// Columns: two directions across, then latitude.
-fn axes(mesh: &TriangleMesh, options: &FrameOptions) -> DMat3 {
+fn axes(mesh: &TriangleMesh, options: &LatLonOptions) -> DMat3 {
     let [long, across, other] = {
         let centroids: Vec<DVec3> =
             mesh.triangle_ids().map(|t| centroid(&mesh.corners(t)).as_dvec3()).collect();
@@ -204,9 +204,9 @@ mod tests {
         let mut data = shapes::sphere(1.0, 2);
         data.positions.iter_mut().for_each(|p| *p *= 1e-40);
         let mesh = TriangleMesh::new(data);
-        let frame = Frame::new(&mesh, &FrameOptions::default());
-        assert_eq!(frame.n_bands(), 1);
-        assert!(mesh.triangle_ids().all(|t| frame.file(centroid(&mesh.corners(t))).0 == 0));
+        let grid = LatLonGrid::new(&mesh, &LatLonOptions::default());
+        assert_eq!(grid.n_bands(), 1);
+        assert!(mesh.triangle_ids().all(|t| grid.locate(centroid(&mesh.corners(t))).0 == 0));
     }
 
     #[test]

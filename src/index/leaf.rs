@@ -6,19 +6,19 @@ use super::corners::Corners;
 use crate::geometry::{Aabb, TriangleId, lanes::LANES};
 
 /// Where a triangle is filed in its band: sector, then radius, then place in the cell.
-pub(super) type Key = u32;
+pub(super) type FilingKey = u32;
 
-/// A block whose box has grown by more than this since its triangles were filed has their places looked at
+/// A leaf whose box has grown by more than this since its triangles were filed has their places looked at
 /// again: they no longer move together.
 const GROWTH: f32 = 1.25;
 
 /// Up to [`LANES`] triangles in no order.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
-pub(super) struct Block {
+pub(super) struct ListLeaf {
     pub(super) corners: Corners,
     pub(super) triangles: [TriangleId; LANES],
-    pub(super) keys: [Key; LANES],
+    pub(super) keys: [FilingKey; LANES],
     len: u8,
     /// Sides of the box together, metres, when the triangles were last filed; NaN: to be taken at the next
     /// refit.
@@ -27,14 +27,14 @@ pub(super) struct Block {
 
 /// A triangle with its corners and key.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct ListEntry {
     pub(super) triangle: TriangleId,
-    pub(super) key: Key,
+    pub(super) key: FilingKey,
     pub(super) corners: [Vec3; 3],
 }
 
-impl Block {
-    pub(super) const EMPTY: Block = Block {
+impl ListLeaf {
+    pub(super) const EMPTY: ListLeaf = ListLeaf {
         corners: Corners::EMPTY,
         triangles: [TriangleId(u32::MAX); LANES],
         keys: [0; LANES],
@@ -50,27 +50,27 @@ impl Block {
         self.len() == LANES
     }
 
-    pub(super) fn entry(&self, lane: usize) -> Entry {
-        Entry {
+    pub(super) fn entry(&self, lane: usize) -> ListEntry {
+        ListEntry {
             triangle: self.triangles[lane],
             key: self.keys[lane],
             corners: self.corners.get(lane),
         }
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+    pub(super) fn entries(&self) -> impl Iterator<Item = ListEntry> + '_ {
         (0..self.len()).map(|lane| self.entry(lane))
     }
 
     /// Adds an entry and says in which lane.
-    pub(super) fn push(&mut self, entry: Entry) -> usize {
+    pub(super) fn push(&mut self, entry: ListEntry) -> usize {
         let lane = self.len();
         self.set(lane, &entry);
         self.len += 1;
         lane
     }
 
-    /// Whether the block, now of this box, has grown by more than [`GROWTH`] since it was last asked that
+    /// Whether the leaf, now of this box, has grown by more than [`GROWTH`] since it was last asked that
     /// with this answer.
     pub(super) fn has_grown(&mut self, bounds: &Aabb) -> bool {
         let size = (bounds.max - bounds.min).element_sum();
@@ -89,7 +89,7 @@ impl Block {
         self.len -= 1;
     }
 
-    fn set(&mut self, lane: usize, entry: &Entry) {
+    fn set(&mut self, lane: usize, entry: &ListEntry) {
         self.triangles[lane] = entry.triangle;
         self.keys[lane] = entry.key;
         self.corners.set(lane, &entry.corners);

@@ -6,7 +6,7 @@ use super::{
     box_lanes::{Lane, least},
     lat_lon::BANDS_MAX,
     skip_list::{HEAD_LEVELS, SkipList},
-    wide_node::Strip,
+    wide_node::WideListNode,
 };
 use crate::geometry::{
     Aabb, TriangleId,
@@ -24,11 +24,11 @@ pub struct NearestTriangle {
     pub closest: ClosestPoint,
 }
 
-/// Strips above one another: the levels of the tallest tower, and of a table of as many bands as can be.
+/// Wide nodes above one another: the levels of the tallest tower, and of a table of as many bands as can be.
 const DEPTH: usize = HEAD_LEVELS + BANDS_MAX.ilog(LANES) as usize;
 
 /// A query under way.
-struct Search<'a> {
+struct ListSearch<'a> {
     list: &'a SkipList,
     to: DVec3,
     /// Around it, in single precision.
@@ -41,11 +41,11 @@ struct Search<'a> {
     best: Option<NearestTriangle>,
 }
 
-/// What is left of a strip.
+/// What is left of a wide node.
 #[derive(Clone, Copy)]
-struct Run {
+struct OpenNode {
     near: NearLanes,
-    strip: u32,
+    wide_node: u32,
     rest: u32,
 }
 
@@ -66,11 +66,11 @@ impl SkipList {
         search.best
     }
 
-    fn search(&self, to: DVec3, max_distance: f64) -> Search<'_> {
+    fn search(&self, to: DVec3, max_distance: f64) -> ListSearch<'_> {
         let bounds = Aabb::around([to]);
         let limit = max_distance * max_distance;
         let (slack, limit_above) = (self.slack(&bounds), above(limit));
-        Search { list: self, to, slack, bounds, limit, limit_above, best: None }
+        ListSearch { list: self, to, slack, bounds, limit, limit_above, best: None }
     }
 
     /// How much an `f32` distance along one axis between the two boxes may be too large, metres.
@@ -81,14 +81,14 @@ impl SkipList {
     }
 }
 
-/// [`Search::descend_by`] with eight lanes to an instruction instead of four.
+/// [`ListSearch::descend_by`] with eight lanes to an instruction instead of four.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn descend_wide(search: &mut Search) {
+fn descend_wide(search: &mut ListSearch) {
     search.descend_by();
 }
 
-impl Search<'_> {
+impl ListSearch<'_> {
     /// By the widest instructions that the processor has; the answer is the same.
     fn descend(&mut self) {
         #[cfg(target_arch = "x86_64")]
@@ -107,25 +107,25 @@ impl Search<'_> {
         let mut depth = 0;
         loop {
             let run = &mut runs[depth];
-            let strip = &list.strips[run.strip as usize];
+            let wide_node = &list.wide_nodes[run.wide_node as usize];
             let below = if let Some(lane) = run.near.next(self.limit_above) {
-                strip.below[lane]
-            } else if run.rest != strip.end {
+                wide_node.below[lane]
+            } else if run.rest != wide_node.end {
                 let n = run.rest;
-                let link = list.link(n, strip.level as usize);
+                let link = list.link(n, wide_node.level as usize);
                 run.rest = link.next;
                 if self.lower_bound(&link.bounds) > self.limit_above {
                     continue;
                 }
-                if strip.level == 0 { n } else { link.strip }
+                if wide_node.level == 0 { n } else { link.wide_node }
             } else if depth > 0 {
                 depth -= 1;
                 continue;
             } else {
                 return;
             };
-            if strip.level == 0 {
-                self.block(below);
+            if wide_node.level == 0 {
+                self.leaf(below);
             } else {
                 depth += 1;
                 runs[depth] = self.run(below);
@@ -134,23 +134,23 @@ impl Search<'_> {
     }
 
     #[inline(always)]
-    fn run(&self, strip: u32) -> Run {
+    fn run(&self, wide_node: u32) -> OpenNode {
         let list = self.list;
-        let Strip { boxes, below, rest, level, .. } = &list.strips[strip as usize];
+        let WideListNode { boxes, below, rest, level, .. } = &list.wide_nodes[wide_node as usize];
         let near = NearLanes(boxes.distances_squared(&self.bounds, self.slack));
         for (below, _) in below.iter().zip(near.0).filter(|(_, near)| *near <= self.limit_above) {
             match level {
-                0 => prefetch(&list.blocks[*below as usize].corners),
-                _ => prefetch(&list.strips[*below as usize]),
+                0 => prefetch(&list.leaves[*below as usize].corners),
+                _ => prefetch(&list.wide_nodes[*below as usize]),
             }
         }
-        Run { near, strip, rest: *rest }
+        OpenNode { near, wide_node, rest: *rest }
     }
 
     #[inline(always)]
-    fn block(&mut self, n: u32) {
-        let block = &self.list.blocks[n as usize];
-        let below = block.corners.distances_squared_below(self.bounds.min, self.slack);
+    fn leaf(&mut self, n: u32) {
+        let leaf = &self.list.leaves[n as usize];
+        let below = leaf.corners.distances_squared_below(self.bounds.min, self.slack);
         let mut near = NearLanes(below);
         while let Some(lane) = near.next(self.limit_above) {
             self.offer(n, lane);
@@ -158,12 +158,12 @@ impl Search<'_> {
     }
 
     fn offer(&mut self, n: u32, lane: usize) {
-        let block = &self.list.blocks[n as usize];
-        let t = block.triangles[lane];
+        let leaf = &self.list.leaves[n as usize];
+        let t = leaf.triangles[lane];
         if self.best.is_some_and(|b| b.triangle == t) {
             return;
         }
-        let triangle = block.corners.get(lane).map(|p| p.as_dvec3());
+        let triangle = leaf.corners.get(lane).map(|p| p.as_dvec3());
         let closest = closest_point(self.to, &triangle);
         let d = closest.distance_squared;
         let ties = self.best.is_some_and(|b| b.closest.distance_squared == d && b.triangle < t);
@@ -213,7 +213,7 @@ mod tests {
     use super::*;
     use crate::{
         geometry::TriangleMesh,
-        index::FrameOptions,
+        index::LatLonOptions,
         oracle::{Random, shapes},
     };
 
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn narrow_and_wide_agree() {
         let mesh = TriangleMesh::new(shapes::organ(5_000, 3));
-        let list = SkipList::build(&mesh, &FrameOptions::default());
+        let list = SkipList::build(&mesh, &LatLonOptions::default());
         let mut random = Random::new(4);
         for _ in 0..1_000 {
             let p = random.point(list.bounds().min.as_dvec3(), list.bounds().max.as_dvec3());

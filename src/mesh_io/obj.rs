@@ -7,12 +7,12 @@
 use super::{
     polygon::push_fan,
     read_error::{MeshReadError, unexpected},
-    text::{Line, Text, parse, parse_point},
+    text::{Line, TextCursor, parse, parse_point},
 };
 use crate::geometry::MeshData;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    let mut text = Text::new(bytes);
+    let mut text = TextCursor::new(bytes);
     let mut data = MeshData::default();
     let mut corners = Vec::new();
     while let Some(line) = text.line() {
@@ -37,7 +37,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
 /// A face goes on over lines that end in a backslash.
 fn read_face(
     first: Line,
-    text: &mut Text,
+    text: &mut TextCursor,
     n_positions: usize,
     corners: &mut Vec<u32>,
 ) -> Result<(), MeshReadError> {

@@ -4,7 +4,7 @@
 use super::{
     polygon::push_fan,
     read_error::{MeshReadError, check_fits, unexpected},
-    text::{Line, Text, parse, parse_point},
+    text::{Line, TextCursor, parse, parse_point},
 };
 use crate::geometry::MeshData;
 
@@ -14,7 +14,7 @@ const VERTEX_BYTES_MIN: u64 = 6;
 const FACE_BYTES_MIN: u64 = 8;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    let mut text = Text::new(bytes);
+    let mut text = TextCursor::new(bytes);
     let [n_vertices, n_faces] = read_counts(&mut text)?;
     // The last line may lack its end.
     let left = text.rest().len() + 1;
@@ -43,7 +43,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
 }
 
 /// Vertices and faces. The counts may be on the header's line.
-fn read_counts(text: &mut Text) -> Result<[u64; 2], MeshReadError> {
+fn read_counts(text: &mut TextCursor) -> Result<[u64; 2], MeshReadError> {
     let mut line = content_line(text, "OFF")?;
     let mut words = line.words();
     let header = words.next();
@@ -61,7 +61,7 @@ fn read_counts(text: &mut Text) -> Result<[u64; 2], MeshReadError> {
     Ok([n_vertices, n_faces])
 }
 
-fn content_line<'a>(text: &mut Text<'a>, expected: &str) -> Result<Line<'a>, MeshReadError> {
+fn content_line<'a>(text: &mut TextCursor<'a>, expected: &str) -> Result<Line<'a>, MeshReadError> {
     while let Some(line) = text.line() {
         if line.words().next().is_some() {
             return Ok(line);

@@ -14,7 +14,7 @@ use ply_rs_bw::{
 
 use super::{
     polygon::push_fan,
-    read_error::{MeshReadError, Place, check_fits, one_line, unexpected},
+    read_error::{FilePlace, MeshReadError, check_fits, one_line, unexpected},
 };
 use crate::geometry::MeshData;
 
@@ -25,7 +25,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let mut reader = Reader::new(bytes);
     let parser = Parser::<Record>::new();
     let header =
-        parser.read_header(&mut reader).map_err(|e| damaged(&e, Place::Line(reader.line())))?;
+        parser.read_header(&mut reader).map_err(|e| damaged(&e, FilePlace::Line(reader.line())))?;
     let mut payload = Payload {
         line: reader.line(),
         rest: reader.into_inner(),
@@ -97,10 +97,10 @@ struct Payload<'a> {
 }
 
 impl Payload<'_> {
-    fn place(&self) -> Place {
+    fn place(&self) -> FilePlace {
         match self.encoding {
-            Encoding::Ascii => Place::Line(self.line),
-            _ => Place::Byte(self.n_bytes - self.rest.len()),
+            Encoding::Ascii => FilePlace::Line(self.line),
+            _ => FilePlace::Byte(self.n_bytes - self.rest.len()),
         }
     }
 
@@ -156,11 +156,11 @@ fn element<'a>(header: &'a Header, name: &str) -> Result<&'a ElementDef, MeshRea
         names.iter().any(|n| found.is_some_and(|d| d.properties.contains_key(*n)))
     };
     match needed.iter().find(|names| !has(names)) {
-        None => found.ok_or_else(|| unexpected(Place::Line(1), name, None)),
+        None => found.ok_or_else(|| unexpected(FilePlace::Line(1), name, None)),
         Some(names) => {
             let expected =
                 format!("a header that declares element {name} with {}", names.join(" or "));
-            Err(unexpected(Place::Line(1), &expected, None))
+            Err(unexpected(FilePlace::Line(1), &expected, None))
         }
     }
 }
@@ -185,7 +185,7 @@ fn smallest_size(name: &str, data_type: &PropertyType, encoding: Encoding) -> u6
 }
 
 /// The reader knows the line where it read text.
-fn damaged(error: &ParseError, place: Place) -> MeshReadError {
+fn damaged(error: &ParseError, place: FilePlace) -> MeshReadError {
     let message = one_line(&error.to_string());
     let named = error.line().map(|line| format!("Line {line}: "));
     let message = match named.as_deref().and_then(|named| message.strip_prefix(named)) {

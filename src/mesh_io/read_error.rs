@@ -9,7 +9,7 @@ pub enum MeshReadError {
     #[error("{place}: expected {expected}, got {got}")]
     Unexpected {
         /// Where it is.
-        place: Place,
+        place: FilePlace,
         /// What the format has there.
         expected: String,
         /// The start of what is there.
@@ -19,7 +19,7 @@ pub enum MeshReadError {
     #[error("{place}: {count} {what} need at least {needed} bytes, {left} are left")]
     Truncated {
         /// Where the counted things begin.
-        place: Place,
+        place: FilePlace,
         /// The count declared.
         count: u64,
         /// What is counted.
@@ -36,7 +36,7 @@ pub enum MeshReadError {
     )]
     BlockSize {
         /// Where the block begins.
-        place: Place,
+        place: FilePlace,
         /// The section's first line.
         section: String,
         /// Bytes that the section's line declares.
@@ -52,7 +52,7 @@ pub enum MeshReadError {
     #[error("{place}: {message}")]
     Reader {
         /// How far it came.
-        place: Place,
+        place: FilePlace,
         /// In the reader's words.
         message: String,
     },
@@ -60,7 +60,7 @@ pub enum MeshReadError {
 
 /// A place in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum FilePlace {
     /// Of a text, counted from 1.
     Line(usize),
     /// Counted from 0.
@@ -69,25 +69,25 @@ pub enum Place {
     Facet(usize),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for FilePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Line(n) => write!(f, "line {n}"),
-            Place::Byte(n) => write!(f, "byte {n}"),
-            Place::Facet(n) => write!(f, "facet {n}"),
+            FilePlace::Line(n) => write!(f, "line {n}"),
+            FilePlace::Byte(n) => write!(f, "byte {n}"),
+            FilePlace::Facet(n) => write!(f, "facet {n}"),
         }
     }
 }
 
 /// Something else than the format has there: `got` is what is there, if anything is.
-pub(super) fn unexpected(place: Place, expected: &str, got: Option<&[u8]>) -> MeshReadError {
+pub(super) fn unexpected(place: FilePlace, expected: &str, got: Option<&[u8]>) -> MeshReadError {
     let got = got.map_or_else(|| "nothing".to_owned(), excerpt);
     MeshReadError::Unexpected { place, expected: expected.to_owned(), got }
 }
 
 /// The size gate: `count` things of at least `smallest` bytes each must fit in the bytes left.
 pub(super) fn check_fits(
-    place: Place,
+    place: FilePlace,
     count: u64,
     what: &str,
     smallest: u64,

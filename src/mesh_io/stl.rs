@@ -10,7 +10,7 @@ use std::{
 
 use glam::Vec3;
 
-use super::read_error::{MeshReadError, Place, check_fits, one_line, unexpected};
+use super::read_error::{FilePlace, MeshReadError, check_fits, one_line, unexpected};
 use crate::geometry::MeshData;
 
 /// The comment and the count.
@@ -33,16 +33,16 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         }
         Some(n) => {
             let left = bytes.len() - HEADER_BYTES;
-            check_fits(Place::Byte(HEADER_BYTES), n, "triangles", TRIANGLE_BYTES, left)?;
+            check_fits(FilePlace::Byte(HEADER_BYTES), n, "triangles", TRIANGLE_BYTES, left)?;
             let surplus = left as u64 - TRIANGLE_BYTES * n;
             let got = format!("{surplus} bytes more");
-            let place = Place::Byte(bytes.len() - surplus as usize);
+            let place = FilePlace::Byte(bytes.len() - surplus as usize);
             let expected = format!("the end of the file after {n} triangles");
             Err(MeshReadError::Unexpected { place, expected, got })
         }
         None => {
             let expected = "\"solid\" or a binary header of 84 bytes";
-            Err(unexpected(Place::Byte(0), expected, Some(bytes)))
+            Err(unexpected(FilePlace::Byte(0), expected, Some(bytes)))
         }
     }
 }
@@ -54,7 +54,7 @@ fn declared_triangles(bytes: &[u8]) -> Option<u64> {
 
 fn collect(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let damaged = |facet: usize, e: io::Error| MeshReadError::Reader {
-        place: Place::Facet(facet),
+        place: FilePlace::Facet(facet),
         message: one_line(&e.to_string()),
     };
     let mut source = Cursor::new(bytes);

@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
-use super::read_error::{MeshReadError, Place, unexpected};
+use super::read_error::{FilePlace, MeshReadError, unexpected};
 
 /// What is left of a file, by lines or by words. The text need not be UTF-8; a binary block can be cut
-/// out with [`Text::take`].
-pub(super) struct Text<'a> {
+/// out with [`TextCursor::take`].
+pub(super) struct TextCursor<'a> {
     bytes: &'a [u8],
     at: usize,
     line: usize,
@@ -18,9 +18,9 @@ pub(super) struct Line<'a> {
     number: usize,
 }
 
-impl<'a> Text<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Text<'a> {
-        Text { bytes, at: 0, line: 1 }
+impl<'a> TextCursor<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> TextCursor<'a> {
+        TextCursor { bytes, at: 0, line: 1 }
     }
 
     pub(super) fn offset(&self) -> usize {
@@ -37,8 +37,8 @@ impl<'a> Text<'a> {
     }
 
     /// The line that the next byte is on, counted from 1.
-    pub(super) fn place(&self) -> Place {
-        Place::Line(self.line)
+    pub(super) fn place(&self) -> FilePlace {
+        FilePlace::Line(self.line)
     }
 
     /// The next line, or `None` at the end.
@@ -87,8 +87,8 @@ impl<'a> Text<'a> {
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn place(&self) -> Place {
-        Place::Line(self.number)
+    pub(super) fn place(&self) -> FilePlace {
+        FilePlace::Line(self.number)
     }
 
     pub(super) fn text(&self) -> &'a [u8] {
@@ -114,7 +114,7 @@ impl<'a> Line<'a> {
 /// A word as a number.
 pub(super) fn parse<T: FromStr>(
     word: Option<&[u8]>,
-    place: Place,
+    place: FilePlace,
     expected: &str,
 ) -> Result<T, MeshReadError> {
     word.and_then(|w| std::str::from_utf8(w).ok())
@@ -125,7 +125,7 @@ pub(super) fn parse<T: FromStr>(
 /// Three words as coordinates.
 pub(super) fn parse_point<'a>(
     words: &mut impl Iterator<Item = &'a [u8]>,
-    place: Place,
+    place: FilePlace,
 ) -> Result<glam::Vec3, MeshReadError> {
     let mut next = || parse(words.next(), place, "a coordinate");
     Ok(glam::Vec3::new(next()?, next()?, next()?))

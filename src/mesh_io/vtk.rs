@@ -10,7 +10,7 @@ use glam::Vec3;
 
 use super::{
     polygon::{push_fan, push_strip},
-    read_error::{MeshReadError, Place, excerpt, unexpected},
+    read_error::{FilePlace, MeshReadError, excerpt, unexpected},
 };
 use crate::geometry::MeshData;
 use block::{Kind, Vtk};
@@ -162,7 +162,7 @@ impl Vtk<'_> {
             .filter(|(_, byte)| **byte == b'\n')
             .find_map(|(i, _)| Some((i, section_line(&bytes[i + 1..])?)))?;
         Some(MeshReadError::BlockSize {
-            place: Place::Byte(last.at),
+            place: FilePlace::Byte(last.at),
             section: last.section.clone(),
             declared: last.n_bytes as u64,
             next: next.to_owned(),

@@ -12,7 +12,7 @@ use crate::geometry::{Aabb, Pose, TriangleId, TriangleMesh};
 
 /// The nearest point of a mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Nearest {
+pub struct BruteNearest {
     /// Metres, unsigned.
     pub distance: f64,
     /// On the mesh.
@@ -22,13 +22,13 @@ pub struct Nearest {
 }
 
 /// The nearest point of the mesh to `p`; `None` for a mesh without triangles.
-pub fn nearest(mesh: &TriangleMesh, p: DVec3) -> Option<Nearest> {
-    let mut best: Option<Nearest> = None;
+pub fn nearest(mesh: &TriangleMesh, p: DVec3) -> Option<BruteNearest> {
+    let mut best: Option<BruteNearest> = None;
     for triangle in mesh.triangle_ids() {
         let point = closest_on_triangle(p, &mesh.triangle(triangle));
         let distance = p.distance(point);
         if best.is_none_or(|b| distance < b.distance) {
-            best = Some(Nearest { distance, point, triangle });
+            best = Some(BruteNearest { distance, point, triangle });
         }
     }
     best

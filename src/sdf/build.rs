@@ -10,10 +10,10 @@ use super::{
     field::Field,
     grid::Grid,
     merge::merge,
-    octree::{Leaf, Octree},
-    options::{FieldOptions, Frame},
-    sides::Sides,
-    source::Source,
+    octree::{KeptLeaf, Octree},
+    options::{FieldFrame, FieldOptions},
+    sign_from_normal::SignFromNormal,
+    source::FieldSource,
 };
 use crate::geometry::TriangleMesh;
 
@@ -25,8 +25,9 @@ pub fn build(
     options: &FieldOptions,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Field {
-    let Frame { root, surface, tolerance } = Frame::of(mesh, options);
-    let source = Source { mesh, exact, sides: Sides::of(mesh), options, tolerance };
+    let FieldFrame { root, surface, tolerance } = FieldFrame::of(mesh, options);
+    let source =
+        FieldSource { mesh, exact, sign_from_normal: SignFromNormal::of(mesh), options, tolerance };
     let mut octree = Octree::build(&source, root);
     let details = details(mesh, &octree.leaves);
     let weights = options.complexity_weights.unwrap_or_else(|| link_shares(mesh, &details));
@@ -47,9 +48,9 @@ pub fn build(
     Field { root, nodes, free, grids, surface, by_winding, tolerance }
 }
 
-fn details(mesh: &TriangleMesh, leaves: &[Leaf]) -> Vec<Detail> {
+fn details(mesh: &TriangleMesh, leaves: &[KeptLeaf]) -> Vec<Detail> {
     let detail =
-        |l: &Leaf| Detail { region: l.region, vertices: l.vertices, angles: Spread::default() };
+        |l: &KeptLeaf| Detail { region: l.region, vertices: l.vertices, angles: Spread::default() };
     let mut details: Vec<Detail> = leaves.iter().map(detail).collect();
     for (midpoint, angle) in dihedral_angles(mesh) {
         // A midpoint in a shared face counts for the first leaf.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{exact::Corner, region::Region, short_list::ShortList, source::Source};
+use super::{candidates::CandidateList, exact::Corner, region::Region, source::FieldSource};
 use crate::geometry::distance::point_triangle::closest_point;
 
 /// How a cell answers.
@@ -25,12 +25,12 @@ pub(super) enum Cell {
 /// What a cell came out as; the list is still to be numbered.
 pub(super) enum Classified {
     Cell(Cell),
-    List(ShortList),
+    List(CandidateList),
 }
 
 /// Decides how a cell answers within the tolerance.
-pub(super) fn classify(source: &Source, region: &Region, corners: &[Corner; 8]) -> Classified {
-    let Source { mesh, exact, sides, tolerance, .. } = source;
+pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner; 8]) -> Classified {
+    let FieldSource { mesh, exact, sign_from_normal, tolerance, .. } = source;
     let (centre, radius) = (region.centre(), region.radius());
     let middle = (exact.distance)(centre, Some(corners[0].triangle));
     let distance = middle.signed_distance.abs();
@@ -52,8 +52,8 @@ pub(super) fn classify(source: &Source, region: &Region, corners: &[Corner; 8]) 
         }
         interpolate = Some(cell);
     }
-    match ShortList::around(mesh, exact, centre, distance + 2.0 * radius) {
-        Some(list) => Classified::List(list.with_sides(mesh, sides, corners)),
+    match CandidateList::around(mesh, exact, centre, distance + 2.0 * radius) {
+        Some(list) => Classified::List(list.with_sign(mesh, sign_from_normal, corners)),
         None => Classified::Cell(interpolate.unwrap_or(Cell::Wide)),
     }
 }

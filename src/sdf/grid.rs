@@ -4,11 +4,11 @@ use glam::{DVec3, UVec3};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    candidates::CandidateList,
     cell::{Cell, Classified, classify},
     exact::{Corner, Exact, ExactDistance},
     region::Region,
-    short_list::ShortList,
-    source::Source,
+    source::FieldSource,
 };
 use crate::geometry::TriangleId;
 
@@ -26,7 +26,7 @@ pub(super) struct Grid {
     pub(super) samples: Vec<f32>,
     /// One fewer on each axis, x fastest.
     pub(super) cells: Vec<Cell>,
-    pub(super) lists: Vec<ShortList>,
+    pub(super) lists: Vec<CandidateList>,
     /// Largest error of storing a sample, metres.
     pub(super) rounding: f64,
 }
@@ -40,7 +40,7 @@ const LIST_GOOD: usize = 12;
 
 impl Grid {
     /// Samples in proportion to the region's vertices.
-    pub(super) fn build(source: &Source, region: Region, n_vertices: u32) -> Grid {
+    pub(super) fn build(source: &FieldSource, region: Region, n_vertices: u32) -> Grid {
         let options = source.options;
         let n = options.samples_per_vertex * f64::from(n_vertices);
         let step = (region.volume() / n.max(options.samples_min)).cbrt();
@@ -52,7 +52,7 @@ impl Grid {
         self.poor_share(tolerance) > POOR_SHARE_MAX
     }
 
-    fn sample(source: &Source, region: Region, step: f64) -> Grid {
+    fn sample(source: &FieldSource, region: Region, step: f64) -> Grid {
         let size = region.size();
         let cells_on = |w: f64| (w / step).ceil().clamp(f64::from(SAMPLES_MIN - 1), 1e6) as u32;
         let cells = UVec3::new(cells_on(size.x), cells_on(size.y), cells_on(size.z));
@@ -136,7 +136,7 @@ impl Grid {
         size_of::<Grid>()
             + size_of_val(&self.samples[..])
             + size_of_val(&self.cells[..])
-            + self.lists.iter().map(ShortList::bytes).sum::<usize>()
+            + self.lists.iter().map(CandidateList::bytes).sum::<usize>()
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn merge(
     complexity: impl Fn(&Detail) -> f64,
     threshold: Option<f64>,
 ) -> (Vec<Detail>, Vec<u32>) {
-    let mut partition = Partition::new(leaves);
+    let mut partition = RegionMerge::new(leaves);
     let threshold = threshold.unwrap_or_else(|| partition.median_difference(&complexity));
     let mut heap = BinaryHeap::new();
     for i in 0..partition.details.len() {
@@ -37,17 +37,17 @@ pub(super) fn merge(
 }
 
 /// Regions under merging: a joined region gets a new number, its parts point to it.
-struct Partition {
+struct RegionMerge {
     details: Vec<Detail>,
     neighbours: Vec<BTreeSet<usize>>,
     joined_into: Vec<Option<usize>>,
     n_leaves: usize,
 }
 
-type Candidate = Reverse<(u64, usize, usize)>;
+type MergeCandidate = Reverse<(u64, usize, usize)>;
 
-impl Partition {
-    fn new(details: Vec<Detail>) -> Partition {
+impl RegionMerge {
+    fn new(details: Vec<Detail>) -> RegionMerge {
         let n = details.len();
         let mut neighbours = vec![BTreeSet::new(); n];
         for i in 0..n {
@@ -58,7 +58,7 @@ impl Partition {
                 }
             }
         }
-        Partition { details, neighbours, joined_into: vec![None; n], n_leaves: n }
+        RegionMerge { details, neighbours, joined_into: vec![None; n], n_leaves: n }
     }
 
     fn is_there(&self, i: usize) -> bool {
@@ -80,7 +80,7 @@ impl Partition {
         j: usize,
         complexity: &impl Fn(&Detail) -> f64,
         threshold: f64,
-    ) -> Option<Candidate> {
+    ) -> Option<MergeCandidate> {
         let (a, b) = (&self.details[i], &self.details[j]);
         let difference = (complexity(a) - complexity(b)).abs();
         let is_box = a.region.union(&b.region).volume()

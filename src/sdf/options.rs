@@ -52,20 +52,20 @@ const MARGIN_MIN: f64 = 1e-6;
 const TOLERANCE_SHARE: f64 = 1e-3;
 
 /// What is known of a field before any distance is.
-pub(super) struct Frame {
+pub(super) struct FieldFrame {
     pub(super) root: Region,
     pub(super) surface: Region,
     pub(super) tolerance: f64,
 }
 
-impl Frame {
-    pub(super) fn of(mesh: &TriangleMesh, options: &FieldOptions) -> Frame {
+impl FieldFrame {
+    pub(super) fn of(mesh: &TriangleMesh, options: &FieldOptions) -> FieldFrame {
         let bounds = mesh.used_box();
         let surface = Region { min: bounds.min.as_dvec3(), max: bounds.max.as_dvec3() };
         let tolerance = options.tolerance_m.unwrap_or(TOLERANCE_SHARE * bounds.diagonal());
         let half = surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(MARGIN_MIN);
         let half = DVec3::splat(half);
         let root = Region { min: surface.centre() - half, max: surface.centre() + half };
-        Frame { root, surface, tolerance }
+        FieldFrame { root, surface, tolerance }
     }
 }

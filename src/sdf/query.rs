@@ -3,12 +3,12 @@
 use glam::{DVec3, UVec3};
 
 use super::{
+    candidates::CandidateList,
     cell::Cell,
     field::Field,
     grid::{Grid, offset},
-    locate::Leaf,
+    locate::LeafAnswer,
     reading::Reading,
-    short_list::ShortList,
     trilinear::trilinear,
 };
 use crate::geometry::{
@@ -36,13 +36,13 @@ impl Field {
     /// [`Field::read`] of several points side by side: their waits for memory overlap.
     pub fn reads<const N: usize>(&self, mesh: &TriangleMesh, points: &[DVec3; N]) -> [Reading; N] {
         let inside = points.map(|p| self.root.nearest(p));
-        let places = self.locate(&inside);
+        let locations = self.locate(&inside);
         let mut readings = [Reading::BEYOND; N];
         for lane in 0..N {
             let p = inside[lane];
-            let near = match self.leaf(places[lane], p) {
-                Leaf::Grid(grid) => self.read_grid(mesh, grid, p),
-                Leaf::Free(region, leaf) => leaf.read(&region, p),
+            let near = match self.leaf(locations[lane], p) {
+                LeafAnswer::Grid(grid) => self.read_grid(mesh, grid, p),
+                LeafAnswer::Free(region, leaf) => leaf.read(&region, p),
             };
             let is_inside = p == points[lane];
             readings[lane] = if is_inside { near } else { self.outside(points[lane], p, &near) };
@@ -59,13 +59,13 @@ impl Field {
     /// [`Field::lower_bound`] of several points, looked for side by side.
     pub fn lower_bounds<const N: usize>(&self, points: &[DVec3; N]) -> [f64; N] {
         let inside = points.map(|p| self.root.nearest(p));
-        let places = self.locate(&inside);
+        let locations = self.locate(&inside);
         let mut lowers = [f64::NEG_INFINITY; N];
         for lane in 0..N {
             let p = inside[lane];
-            let lower = match self.leaf(places[lane], p) {
-                Leaf::Grid(grid) => grid.lower_bound(p),
-                Leaf::Free(region, leaf) => leaf.lower_bound(&region, p),
+            let lower = match self.leaf(locations[lane], p) {
+                LeafAnswer::Grid(grid) => grid.lower_bound(p),
+                LeafAnswer::Free(region, leaf) => leaf.lower_bound(&region, p),
             };
             lowers[lane] = self.beyond(points[lane], p, lower);
         }
@@ -74,18 +74,18 @@ impl Field {
 
     /// From a bound at the nearest point of the root to a bound outside it.
     fn beyond(&self, p: DVec3, inside: DVec3, lower: f64) -> f64 {
-        let gone = p.distance(inside);
-        if gone == 0.0 {
+        let displacement = p.distance(inside);
+        if displacement == 0.0 {
             return lower;
         }
         let to_surface = p.distance(p.clamp(self.surface.min, self.surface.max));
-        (lower - gone).max(to_surface)
+        (lower - displacement).max(to_surface)
     }
 
     /// From a reading at the nearest point of the root to one outside it.
     fn outside(&self, p: DVec3, inside: DVec3, near: &Reading) -> Reading {
-        let gone = p.distance(inside);
-        let upper = near.upper + gone;
+        let displacement = p.distance(inside);
+        let upper = near.upper + displacement;
         // Where both are sharp their rounding can cross them.
         let lower = self.beyond(p, inside, near.lower).min(upper);
         let gradient = direction(p - inside).unwrap_or_default();
@@ -100,7 +100,7 @@ impl Field {
     }
 
     fn read_grid(&self, mesh: &TriangleMesh, grid: &Grid, p: DVec3) -> Reading {
-        let (index, fraction) = grid.place(p);
+        let (index, fraction) = grid.locate(p);
         match grid.cells[grid.cell_index(index)] {
             Cell::List(n) => self.read_list(mesh, grid, &grid.lists[n as usize], fraction, p),
             Cell::Interpolate { below, above } => {
@@ -131,7 +131,7 @@ impl Field {
         &self,
         mesh: &TriangleMesh,
         grid: &Grid,
-        list: &ShortList,
+        list: &CandidateList,
         fraction: DVec3,
         p: DVec3,
     ) -> Reading {
@@ -158,7 +158,7 @@ impl Field {
 
 impl Grid {
     /// The cell of a point of the region, and where in it the point is (0 to 1 on each axis).
-    fn place(&self, p: DVec3) -> (UVec3, DVec3) {
+    fn locate(&self, p: DVec3) -> (UVec3, DVec3) {
         let local = (p - self.region.min) * self.per_metre;
         let index = local.max(DVec3::ZERO).as_uvec3().min(self.dims - 2);
         (index, (local - index.as_dvec3()).clamp(DVec3::ZERO, DVec3::ONE))
@@ -180,7 +180,7 @@ impl Grid {
     }
 
     fn lower_bound(&self, p: DVec3) -> f64 {
-        let (index, s) = self.place(p);
+        let (index, s) = self.locate(p);
         let (value, _) = self.interpolate(index, s);
         let lipschitz = self.lipschitz(s);
         let error = match self.cells[self.cell_index(index)] {

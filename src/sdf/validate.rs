@@ -8,8 +8,8 @@ use super::{
     field::Field,
     free_leaf::FreeLeaf,
     grid::Grid,
-    octree::{DEPTH_MAX, Node},
-    options::{FieldOptions, Frame},
+    octree::{DEPTH_MAX, OctreeNode},
+    options::{FieldFrame, FieldOptions},
     region::Region,
 };
 use crate::geometry::TriangleMesh;
@@ -19,7 +19,7 @@ impl Field {
     /// subspace are those of the field that would be built of `mesh`. A field that passes never panics
     /// when it is read.
     pub fn is_of(&self, mesh: &TriangleMesh, exact: &Exact, options: &FieldOptions) -> bool {
-        let frame = Frame::of(mesh, options);
+        let frame = FieldFrame::of(mesh, options);
         let by_winding = (exact.distance)(frame.root.min, None).winding.is_some();
         self.root == frame.root
             && self.surface == frame.surface
@@ -40,14 +40,14 @@ impl Field {
             }
             met[at] = true;
             match node {
-                Node::Inner(first) => {
+                OctreeNode::Inner(first) => {
                     ways.extend((0..8).map(|i| (*first as usize + i, region.octant(i), depth + 1)))
                 }
-                Node::Kept(grid) => match self.grids.get(*grid as usize) {
+                OctreeNode::Kept(grid) => match self.grids.get(*grid as usize) {
                     Some(grid) if grid.region.union(&region) == grid.region => {}
                     _ => return false,
                 },
-                Node::Deleted(leaf) => {
+                OctreeNode::Deleted(leaf) => {
                     if !self.free.get(*leaf as usize).is_some_and(FreeLeaf::is_well_formed) {
                         return false;
                     }

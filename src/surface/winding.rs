@@ -1,4 +1,4 @@
-//! How often a surface encloses a point: by crossings of a ray with it and with the cap over its rim.
+//! How often a surface encloses a point: by crossings of a ray with it and with the cap over its boundary.
 
 use glam::DVec3;
 
@@ -30,7 +30,7 @@ struct Capped<'a> {
     cap: &'a Cap,
 }
 
-/// The winding number of a surface around `p`: what a ray counts with the rim capped, less the cap's share. On the
+/// The winding number of a surface around `p`: what a ray counts with the boundary capped, less the cap's share. On the
 /// surface or on the cap it is the mean of both sides. `None` when all rays that were tried graze an edge.
 pub(super) fn counted_winding(
     list: &SkipList,
@@ -56,7 +56,7 @@ impl Capped<'_> {
         at(p).or_else(|| RAYS.iter().find_map(beside))
     }
 
-    /// How often a surface and the cap over its rim together enclose `p`: the signed crossings of a ray. O(sqrt n) for
+    /// How often a surface and the cap over its boundary together enclose `p`: the signed crossings of a ray. O(sqrt n) for
     /// a compact surface. `None` when every ray tried grazes an edge, or `p` is on one of the two to rounding.
     fn crossings(&self, p: DVec3) -> Option<f64> {
         let along_axis = |axis: usize| {

@@ -1,6 +1,6 @@
 //! Triangles that come and go: cuts.
 
-use super::{Content, DeformingTree, NONE, ROOT};
+use super::{DeformingTree, NONE, NodeContent, ROOT};
 use crate::geometry::{Dop16, TriangleId, kdop::N_DIRECTIONS};
 
 /// A path longer than this many times the logarithm of the triangles below is too long, and what is below its top
@@ -27,17 +27,17 @@ impl DeformingTree {
             depth += 1;
         }
         // The leaf becomes a node above its triangle and the new one, so that what names it stays right.
-        if let Content::Leaf(old) = self.link(n).content {
+        if let NodeContent::Leaf(old) = self.node(n).content {
             let old_dop = *self.dop(n);
-            let left = self.push_node(n, old_dop, Content::Leaf(old));
-            let right = self.push_node(n, dop, Content::Leaf(t));
-            self.links[n as usize].content = Content::Inner([left, right]);
+            let left = self.push_node(n, old_dop, NodeContent::Leaf(old));
+            let right = self.push_node(n, dop, NodeContent::Leaf(t));
+            self.nodes[n as usize].content = NodeContent::Inner([left, right]);
             self.boxes[n as usize] = old_dop.union(&dop);
             self.set_leaf(old, left);
             self.set_leaf(t, right);
             self.balance(right, depth + 1);
         } else {
-            self.links[n as usize].content = Content::Leaf(t);
+            self.nodes[n as usize].content = NodeContent::Leaf(t);
             self.boxes[n as usize] = dop;
             self.set_leaf(t, n);
         }
@@ -54,14 +54,14 @@ impl DeformingTree {
         self.leaf_of[t.0 as usize] = NONE;
         self.n_triangles -= 1;
         self.edits += 1;
-        let parent = self.link(leaf).parent;
+        let parent = self.node(leaf).parent;
         if parent == NONE {
-            self.links[leaf as usize].content = Content::Empty;
+            self.nodes[leaf as usize].content = NodeContent::Empty;
             self.boxes[leaf as usize] = Dop16::EMPTY;
             return;
         }
         let sibling = self.sibling(leaf);
-        self.links[leaf as usize].content = Content::Removed;
+        self.nodes[leaf as usize].content = NodeContent::Removed;
         self.take_place(sibling, parent);
         self.mark_above(parent);
         self.refit_marked();
@@ -70,19 +70,19 @@ impl DeformingTree {
 
     /// Puts a child in the place of its parent.
     fn take_place(&mut self, child: u32, parent: u32) {
-        let content = self.link(child).content;
+        let content = self.node(child).content;
         match content {
-            Content::Inner(children) => {
+            NodeContent::Inner(children) => {
                 for c in children {
-                    self.links[c as usize].parent = parent;
+                    self.nodes[c as usize].parent = parent;
                 }
             }
-            Content::Leaf(t) => self.set_leaf(t, parent),
+            NodeContent::Leaf(t) => self.set_leaf(t, parent),
             _ => unreachable!("a child in use"),
         }
-        self.links[parent as usize].content = content;
+        self.nodes[parent as usize].content = content;
         self.boxes[parent as usize] = *self.dop(child);
-        self.links[child as usize].content = Content::Moved(parent);
+        self.nodes[child as usize].content = NodeContent::Moved(parent);
     }
 
     /// Builds anew what is below the lowest node from which the path down to a leaf at this depth is too long.
@@ -93,7 +93,7 @@ impl DeformingTree {
         }
         let (mut n, mut n_below) = (leaf, 1);
         for length in 1..=depth {
-            let parent = self.link(n).parent;
+            let parent = self.node(n).parent;
             n_below += self.n_below(self.sibling(n));
             n = parent;
             if length as f64 > longest(n_below) {
@@ -103,7 +103,7 @@ impl DeformingTree {
     }
 
     fn sibling(&self, n: u32) -> u32 {
-        let [left, right] = self.children(self.link(n).parent).expect("a parent");
+        let [left, right] = self.children(self.node(n).parent).expect("a parent");
         if left == n { right } else { left }
     }
 
@@ -118,14 +118,14 @@ impl DeformingTree {
         let mut waiting: Vec<u32> = self.children(n).into_iter().flatten().collect();
         while let Some(below) = waiting.pop() {
             waiting.extend(self.children(below).into_iter().flatten());
-            self.links[below as usize].content = Content::Moved(n);
+            self.nodes[below as usize].content = NodeContent::Moved(n);
         }
         self.place(n, &mut items);
     }
 
     fn tidy(&mut self) {
         let in_use = (2 * self.n_triangles).max(64);
-        if self.links.len() > (1 + OUT_OF_USE_MAX) * in_use {
+        if self.nodes.len() > (1 + OUT_OF_USE_MAX) * in_use {
             self.rebuild();
         }
     }

@@ -24,19 +24,19 @@ impl DeformingTree {
 
     /// Marks the nodes above one.
     pub(super) fn mark_above(&mut self, n: u32) {
-        let mut above = self.link(n).parent;
+        let mut above = self.node(n).parent;
         while above != NONE && !self.is_dirty[above as usize] {
             self.is_dirty[above as usize] = true;
             self.dirty.push(above);
-            above = self.link(above).parent;
+            above = self.node(above).parent;
         }
     }
 
     /// Children have greater numbers, so that they are done when their parent's turn comes.
     pub(super) fn refit_marked(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
-        if dirty.len() * MANY > self.links.len() {
-            for n in (0..self.links.len() as u32).rev() {
+        if dirty.len() * MANY > self.nodes.len() {
+            for n in (0..self.nodes.len() as u32).rev() {
                 if !self.is_dirty[n as usize] {
                     continue;
                 }

@@ -1,8 +1,8 @@
-//! A second surface over the rim of an open one, so that both together are closed.
+//! A second surface over the boundary of an open one, so that both together are closed.
 //!
-//! Any that has the rim for its border does: the winding number of both together is a whole number, which a ray counts;
+//! Any that has the boundary for its border does: the winding number of both together is a whole number, which a ray counts;
 //! less the cap's own it is that of the open surface, exactly but for how parts of the cap are seen from afar. The cap
-//! cuts the shortest ear first, so that it is small where a rim's sides are near each other, as those of a slit are.
+//! cuts the shortest ear first, so that it is small where a boundary's sides are near each other, as those of a slit are.
 
 use std::{cmp::Reverse, collections::BinaryHeap, f64::consts::PI, ops::Range};
 
@@ -18,11 +18,11 @@ use crate::geometry::{
 pub struct Cap {
     triangles: Vec<[u32; 3]>,
     /// The root first, each node before what is below it.
-    nodes: Vec<Node>,
+    nodes: Vec<CapNode>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-struct Node {
+struct CapNode {
     bounds: Aabb,
     moments: Moments,
     /// The node after all that is below this one.
@@ -35,12 +35,12 @@ struct Node {
 const LEAF: usize = 8;
 
 impl Cap {
-    /// Over closed walks, each given by its vertices; the cap's triangles go the other way. Where they are is not known
+    /// Over closed loops, each given by its vertices; the cap's triangles go the other way. Where they are is not known
     /// before [`Cap::follow`].
-    pub fn over<'a>(mesh: &TriangleMesh, walks: impl Iterator<Item = &'a [[u32; 2]]>) -> Cap {
+    pub fn over<'a>(mesh: &TriangleMesh, loops: impl Iterator<Item = &'a [[u32; 2]]>) -> Cap {
         let mut triangles = Vec::new();
-        for walk in walks {
-            cut_ears(mesh, walk, &mut triangles);
+        for boundary_loop in loops {
+            cut_ears(mesh, boundary_loop, &mut triangles);
         }
         let mut cap = Cap { nodes: Vec::new(), triangles };
         if !cap.triangles.is_empty() {
@@ -58,7 +58,7 @@ impl Cap {
     fn divide(&mut self, mesh: &TriangleMesh, triangles: Range<usize>) {
         let node = self.nodes.len();
         let (bounds, moments) = (Aabb::EMPTY, Moments::NONE);
-        self.nodes.push(Node { bounds, moments, after: 0, triangles: triangles.clone() });
+        self.nodes.push(CapNode { bounds, moments, after: 0, triangles: triangles.clone() });
         let own = &mut self.triangles[triangles.clone()];
         if own.len() > LEAF {
             let centre = |t: &[u32; 3]| t.map(|v| mesh.position(v)).iter().sum::<DVec3>();
@@ -95,7 +95,7 @@ impl Cap {
     /// Its own winding number around `p`.
     pub fn winding(&self, mesh: &TriangleMesh, p: DVec3) -> Winding {
         let mut sum = Winding::default();
-        self.walk(|node, is_leaf| {
+        self.traverse(|node, is_leaf| {
             if let Some(far) = node.moments.far_winding(&node.bounds, p) {
                 sum.number += far.number;
                 sum.error += far.error;
@@ -117,7 +117,7 @@ impl Cap {
         passes: impl Fn(&Aabb) -> bool,
         mut visit: impl FnMut([DVec3; 3]),
     ) {
-        self.walk(|node, is_leaf| {
+        self.traverse(|node, is_leaf| {
             let is_met = passes(&node.bounds);
             if is_met && is_leaf {
                 let own = self.triangles[node.triangles.clone()].iter();
@@ -134,7 +134,7 @@ impl Cap {
     }
 
     /// And changes by at most so much a metre there.
-    pub fn steepness(&self, p: DVec3, radius: f64) -> f64 {
+    pub fn gradient_bound(&self, p: DVec3, radius: f64) -> f64 {
         // The largest derivative of x / |x|^3.
         self.sum(p, radius, |area, distance| 2.0 * area / distance.powi(3)) / (4.0 * PI)
     }
@@ -142,7 +142,7 @@ impl Cap {
     /// Adds up what parts do by their area and their distance from a ball; infinite where they meet it.
     fn sum(&self, p: DVec3, radius: f64, of: impl Fn(f64, f64) -> f64) -> f64 {
         let mut sum = 0.0;
-        self.walk(|node, is_leaf| {
+        self.traverse(|node, is_leaf| {
             let distance = (node.bounds.distance_squared(p).sqrt() - radius).max(0.0);
             let is_whole = is_leaf || distance > 2.0 * node.bounds.diagonal();
             if is_whole && node.moments.area() > 0.0 {
@@ -153,9 +153,9 @@ impl Cap {
         sum
     }
 
-    /// Walks the nodes, the root first; what is below one is left out where `visit` says no. It is told whether nothing
+    /// Visits the nodes, the root first; what is below one is left out where `visit` says no. It is told whether nothing
     /// is.
-    fn walk(&self, mut visit: impl FnMut(&Node, bool) -> bool) {
+    fn traverse(&self, mut visit: impl FnMut(&CapNode, bool) -> bool) {
         let mut n = 0;
         while let Some(node) = self.nodes.get(n) {
             let is_leaf = node.after == n + 1;
@@ -166,14 +166,14 @@ impl Cap {
     /// What it has allocated.
     pub fn heap_bytes(&self) -> usize {
         size_of::<[u32; 3]>() * self.triangles.capacity()
-            + size_of::<Node>() * self.nodes.capacity()
+            + size_of::<CapNode>() * self.nodes.capacity()
     }
 }
 
-/// Fills a closed walk: the vertex whose neighbours are nearest to each other is cut off first, and so on.
-fn cut_ears(mesh: &TriangleMesh, walk: &[[u32; 2]], triangles: &mut Vec<[u32; 3]>) {
-    let n = walk.len() as u32;
-    let vertex = |i: u32| walk[i as usize][0];
+/// Fills a closed loop: the vertex whose neighbours are nearest to each other is cut off first, and so on.
+fn cut_ears(mesh: &TriangleMesh, boundary_loop: &[[u32; 2]], triangles: &mut Vec<[u32; 3]>) {
+    let n = boundary_loop.len() as u32;
+    let vertex = |i: u32| boundary_loop[i as usize][0];
     let at = |i: u32| mesh.position(vertex(i));
     let mut beside: Vec<[u32; 2]> = (0..n).map(|i| [(i + n - 1) % n, (i + 1) % n]).collect();
     // Of numbers that are not negative the bits are in their order.
@@ -203,7 +203,7 @@ fn corners(mesh: &TriangleMesh, triangle: &[u32; 3]) -> [DVec3; 3] {
 mod tests {
     use super::*;
     use crate::{
-        geometry::{mesh::boundary::Rim, winding::winding_number},
+        geometry::{mesh::boundary::Boundary, winding::winding_number},
         oracle::{Random, shapes},
     };
 
@@ -224,13 +224,13 @@ mod tests {
             let few = 1 + random.below(3);
             let n = if round < 100 { few } else { random.below(data.triangles.len() / 2) };
             let mut mesh = TriangleMesh::new(shapes::torn(data, n, &mut random));
-            let mut rim = Rim::of(&mesh);
+            let mut boundary = Boundary::of(&mesh);
             for v in 0..mesh.positions().len() as u32 {
                 let p = mesh.position(v) + random.unit_vector() * 1e-3 * random.f64();
                 mesh.move_vertex(v, p.as_vec3());
             }
-            rim.follow(&mesh);
-            let cap = rim.cap();
+            boundary.follow(&mesh);
+            let cap = boundary.cap();
             tree = tree.max(cap.nodes.len());
             let b = mesh.used_box().grown(0.01);
             for _ in 0..40 {
@@ -244,7 +244,8 @@ mod tests {
                 let at_q = cap.winding(&mesh, q);
                 let most = cap.winding_max(p, radius) + at_q.error + 1e-9;
                 assert!(at_q.number.abs() <= most, "{at_q:?} at {q}, {most} about {p}");
-                let most = cap.steepness(p, radius) * p.distance(q) + error + at_q.error + 1e-9;
+                let most =
+                    cap.gradient_bound(p, radius) * p.distance(q) + error + at_q.error + 1e-9;
                 assert!(
                     (at_q.number - number).abs() <= most,
                     "{at_q:?}, {number}, {most}: {p}, {q}"

@@ -96,7 +96,7 @@ impl EditSite {
         let mut vertices: Vec<u32> = about.iter().flat_map(|t| mesh.vertices(*t)).collect();
         vertices.sort_unstable();
         vertices.dedup();
-        let mut joined = Partition::new(about.len() as u32);
+        let mut joined = DisjointSets::new(about.len() as u32);
         visit_edges_at(mesh, vertices.into_iter(), |_, uses| {
             let place = |u: &EdgeUse| about.binary_search(&u.triangle).ok();
             let here: Vec<usize> = uses.iter().filter_map(place).collect();
@@ -120,7 +120,7 @@ impl Topology {
     /// Counts the edges of the triangles that are there.
     pub fn of(mesh: &TriangleMesh) -> Topology {
         let mut edges = EdgeCounts::default();
-        let mut joined = Partition::new(mesh.triangle_id_end());
+        let mut joined = DisjointSets::new(mesh.triangle_id_end());
         visit_edges(mesh, |_, uses| {
             edges.add(uses);
             joined.join_all(uses);
@@ -167,14 +167,14 @@ impl Topology {
 
 /// The smallest triangle of each body, ascending.
 pub fn first_of_each_body(mesh: &TriangleMesh) -> Vec<TriangleId> {
-    let mut joined = Partition::new(mesh.triangle_id_end());
+    let mut joined = DisjointSets::new(mesh.triangle_id_end());
     visit_edges(mesh, |_, uses| joined.join_all(uses));
     joined.firsts(mesh)
 }
 
 /// The body of each triangle id, named by its smallest triangle.
 pub fn body_of_each(mesh: &TriangleMesh) -> Vec<TriangleId> {
-    let mut joined = Partition::new(mesh.triangle_id_end());
+    let mut joined = DisjointSets::new(mesh.triangle_id_end());
     visit_edges(mesh, |_, uses| joined.join_all(uses));
     (0..mesh.triangle_id_end()).map(|t| TriangleId(joined.root(t))).collect()
 }
@@ -222,13 +222,13 @@ pub fn has_three_vertices([a, b, c]: [u32; 3]) -> bool {
 }
 
 /// Disjoint sets of numbers; the least member is the root of its set.
-struct Partition {
+struct DisjointSets {
     parent: Vec<u32>,
 }
 
-impl Partition {
-    fn new(n: u32) -> Partition {
-        Partition { parent: (0..n).collect() }
+impl DisjointSets {
+    fn new(n: u32) -> DisjointSets {
+        DisjointSets { parent: (0..n).collect() }
     }
 
     fn root(&mut self, mut i: u32) -> u32 {

@@ -7,7 +7,7 @@
 use glam::{DVec2, DVec3};
 
 use super::{
-    crossing::{Crossing, CrossingKind, End},
+    crossing::{Crossing, CrossingEnd, CrossingKind},
     predicates::{Triangle, on_one_side, orient_2d, orient_3d, sides},
 };
 
@@ -19,7 +19,7 @@ enum Shape {
 }
 
 /// How shapes can meet that are not two faces across each other.
-enum Way {
+enum DegenerateMeeting {
     /// An edge of A through B's face, or of B through A's.
     Through { edge: [usize; 2], of_a: bool },
     /// In one plane or on one line.
@@ -28,22 +28,22 @@ enum Way {
 
 /// Whether triangles meet of which one has no area, or that are in one plane.
 pub(super) fn meet(a: &Triangle, b: &Triangle) -> bool {
-    match way(a, b) {
+    match degenerate_meeting(a, b) {
         None => false,
-        Some(Way::Through { .. }) => true,
-        Some(Way::InPlane) => common(a, b).next().is_some(),
+        Some(DegenerateMeeting::Through { .. }) => true,
+        Some(DegenerateMeeting::InPlane) => common(a, b).next().is_some(),
     }
 }
 
 /// Where they meet.
 pub(super) fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
-    match way(a, b)? {
-        Way::InPlane => widest(a, b),
-        Way::Through { edge, of_a } => {
+    match degenerate_meeting(a, b)? {
+        DegenerateMeeting::InPlane => widest(a, b),
+        DegenerateMeeting::Through { edge, of_a } => {
             let end = if of_a {
-                End::on_a(a, &sides(a, b), edge, b)
+                CrossingEnd::on_a(a, &sides(a, b), edge, b)
             } else {
-                End::on_b(a, b, &sides(b, a), edge)
+                CrossingEnd::on_b(a, b, &sides(b, a), edge)
             };
             Some(Crossing { kind: CrossingKind::Through, ends: [end, end] })
         }
@@ -51,29 +51,34 @@ pub(super) fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
 }
 
 /// `None` when they certainly do not meet.
-fn way(a: &Triangle, b: &Triangle) -> Option<Way> {
+fn degenerate_meeting(a: &Triangle, b: &Triangle) -> Option<DegenerateMeeting> {
     match (shape(a), shape(b)) {
-        (Shape::Face, Shape::Face) => Some(Way::InPlane),
+        (Shape::Face, Shape::Face) => Some(DegenerateMeeting::InPlane),
         (Shape::Segment(edge), Shape::Face) => pierces(a, edge, b, true),
         (Shape::Face, Shape::Segment(edge)) => pierces(b, edge, a, false),
         (Shape::Segment([p, q]), Shape::Segment([r, s])) => {
-            (orient_3d(a[p], a[q], b[r], b[s]) == 0.0).then_some(Way::InPlane)
+            (orient_3d(a[p], a[q], b[r], b[s]) == 0.0).then_some(DegenerateMeeting::InPlane)
         }
     }
 }
 
 /// A segment of `t` against a face; of A against B's when `of_a`.
-fn pierces(t: &Triangle, edge: [usize; 2], face: &Triangle, of_a: bool) -> Option<Way> {
+fn pierces(
+    t: &Triangle,
+    edge: [usize; 2],
+    face: &Triangle,
+    of_a: bool,
+) -> Option<DegenerateMeeting> {
     let [p, q] = edge.map(|k| t[k]);
     let ends = [p, q].map(|p| orient_3d(face[0], face[1], face[2], p));
     if ends == [0.0; 2] {
-        return Some(Way::InPlane);
+        return Some(DegenerateMeeting::InPlane);
     }
     // The line from p to q passes the three edges on one side, touching included.
     let past = |k: usize| orient_3d(p, q, face[k], face[(k + 1) % 3]);
     let around = [past(0), past(1), past(2)];
     let inside = around.iter().all(|s| *s >= 0.0) || around.iter().all(|s| *s <= 0.0);
-    (!on_one_side(&ends) && inside).then_some(Way::Through { edge, of_a })
+    (!on_one_side(&ends) && inside).then_some(DegenerateMeeting::Through { edge, of_a })
 }
 
 fn shape(t: &Triangle) -> Shape {
@@ -120,18 +125,18 @@ fn common(a: &Triangle, b: &Triangle) -> impl Iterator<Item = Common> {
 
 /// From one to the other of the common points that are farthest apart.
 fn widest(a: &Triangle, b: &Triangle) -> Option<Crossing> {
-    let mut found = [End::default(); COMMON_MAX];
+    let mut found = [CrossingEnd::default(); COMMON_MAX];
     let mut len = 0;
     for point in common(a, b) {
         found[len] = match point {
-            Common::VertexOfA(k) => End::vertex_of_a(a, k, b),
-            Common::VertexOfB(k) => End::vertex_of_b(a, b, k),
-            Common::OnEdgeOfA(i, t) => End::on_edge_of_a(a, i, t, b),
+            Common::VertexOfA(k) => CrossingEnd::vertex_of_a(a, k, b),
+            Common::VertexOfB(k) => CrossingEnd::vertex_of_b(a, b, k),
+            Common::OnEdgeOfA(i, t) => CrossingEnd::on_edge_of_a(a, i, t, b),
         };
         len += 1;
     }
     let mut ends = [*found[..len].first()?; 2];
-    let apart = |ends: &[End; 2]| ends[0].point.distance_squared(ends[1].point);
+    let apart = |ends: &[CrossingEnd; 2]| ends[0].point.distance_squared(ends[1].point);
     for (i, p) in found[..len].iter().enumerate() {
         for q in &found[i + 1..len] {
             if apart(&[*p, *q]) > apart(&ends) {

@@ -22,7 +22,7 @@ pub struct Crossing {
     /// Through each other or in one plane.
     pub kind: CrossingKind,
     /// Where it starts and ends; equal when it is a point.
-    pub ends: [End; 2],
+    pub ends: [CrossingEnd; 2],
 }
 
 /// An end of a crossing, on an edge of one triangle and on the other triangle. It is the same to the bit for
@@ -30,7 +30,7 @@ pub struct Crossing {
 /// it off the plane of the other triangle, and that over the sine of the angle between edge and plane off
 /// its place along the edge.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct End {
+pub struct CrossingEnd {
     /// In the frame of the triangles.
     pub point: DVec3,
     /// Weights of A's vertices; each in [0, 1], sum 1.
@@ -39,41 +39,55 @@ pub struct End {
     pub barycentric_b: DVec3,
 }
 
-impl End {
+impl CrossingEnd {
     /// Where A's edge between two of its vertices meets the plane of B; `sides` says how far off it A's
     /// vertices are.
-    pub(super) fn on_a(a: &Triangle, sides: &[f64; 3], edge: [usize; 2], b: &Triangle) -> End {
+    pub(super) fn on_a(
+        a: &Triangle,
+        sides: &[f64; 3],
+        edge: [usize; 2],
+        b: &Triangle,
+    ) -> CrossingEnd {
         let (point, barycentric_a) = on_edge(a, sides, edge);
-        End { point, barycentric_a, barycentric_b: weights(point, b) }
+        CrossingEnd { point, barycentric_a, barycentric_b: weights(point, b) }
     }
 
     /// Where B's edge meets the plane of A.
-    pub(super) fn on_b(a: &Triangle, b: &Triangle, sides: &[f64; 3], edge: [usize; 2]) -> End {
-        End::on_a(b, sides, edge, a).swapped()
+    pub(super) fn on_b(
+        a: &Triangle,
+        b: &Triangle,
+        sides: &[f64; 3],
+        edge: [usize; 2],
+    ) -> CrossingEnd {
+        CrossingEnd::on_a(b, sides, edge, a).swapped()
     }
 
     /// A vertex of A that is on B.
-    pub(super) fn vertex_of_a(a: &Triangle, k: usize, b: &Triangle) -> End {
-        End { point: a[k], barycentric_a: DVec3::AXES[k], barycentric_b: weights(a[k], b) }
+    pub(super) fn vertex_of_a(a: &Triangle, k: usize, b: &Triangle) -> CrossingEnd {
+        CrossingEnd { point: a[k], barycentric_a: DVec3::AXES[k], barycentric_b: weights(a[k], b) }
     }
 
     /// A vertex of B that is on A.
-    pub(super) fn vertex_of_b(a: &Triangle, b: &Triangle, k: usize) -> End {
-        End::vertex_of_a(b, k, a).swapped()
+    pub(super) fn vertex_of_b(a: &Triangle, b: &Triangle, k: usize) -> CrossingEnd {
+        CrossingEnd::vertex_of_a(b, k, a).swapped()
     }
 
     /// A point of A's edge `i` that is on B, 0 at the edge's start and 1 at its end.
-    pub(super) fn on_edge_of_a(a: &Triangle, i: usize, t: f64, b: &Triangle) -> End {
+    pub(super) fn on_edge_of_a(a: &Triangle, i: usize, t: f64, b: &Triangle) -> CrossingEnd {
         let j = (i + 1) % 3;
         let mut on_a = [0.0; 3];
         (on_a[i], on_a[j]) = (1.0 - t, t);
         let point = a[i] + (a[j] - a[i]) * t;
-        End { point, barycentric_a: DVec3::from_array(on_a), barycentric_b: weights(point, b) }
+        CrossingEnd {
+            point,
+            barycentric_a: DVec3::from_array(on_a),
+            barycentric_b: weights(point, b),
+        }
     }
 
-    fn swapped(self) -> End {
-        let End { point, barycentric_a, barycentric_b } = self;
-        End { point, barycentric_a: barycentric_b, barycentric_b: barycentric_a }
+    fn swapped(self) -> CrossingEnd {
+        let CrossingEnd { point, barycentric_a, barycentric_b } = self;
+        CrossingEnd { point, barycentric_a: barycentric_b, barycentric_b: barycentric_a }
     }
 }
 

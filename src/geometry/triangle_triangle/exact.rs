@@ -5,7 +5,7 @@
 
 use super::{
     coplanar,
-    crossing::{Crossing, CrossingKind, End},
+    crossing::{Crossing, CrossingEnd, CrossingKind},
     predicates::{Triangle, on_one_side, orient_3d, sides},
 };
 
@@ -87,8 +87,8 @@ impl Lines {
         b: &Triangle,
         sides_b: &[f64; 3],
     ) -> Crossing {
-        let of_a = |i: usize| End::on_a(a, sides_a, [self.order_a[0], self.order_a[i]], b);
-        let of_b = |j: usize| End::on_b(a, b, sides_b, [self.order_b[0], self.order_b[j]]);
+        let of_a = |i: usize| CrossingEnd::on_a(a, sides_a, [self.order_a[0], self.order_a[i]], b);
+        let of_b = |j: usize| CrossingEnd::on_b(a, b, sides_b, [self.order_b[0], self.order_b[j]]);
         let start = if self.before(a, 2, b, 1) > 0.0 { of_b(1) } else { of_a(2) };
         let end = if self.before(a, 1, b, 2) > 0.0 { of_a(1) } else { of_b(2) };
         let ends = if self.reversed { [end, start] } else { [start, end] };

@@ -1,8 +1,8 @@
 //! A VTK file's header and its runs of numbers, as text or as big-endian bytes.
 
 use crate::mesh_io::{
-    read_error::{MeshReadError, Place, check_fits, unexpected},
-    text::Text,
+    read_error::{FilePlace, MeshReadError, check_fits, unexpected},
+    text::TextCursor,
 };
 
 /// What numbers are stored as. Signed and unsigned are told apart only by their names: where it would
@@ -46,7 +46,7 @@ impl Kind {
 
 /// A VTK file as far as it was read.
 pub(super) struct Vtk<'a> {
-    pub(super) text: Text<'a>,
+    pub(super) text: TextCursor<'a>,
     pub(super) binary: bool,
     pub(super) major_version: u32,
     /// The block read last, whose size is in doubt when no section follows it.
@@ -64,13 +64,14 @@ impl<'a> Vtk<'a> {
     /// Reads the header.
     pub(super) fn open(bytes: &'a [u8]) -> Result<Vtk<'a>, MeshReadError> {
         const MAGIC: &str = "# vtk DataFile Version ";
-        let mut text = Text::new(bytes);
+        let mut text = TextCursor::new(bytes);
         let version = text.line().and_then(|line| {
             let version = std::str::from_utf8(line.text().strip_prefix(MAGIC.as_bytes())?).ok()?;
             version.trim().split('.').next()?.parse().ok()
         });
-        let major_version = version
-            .ok_or_else(|| unexpected(Place::Line(1), &format!("\"{MAGIC}x.y\""), Some(bytes)))?;
+        let major_version = version.ok_or_else(|| {
+            unexpected(FilePlace::Line(1), &format!("\"{MAGIC}x.y\""), Some(bytes))
+        })?;
         // A title of any content.
         text.line();
         let encoding = text.word();
@@ -89,8 +90,8 @@ impl<'a> Vtk<'a> {
     }
 
     /// In a binary file lines cannot be counted.
-    pub(super) fn place(&self) -> Place {
-        if self.binary { Place::Byte(self.text.offset()) } else { self.text.place() }
+    pub(super) fn place(&self) -> FilePlace {
+        if self.binary { FilePlace::Byte(self.text.offset()) } else { self.text.place() }
     }
 
     /// The next word, which must name one of the kinds.
@@ -139,7 +140,7 @@ impl<'a> Vtk<'a> {
         let checked = |(i, number): (usize, i64)| {
             u32::try_from(number).map_err(|_| {
                 let got = number.to_string();
-                unexpected(Place::Byte(start + i * size), EXPECTED, Some(got.as_bytes()))
+                unexpected(FilePlace::Byte(start + i * size), EXPECTED, Some(got.as_bytes()))
             })
         };
         match kind {
@@ -169,7 +170,7 @@ impl<'a> Vtk<'a> {
         &mut self,
         section: &str,
         n: u64,
-        mut next: impl FnMut(&mut Text<'a>) -> Result<T, MeshReadError>,
+        mut next: impl FnMut(&mut TextCursor<'a>) -> Result<T, MeshReadError>,
     ) -> Result<Vec<T>, MeshReadError> {
         self.check_words_fit(section, n)?;
         let mut numbers = Vec::with_capacity(n as usize);
@@ -190,7 +191,7 @@ impl<'a> Vtk<'a> {
         self.text.line();
         let at = self.text.offset();
         let what = format!("numbers of {section}");
-        check_fits(Place::Byte(at), n, &what, kind.n_bytes(), self.text.rest().len())?;
+        check_fits(FilePlace::Byte(at), n, &what, kind.n_bytes(), self.text.rest().len())?;
         let n_bytes = (n * kind.n_bytes()) as usize;
         self.last = Some(LastBlock { section: section.to_owned(), at, n_bytes });
         Ok(self.text.take(n_bytes))

@@ -3,7 +3,7 @@
 use glam::DVec3;
 use palpate::{
     geometry::{LoadOptions, MeshData, mesh::load::load},
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::shapes,
     scene::tool::field::field_of,
     sdf::{Field, FieldOptions, Reading},
@@ -18,7 +18,7 @@ use crate::seed::Seed;
 
 fn surface(data: MeshData) -> Surface {
     let loaded = load(data, &LoadOptions::default()).expect("a mesh");
-    Surface::new(loaded.mesh, FrameOptions::default())
+    Surface::new(loaded.mesh, LatLonOptions::default())
 }
 
 fn build(surface: &Surface, threads: usize) -> Field {

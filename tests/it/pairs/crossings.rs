@@ -2,7 +2,7 @@
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    geometry::triangle_triangle::{Crossing, CrossingKind, End, Triangle, crossing},
+    geometry::triangle_triangle::{Crossing, CrossingEnd, CrossingKind, Triangle, crossing},
     oracle::{
         Random,
         triangle::{closest_on_triangle, least_height, longest_edge},
@@ -33,7 +33,7 @@ fn tolerance(a: &Triangle, b: &Triangle, sine: f64) -> f64 {
     ROUNDINGS * size * thin(a).max(thin(b)) / sine
 }
 
-fn check_end(end: &End, a: &Triangle, b: &Triangle, off: f64, about: &dyn Fn() -> String) {
+fn check_end(end: &CrossingEnd, a: &Triangle, b: &Triangle, off: f64, about: &dyn Fn() -> String) {
     for (t, weights) in [(a, end.barycentric_a), (b, end.barycentric_b)] {
         let place = at(t, weights);
         assert!(

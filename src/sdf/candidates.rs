@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     exact::{Corner, Exact},
-    sides::Sides,
+    sign_from_normal::SignFromNormal,
     trilinear::trilinear,
 };
 use crate::geometry::{
@@ -25,8 +25,8 @@ pub(super) const LIST_MAX: usize = 256;
 /// A cell's list. A search goes through it by distance from the centre and stops when what is left cannot
 /// be nearer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct ShortList {
-    entries: Box<[Entry]>,
+pub(super) struct CandidateList {
+    entries: Box<[CandidateEntry]>,
     /// Width of a shell around the cell's centre, metres.
     shell: f32,
     /// The winding number of all other triangles at the cell's corners, where the sign needs it.
@@ -35,13 +35,13 @@ pub(super) struct ShortList {
 
 /// A triangle and the shell that its nearest point to the centre is in: the upper 24 bits and the lower 8.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct Entry(u32);
+struct CandidateEntry(u32);
 
 /// Ids that an entry can hold; far more than a link may have.
 const TRIANGLE_IDS_MAX: u32 = 1 << 24;
 const SHELLS: f64 = 256.0;
 
-impl Entry {
+impl CandidateEntry {
     fn triangle(self) -> TriangleId {
         TriangleId(self.0 >> 8)
     }
@@ -51,7 +51,7 @@ impl Entry {
     }
 }
 
-impl ShortList {
+impl CandidateList {
     /// All triangles within `reach` of the centre: with d the distance of the centre and r the cell's
     /// radius, the nearest triangle of any point of the cell is within d + 2 r of the centre. `None`: too
     /// many.
@@ -60,7 +60,7 @@ impl ShortList {
         exact: &Exact,
         centre: DVec3,
         reach: f64,
-    ) -> Option<ShortList> {
+    ) -> Option<CandidateList> {
         assert!(mesh.triangle_id_end() <= TRIANGLE_IDS_MAX, "more triangles than a link may have");
         let reach = reach * (1.0 + ROUNDING);
         let mut near = Vec::new();
@@ -76,21 +76,21 @@ impl ShortList {
         let shell = ((reach / SHELLS) as f32).next_up();
         let entry = |&(d, t): &(f64, TriangleId)| {
             let shell = (d / f64::from(shell)).min(SHELLS - 1.0) as u32;
-            Entry(t.0 << 8 | shell)
+            CandidateEntry(t.0 << 8 | shell)
         };
         let entries = near.iter().map(entry).collect();
-        Some(ShortList { entries, shell, far_winding: None })
+        Some(CandidateList { entries, shell, far_winding: None })
     }
 
     /// Adds what the sign needs when normals alone do not tell it.
-    pub(super) fn with_sides(
+    pub(super) fn with_sign(
         mut self,
         mesh: &TriangleMesh,
-        sides: &Sides,
+        sign_from_normal: &SignFromNormal,
         corners: &[Corner; 8],
-    ) -> ShortList {
+    ) -> CandidateList {
         let triangles: Vec<TriangleId> = self.triangles().collect();
-        if !sides.are_told_by_normals(mesh, &triangles, corners) {
+        if !sign_from_normal.holds(mesh, &triangles, corners) {
             let far =
                 corners.each_ref().map(|c| Some((c.winding? - self.winding(mesh, c.at)) as f32));
             self.far_winding =
@@ -122,8 +122,9 @@ impl ShortList {
             if entries[0].shell() > end {
                 break;
             }
-            let corners =
-                |e: &Entry| mesh.vertices(e.triangle()).map(|v| mesh.positions()[v as usize]);
+            let corners = |e: &CandidateEntry| {
+                mesh.vertices(e.triangle()).map(|v| mesh.positions()[v as usize])
+            };
             let mut below = TriangleLanes::new(entries.iter().map(corners)).distances_below(p);
             loop {
                 let lane = least_lane(&below);
@@ -166,7 +167,7 @@ impl ShortList {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        size_of::<ShortList>()
+        size_of::<CandidateList>()
             + size_of_val(&self.entries[..])
             + self.far_winding.as_ref().map_or(0, |_| size_of::<[f32; 8]>())
     }

@@ -10,7 +10,7 @@ pub(super) const U: f64 = f64::EPSILON / 2.0;
 
 /// Which features meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meeting {
+pub(super) enum FeatureKinds {
     /// Face `a`, `a + u`, `a + v`; vertex `a + r`.
     VertexFace,
     /// Edges `a`, `a + u` and `a + r`, `a + r + v`.
@@ -19,21 +19,21 @@ pub(super) enum Meeting {
 
 /// The two features relative to corner `a`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sweep {
-    pub meeting: Meeting,
+pub(super) struct MovingFeatures {
+    pub kinds: FeatureKinds,
     pub u: Moving,
     pub v: Moving,
     pub r: Moving,
     pub axes: AxisGaps,
 }
 
-impl Sweep {
+impl MovingFeatures {
     /// From (vertex, a, b, c) at both ends.
-    pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Sweep {
+    pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> MovingFeatures {
         let from_a = |k: usize| [t0[k] - t0[1], t1[k] - t1[1]];
         let corners = |t: &[DVec3; 4]| AxisGaps::at([t[1], t[2], t[3]], [t[0]]);
-        Sweep {
-            meeting: Meeting::VertexFace,
+        MovingFeatures {
+            kinds: FeatureKinds::VertexFace,
             u: from_a(2),
             v: from_a(3),
             r: from_a(0),
@@ -42,12 +42,12 @@ impl Sweep {
     }
 
     /// From (a, b, c, d), edges ab and cd, at both ends.
-    pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> Sweep {
+    pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> MovingFeatures {
         let v = [t0[3] - t0[2], t1[3] - t1[2]];
         let from_a = |k: usize| [t0[k] - t0[0], t1[k] - t1[0]];
         let corners = |t: &[DVec3; 4]| AxisGaps::at([t[0], t[1]], [t[2], t[3]]);
-        Sweep {
-            meeting: Meeting::EdgeEdge,
+        MovingFeatures {
+            kinds: FeatureKinds::EdgeEdge,
             u: from_a(1),
             v,
             r: from_a(2),
@@ -66,9 +66,9 @@ impl Sweep {
     /// two features is a mean of these. (Three for a vertex and a face, one of them given twice.)
     pub fn gaps(&self, end: usize) -> [DVec3; 4] {
         let (u, v, r) = (self.u[end], self.v[end], self.r[end]);
-        match self.meeting {
-            Meeting::VertexFace => [r, r - u, r - v, r],
-            Meeting::EdgeEdge => [r, r - u, r + v, r + v - u],
+        match self.kinds {
+            FeatureKinds::VertexFace => [r, r - u, r - v, r],
+            FeatureKinds::EdgeEdge => [r, r - u, r + v, r + v - u],
         }
     }
 
@@ -109,17 +109,17 @@ impl AxisGaps {
 
 /// A cross product of two moving vectors: n(t) = n0 (1-t)^2 + m t (1-t) + n1 t^2.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Normal {
+pub(super) struct MovingNormal {
     pub n0: DVec3,
     pub m: DVec3,
     pub n1: DVec3,
 }
 
-impl Normal {
+impl MovingNormal {
     /// u(t) x w(t).
-    pub fn of(u: &Moving, w: &Moving) -> Normal {
+    pub fn of(u: &Moving, w: &Moving) -> MovingNormal {
         // 1.2, with m = u0 x w1 + u1 x w0: one product more than from n0 and n1, less cancellation.
-        Normal {
+        MovingNormal {
             n0: u[0].cross(w[0]),
             m: u[0].cross(w[1]) + u[1].cross(w[0]),
             n1: u[1].cross(w[1]),

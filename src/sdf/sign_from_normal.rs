@@ -11,7 +11,7 @@ use crate::geometry::{
 };
 
 /// What the sign near a triangle depends on, for surfaces whose sign is a winding number.
-pub(super) struct Sides {
+pub(super) struct SignFromNormal {
     body: Vec<TriangleId>,
     /// The triangle has an edge that is open, shared by more than two or of two minds.
     improper: Vec<bool>,
@@ -21,20 +21,20 @@ pub(super) struct Sides {
 /// half of what would change the sign.
 const BACKGROUND_MAX: f64 = 0.25;
 
-impl Sides {
-    pub(super) fn of(mesh: &TriangleMesh) -> Sides {
+impl SignFromNormal {
+    pub(super) fn of(mesh: &TriangleMesh) -> SignFromNormal {
         let mut improper = vec![false; mesh.triangle_id_end() as usize];
         visit_edges(mesh, |_, uses| {
             if !matches!(uses, [a, b] if a.ascending != b.ascending) {
                 uses.iter().for_each(|u| improper[u.triangle.0 as usize] = true);
             }
         });
-        Sides { body: body_of_each(mesh), improper }
+        SignFromNormal { body: body_of_each(mesh), improper }
     }
 
     /// The triangles are proper and of one body, and at every corner the normal of the nearest of them says
     /// what the winding number says but for a small background.
-    pub(super) fn are_told_by_normals(
+    pub(super) fn holds(
         &self,
         mesh: &TriangleMesh,
         list: &[TriangleId],
