@@ -23,6 +23,6 @@ mod wide_node;
 
 pub use deforming::{DeformingTree, Front, Trees};
 pub use nearest::{Guess, NearestInTree, NearestTo};
-pub use pairs::{Rigid, TrianglePair};
+pub use pairs::{LeafPair, Rigid};
 pub use placed::PlacedTree;
 pub use tree::BoxTree;

@@ -7,18 +7,19 @@ use glam::{DVec3, Vec3};
 use crate::{
     geometry::{
         Aabb, TriangleId, TriangleMesh,
-        direction::direction,
         distance::point_triangle::ClosestPoint,
         mesh::{
             boundary::Boundary,
             pseudonormal::pseudonormal,
             topology::{EditSite, SignRule, Topology},
         },
+        side::Side,
+        tolerance::ON_SURFACE,
         winding::{Winding, winding_number},
     },
     index::{BoxTest, LatLonOptions, NearestTriangle, Quality, SkipList, Updated},
 };
-use winding::{GRAZING, counted_winding};
+use winding::counted_winding;
 
 /// A triangle mesh that answers distances, and stays able to while it is deformed and cut.
 #[derive(Clone, Debug)]
@@ -142,18 +143,13 @@ impl Surface {
         let by_winding = self.sign_rule() == SignRule::WindingNumber;
         let is_on = || distance <= ON_SURFACE * self.bounds().diagonal();
         let winding = (by_winding && !is_on()).then(|| self.winding(p));
-        let (inside, certainty) = match winding {
-            Some(winding) => winding.inside(self.topology.closed()),
-            // Of an open surface too: as near as that, one side is as true as the other.
-            None => (away.dot(pseudo.direction) < 0.0, f64::from(by_winding || pseudo.complete)),
-        };
-        let side = if inside { -1.0 } else { 1.0 };
-        let normal = match direction(away) {
-            Some(direction) => direction * side,
-            None => pseudo.direction,
-        };
+        let side = Side::of(away, &pseudo, winding, self.topology.closed());
+        // On an open surface one side is as true as the other.
+        let is_either = by_winding && winding.is_none();
+        let certainty = if is_either { 1.0 } else { side.certainty };
+        let normal = side.outwards(away, &pseudo);
         let winding = winding.map(|w| w.number);
-        let signed_distance = distance * side;
+        let signed_distance = distance * side.sign();
         SignedNearest { signed_distance, triangle, closest, normal, certainty, winding }
     }
 
@@ -241,10 +237,6 @@ impl Surface {
         self.boundary.assert_of(&self.mesh);
     }
 }
-
-/// A point is on the surface when it is nearer than this share of the bounds' diagonal: ten times what rays cannot
-/// tell apart.
-const ON_SURFACE: f64 = 10.0 * GRAZING;
 
 #[cfg(test)]
 mod tests {

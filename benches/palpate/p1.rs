@@ -8,7 +8,7 @@ use std::{collections::BTreeSet, f64::consts::TAU, hint::black_box};
 
 use glam::{DMat3, DVec3, Mat3A, Vec3A};
 use palpate::{
-    bvh::{BoxTree, TrianglePair},
+    bvh::{BoxTree, LeafPair},
     geometry::{
         Pose, TriangleId, TriangleMesh,
         tolerance::POSE_ROUNDING,
@@ -69,7 +69,7 @@ fn run_tool(run: &mut Run, tool: &Tool, liver_name: &str, liver: &Surface) {
         n_pairs += ours.len();
         checksum += ours.iter().map(|p| f64::from(p.own.0) + f64::from(p.other.0)).sum::<f64>();
     }
-    let all = |pairs: &dyn Fn(&Pose, &mut Vec<TrianglePair>)| {
+    let all = |pairs: &dyn Fn(&Pose, &mut Vec<LeafPair>)| {
         let mut found = Vec::with_capacity(PAIRS_MAX);
         for pose in &poses {
             found.clear();
@@ -88,25 +88,25 @@ fn run_tool(run: &mut Run, tool: &Tool, liver_name: &str, liver: &Surface) {
 }
 
 /// What is found, none of it twice.
-fn set(find: impl Fn(&mut Vec<TrianglePair>)) -> BTreeSet<TrianglePair> {
+fn set(find: impl Fn(&mut Vec<LeafPair>)) -> BTreeSet<LeafPair> {
     let mut found = Vec::new();
     find(&mut found);
-    let set: BTreeSet<TrianglePair> = found.iter().copied().collect();
+    let set: BTreeSet<LeafPair> = found.iter().copied().collect();
     assert_eq!(set.len(), found.len(), "a pair was given twice");
     set
 }
 
 impl Stage<'_> {
-    fn pairs(&self, pose: &Pose, out: &mut Vec<TrianglePair>) {
+    fn pairs(&self, pose: &Pose, out: &mut Vec<LeafPair>) {
         let placed = self.tree.placed(&self.mesh, pose, self.liver.bounds());
         let liver = self.liver.mesh();
         self.liver.overlap(&|b: &_| placed.may_meet(b), |other| {
-            placed.meeting(&liver.triangle(other), |own| out.push(TrianglePair { other, own }));
+            placed.meeting(&liver.triangle(other), |own| out.push(LeafPair { other, own }));
         });
     }
 
     /// Both trees down together, the tool's boxes turned into the scene by matrices made once a pose.
-    fn peer_pairs(&self, pose: &Pose, out: &mut Vec<TrianglePair>) {
+    fn peer_pairs(&self, pose: &Pose, out: &mut Vec<LeafPair>) {
         let turn = Mat3A::from(pose.rotation.as_mat3());
         let turn_abs = Mat3A::from_cols(turn.x_axis.abs(), turn.y_axis.abs(), turn.z_axis.abs());
         let shift = Vec3A::from(pose.translation.as_vec3());
@@ -138,7 +138,7 @@ impl Stage<'_> {
                 }
             };
             if meets {
-                out.push(TrianglePair { other, own });
+                out.push(LeafPair { other, own });
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::geometry::{
 
 /// Two triangles that meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TrianglePair {
+pub struct LeafPair {
     /// Of the other mesh.
     pub other: TriangleId,
     /// Of the tree's own.
@@ -31,12 +31,7 @@ pub struct Rigid<'a> {
 impl Rigid<'_> {
     /// Gives every pair that meets to `visit`, once, where `this_from_other` takes the other's vertices to
     /// this one's frame. Does not allocate.
-    pub fn pairs(
-        &self,
-        other: &Rigid,
-        this_from_other: &Pose,
-        visit: &mut impl FnMut(TrianglePair),
-    ) {
+    pub fn pairs(&self, other: &Rigid, this_from_other: &Pose, visit: &mut impl FnMut(LeafPair)) {
         if !this_from_other.aabb(&other.tree.bounds).overlaps(&self.tree.bounds) {
             return;
         }
@@ -53,7 +48,7 @@ impl Rigid<'_> {
                 (Some(own), Some(others)) => {
                     if self.leaves_meet(other, this_from_other, [own, others], error) {
                         let (own, other) = (self.tree.triangles[own], other.tree.triangles[others]);
-                        visit(TrianglePair { other, own });
+                        visit(LeafPair { other, own });
                     }
                     continue;
                 }

@@ -1,10 +1,6 @@
 //! Polynomials on [0, 1] by their Bernstein coefficients: a polynomial stays in the convex hull of its
 //! control points (i / N, c_i).
 
-/// Lerps of one restriction are off by at most 3 U of the largest coefficient each, 2 N of them in a row, and
-/// the right end by 3 U, which moves the value by 6 N U: 12 N U in all, taken as 16 N.
-pub(super) const RESTRICTION_ROUNDINGS: f64 = 16.0;
-
 /// The same polynomial over `t0..t1`, again on [0, 1] (de Casteljau).
 pub(super) fn restrict<const N: usize>(c: &[f64; N], t0: f64, t1: f64) -> [f64; N] {
     let mut c = *c;

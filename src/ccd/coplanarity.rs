@@ -4,9 +4,10 @@
 use glam::DVec3;
 
 use super::{
-    bernstein::{RESTRICTION_ROUNDINGS, largest},
-    moving_features::{MovingFeatures, MovingNormal, U},
+    bernstein::largest,
+    moving_features::{MovingFeatures, MovingNormal},
 };
+use crate::geometry::tolerance::{COPLANARITY_ROUNDINGS, RESTRICTION_ROUNDINGS, UNIT_ROUNDOFF};
 
 /// Bernstein coefficients of r . (u x v), each within `error` of the truth.
 #[derive(Clone, Copy, Debug)]
@@ -14,12 +15,6 @@ pub(super) struct Coplanarity {
     pub d: [f64; 4],
     pub error: f64,
 }
-
-/// A triple product of vectors with components up to (x, y, z) has six terms up to x y z. To first order: a
-/// component of n0 is off by 8 U of the product of its two extents, of m by 20 U; a term of w.n0 by 12 U xyz,
-/// of w.m by 28; with sums 46 and 104; so D1 = (w0.m + w1.n0) / 3 by (150 + 18) / 3 + 6 = 62 U xyz. 72 leaves
-/// room for the higher orders. Less would cull true contacts at a face's border.
-const ROUNDINGS: f64 = 72.0;
 
 impl Coplanarity {
     /// `extent` as [`MovingFeatures::extent`].
@@ -33,7 +28,8 @@ impl Coplanarity {
             r1.dot(n.n1),
         ];
         // Products below the least normal number are off by less than that.
-        let error = ROUNDINGS * U * (extent.x * extent.y * extent.z) + f64::MIN_POSITIVE;
+        let error = COPLANARITY_ROUNDINGS * UNIT_ROUNDOFF * (extent.x * extent.y * extent.z)
+            + f64::MIN_POSITIVE;
         Coplanarity { d, error }
     }
 
@@ -47,6 +43,6 @@ impl Coplanarity {
 
     /// Error of a restriction of `d` to a part of the step.
     pub fn restricted_error(&self) -> f64 {
-        self.error + RESTRICTION_ROUNDINGS * 3.0 * U * largest(&self.d)
+        self.error + RESTRICTION_ROUNDINGS * 3.0 * UNIT_ROUNDOFF * largest(&self.d)
     }
 }

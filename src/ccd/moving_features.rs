@@ -2,11 +2,10 @@
 
 use glam::DVec3;
 
+use crate::geometry::tolerance::UNIT_ROUNDOFF;
+
 /// A vector at the step's two ends, straight in between.
 pub(super) type Moving = [DVec3; 2];
-
-/// Unit roundoff of `f64`.
-pub(super) const U: f64 = f64::EPSILON / 2.0;
 
 /// Which features meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +101,7 @@ impl AxisGaps {
     /// Along some axis the two stay apart by more than `thickness`. Rounding a difference keeps its sign and order,
     /// so that without a thickness this is exact.
     pub fn separate(&self, thickness: f64) -> bool {
-        let apart = DVec3::splat(thickness * (1.0 + 4.0 * U));
+        let apart = DVec3::splat(thickness * (1.0 + 4.0 * UNIT_ROUNDOFF));
         self.low.cmpgt(apart).any() || self.high.cmplt(-apart).any()
     }
 }

@@ -6,9 +6,10 @@
 use glam::DVec3;
 
 use super::{
-    bernstein::{RESTRICTION_ROUNDINGS, largest},
-    moving_features::{FeatureKinds, MovingFeatures, MovingNormal, U},
+    bernstein::largest,
+    moving_features::{FeatureKinds, MovingFeatures, MovingNormal},
 };
+use crate::geometry::tolerance::{OUTSIDE_ROUNDINGS, RESTRICTION_ROUNDINGS, UNIT_ROUNDOFF};
 
 /// Bernstein coefficients of up to three outsides, each within `error` of the truth.
 #[derive(Clone, Copy, Debug)]
@@ -17,18 +18,13 @@ pub(super) struct Outsides {
     pub error: f64,
 }
 
-/// With A = (y z)^2 for the product n.x q.x, in sum over the three components: a component of n0 is at most 2 y z
-/// and off by 8 U y z, one of m at most 4 and off by 20. So K0 is off by 44 U A, K1 by 52, K2 by 62. Where q is the
-/// sum of two normals, K2 is off by 120; n.q + n.s - n.n by 3 * 62 + 20. 256 leaves room for the higher orders.
-const ROUNDINGS: f64 = 256.0;
-
 impl Outsides {
     /// `None` when one of them culls. `n` is u x v.
     pub fn new(moving: &MovingFeatures, n: &MovingNormal, extent: DVec3) -> Option<Outsides> {
         let (nu, nv) =
             (MovingNormal::of(&moving.u, &moving.r), MovingNormal::of(&moving.r, &moving.v));
         let area = DVec3::new(extent.y * extent.z, extent.x * extent.z, extent.x * extent.y);
-        let error = ROUNDINGS * U * area.length_squared() + f64::MIN_POSITIVE;
+        let error = OUTSIDE_ROUNDINGS * UNIT_ROUNDOFF * area.length_squared() + f64::MIN_POSITIVE;
         let k = match moving.kinds {
             // 1.3: -n.N_abp, -n.N_pac, and -n.N_bcp = n.N_abp + n.N_pac - n.n.
             FeatureKinds::VertexFace => {
@@ -51,7 +47,7 @@ impl Outsides {
 
     /// Error of a restriction of quartic `j` to a part of the step.
     pub fn restricted_error(&self, j: usize) -> f64 {
-        self.error + RESTRICTION_ROUNDINGS * 4.0 * U * largest(&self.k[j])
+        self.error + RESTRICTION_ROUNDINGS * 4.0 * UNIT_ROUNDOFF * largest(&self.k[j])
     }
 }
 

@@ -7,16 +7,12 @@
 
 use glam::DVec3;
 
-use super::moving_features::{FeatureKinds, MovingFeatures, U};
+use super::moving_features::{FeatureKinds, MovingFeatures};
 use crate::geometry::{
     direction::direction,
     distance::{point_triangle, segment_segment},
+    tolerance::{SEPARATION_ROUNDINGS, UNIT_ROUNDOFF},
 };
-
-/// A gap r + v - u has components up to 3 extents and is off by 8 U extents; along a unit direction, itself off by 4
-/// U, products and sums lose 15 U of the sum of the extents, and a mean of both ends 6 U more: less than 48 U in
-/// all. Less would let rounding separate what touches.
-const ROUNDINGS: f64 = 48.0;
 
 /// The gaps of two moving features and how near they may come.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +25,8 @@ pub(super) struct Separation<'a> {
 impl<'a> Separation<'a> {
     /// `extent` as [`MovingFeatures::extent`]; `thickness` in metres.
     pub fn new(moving: &'a MovingFeatures, extent: DVec3, thickness: f64) -> Separation<'a> {
-        let apart = thickness + ROUNDINGS * U * (thickness + extent.element_sum());
+        let apart =
+            thickness + SEPARATION_ROUNDINGS * UNIT_ROUNDOFF * (thickness + extent.element_sum());
         Separation { moving, gaps: [moving.gaps(0), moving.gaps(1)], apart }
     }
 
@@ -45,7 +42,7 @@ impl<'a> Separation<'a> {
             }
             if at1 <= 0.0 {
                 // Rounded down: at0 > 0 >= at1 here, or the corners would have been too near at t.
-                until = until.min(at0 / (at0 - at1) * (1.0 - 4.0 * U));
+                until = until.min(at0 / (at0 - at1) * (1.0 - 4.0 * UNIT_ROUNDOFF));
             }
         }
         until.max(t)

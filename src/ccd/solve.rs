@@ -11,28 +11,17 @@ use super::{
     noncollinear::Outsides,
     separation::Separation,
 };
+use crate::geometry::tolerance::{ADVANCE_MIN, SHORT_INTERVAL, THICK_ADVANCE_MIN, TIME_ROUNDING};
 
-/// From here on only separating directions decide: 2^-16 of the step, in which features hardly turn, so that one
-/// direction serves for all of it.
-const SHORT: f64 = 1.0 / 65_536.0;
-/// An advance along a direction that is shorter than this ends in contact: 2^-44 of the step, above the rounding
-/// of times.
-const SHORTEST: f64 = 1.0 / 17_592_186_044_416.0;
-/// Times computed within an interval are off by less than this, 2^-50.
-const TIME_ROUNDING: f64 = 1.0 / 1_125_899_906_842_624.0;
 /// Intervals looked at before what is left counts as contact. A plain crossing takes one to three; only what
 /// grazes a face without area takes more than 100.
 const INTERVALS_MAX: usize = 256;
-/// Only intervals longer than [`SHORT`] are halved, so that no more than 18 wait.
+/// Only intervals longer than [`SHORT_INTERVAL`] are halved, so that no more than 18 wait.
 const WAITING_MAX: usize = 20;
 /// A cut that leaves more than this share of an interval is followed by a halving.
 const SLOW_CUT: f64 = 0.6;
 /// Steps of advancement towards a thickness before what is left counts as contact.
 const ADVANCES_MAX: usize = 1024;
-/// With a thickness, a shorter advance ends in contact: 2^-24 of the step. The features are then nearer than the
-/// thickness and what they approach each other in that time.
-const SHORTEST_ADVANCE: f64 = 1.0 / 16_777_216.0;
-
 /// The first time at which features without thickness may touch.
 pub(super) struct Solver<'a> {
     plane: &'a Coplanarity,
@@ -71,21 +60,21 @@ impl<'a> Solver<'a> {
             let (from, to) = waiting[n];
             let Some((mut t0, mut t1)) = self.near_plane(from, to) else { continue };
             // Still at the beginning, there the points may be in one plane.
-            if t0 == from || t1 - t0 <= SHORT {
+            if t0 == from || t1 - t0 <= SHORT_INTERVAL {
                 let until = self.separation.until(t0);
                 if until >= t1 {
                     continue;
                 }
-                if until - t0 <= SHORTEST {
+                if until - t0 <= ADVANCE_MIN {
                     return Some(t0);
                 }
                 t0 = until;
             }
-            if t1 - t0 > SHORT && t1 - t0 > SLOW_CUT * (to - from) {
+            if t1 - t0 > SHORT_INTERVAL && t1 - t0 > SLOW_CUT * (to - from) {
                 let Some(part) = self.not_outside(t0, t1) else { continue };
                 (t0, t1) = part;
             }
-            if t1 - t0 <= SHORT.max(SLOW_CUT * (to - from)) {
+            if t1 - t0 <= SHORT_INTERVAL.max(SLOW_CUT * (to - from)) {
                 waiting[n] = (t0, t1);
                 n += 1;
             } else {
@@ -142,7 +131,7 @@ pub(super) fn first_within(separation: &Separation) -> Option<f64> {
         if until >= 1.0 {
             return None;
         }
-        if until - t <= SHORTEST_ADVANCE {
+        if until - t <= THICK_ADVANCE_MIN {
             return Some(t);
         }
         t = until;

@@ -2,7 +2,10 @@
 
 use glam::{DMat3, DVec3};
 
-use super::{Pose, tolerance::FRAME_ROUNDING};
+use super::{
+    Pose,
+    tolerance::{FRAME_ROUNDING, PARALLEL_AXES_SLACK},
+};
 
 /// A box by its centre, unit axes as columns and half edges, metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,10 +17,6 @@ pub struct Obb {
     /// Half edges along the axes; none negative.
     pub half: DVec3,
 }
-
-/// Added to each |cosine| so that near-parallel edges, whose cross product is lost in rounding, separate
-/// nothing (RAPID). Far above the rounding of a cosine, 2^-50, and it loosens a test by a millionth.
-const PARALLEL_SLACK: f64 = 1e-6;
 
 impl Obb {
     /// False only when the boxes are apart, given how the other's frame lies in this one's; `error` bounds how
@@ -36,7 +35,7 @@ impl Obb {
 /// A's frame as columns, `t` B's centre; `a` and `b` are half edges, and no place is off by more than
 /// `rounding`.
 pub(super) fn separated(r: &DMat3, t: DVec3, a: DVec3, b: DVec3, rounding: f64) -> bool {
-    let slack = DVec3::splat(PARALLEL_SLACK);
+    let slack = DVec3::splat(PARALLEL_AXES_SLACK);
     let loose = |axis: DVec3| axis.abs() + slack;
     let abs = DMat3::from_cols(loose(r.x_axis), loose(r.y_axis), loose(r.z_axis));
     if (t.abs() - a - abs * b).cmpgt(DVec3::splat(rounding)).any() {

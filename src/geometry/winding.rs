@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 
 use glam::{DMat3, DVec2, DVec3};
 
-use super::{Aabb, TriangleMesh};
+use super::{Aabb, TriangleMesh, tolerance::SPREAD_ROUNDING};
 
 /// A winding number and how far the true one may be from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -160,9 +160,6 @@ impl Moments {
 /// A cluster is seen by its moments from this many of its radii: a sphere seen from its centre then has a
 /// bound of 0.1 on the sum of all errors, against the half that decides.
 const FAR_RADII: f64 = 6.0;
-
-/// Relative rounding of the spread's difference of two large squares; both sum many rounded terms.
-const SPREAD_ROUNDING: f64 = 1e-12;
 
 fn outer(a: DVec3, b: DVec3) -> DMat3 {
     DMat3::from_cols(a * b.x, a * b.y, a * b.z)

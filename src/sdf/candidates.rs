@@ -15,6 +15,7 @@ use crate::geometry::{
         point_triangles::TriangleLanes,
     },
     lanes::{LANES, least_lane},
+    tolerance::CANDIDATE_ROUNDING,
     winding::solid_angles,
 };
 
@@ -62,7 +63,7 @@ impl CandidateList {
         reach: f64,
     ) -> Option<CandidateList> {
         assert!(mesh.triangle_id_end() <= TRIANGLE_IDS_MAX, "more triangles than a link may have");
-        let reach = reach * (1.0 + ROUNDING);
+        let reach = reach * (1.0 + CANDIDATE_ROUNDING);
         let mut near = Vec::new();
         (exact.near)(&Aabb::around([centre]).grown(reach), &mut near);
         let from_centre =
@@ -140,7 +141,7 @@ impl CandidateList {
                 };
                 if best.as_ref().is_none_or(is_nearer) {
                     best = Some((t, found));
-                    wanted = d.sqrt() * (1.0 + ROUNDING);
+                    wanted = d.sqrt() * (1.0 + CANDIDATE_ROUNDING);
                     end = self.end(d, from_centre);
                 }
             }
@@ -150,7 +151,7 @@ impl CandidateList {
 
     /// The last shell that can hold something as near.
     fn end(&self, distance_squared: f64, from_centre: f64) -> u32 {
-        let reach = (distance_squared.sqrt() + from_centre) * (1.0 + ROUNDING);
+        let reach = (distance_squared.sqrt() + from_centre) * (1.0 + CANDIDATE_ROUNDING);
         (reach / f64::from(self.shell)) as u32
     }
 
@@ -182,6 +183,3 @@ impl CandidateList {
             && self.far_winding.iter().all(|w| w.iter().all(|w| w.is_finite()))
     }
 }
-
-/// Covers the rounding of two distances and their sum.
-const ROUNDING: f64 = 1e-12;

@@ -8,6 +8,7 @@ use std::{
 use glam::DVec3;
 
 use super::{complexity::Detail, region::Region};
+use crate::geometry::tolerance::VOLUME_ROUNDING;
 
 /// Joins face neighbours whose complexities differ by less than `threshold` and whose union is a box, most
 /// alike first, ties by the smaller numbers. Returns the subspaces and each leaf's subspace.
@@ -119,9 +120,6 @@ impl RegionMerge {
         (kept.iter().map(|i| self.details[*i]).collect(), subspaces)
     }
 }
-
-/// Two volumes that are equal but for rounding.
-const VOLUME_ROUNDING: f64 = 1e-9;
 
 /// Boxes of an octree share coordinates exactly, so faces are compared without a tolerance.
 fn share_face(a: &Region, b: &Region) -> bool {

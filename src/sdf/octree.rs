@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     exact::ExactDistance, free_leaf::FreeLeaf, grid::Grid, region::Region, source::FieldSource,
 };
-use crate::geometry::{TriangleId, TriangleMesh, triangle_box::triangle_meets_box};
+use crate::geometry::{
+    TriangleId, TriangleMesh, tolerance::OCTANT_INFLATION, triangle_box::triangle_meets_box,
+};
 
 /// Deeper trees are not built: a leaf's place is a whole number of this many bits on each axis.
 pub(super) const DEPTH_MAX: u32 = 21;
@@ -187,8 +189,8 @@ impl SplitContent {
         i: usize,
         octant: &Region,
     ) -> SplitContent {
-        let inflated =
-            octant.size() * 0.5 + DVec3::splat(INFLATION) * parent.max.abs().max(parent.min.abs());
+        let inflated = octant.size() * 0.5
+            + DVec3::splat(OCTANT_INFLATION) * parent.max.abs().max(parent.min.abs());
         let meets =
             |t: &&TriangleId| triangle_meets_box(&mesh.triangle(**t), octant.centre(), inflated);
         let here = |v: &&u32| parent.octant_of(mesh.position(**v)) == i;
@@ -198,6 +200,3 @@ impl SplitContent {
         }
     }
 }
-
-/// Relative to the coordinates: 4 units in the last place of an `f64`.
-const INFLATION: f64 = 4.0 * f64::EPSILON;

@@ -4,7 +4,10 @@ use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
 use super::region::Region;
-use crate::geometry::TriangleMesh;
+use crate::geometry::{
+    TriangleMesh,
+    tolerance::{FIELD_MARGIN_MIN_M, FIELD_TOLERANCE_SHARE},
+};
 
 /// Raised with every change to what a field is made of or how it is built.
 pub const FIELD_VERSION: u32 = 6;
@@ -45,12 +48,6 @@ impl Default for FieldOptions {
 /// Share of the longest edge by which the root is larger than the surface on every side: in the root a bound
 /// is within a few hundredths of the distance, outside it only as good as the box of the triangles.
 const ROOT_MARGIN: f64 = 0.5;
-/// The root is larger than the surface by this at least, metres: a surface may be a single point, and cells
-/// must still be far wider than the rounding of their coordinates.
-const MARGIN_MIN: f64 = 1e-6;
-/// Default tolerance as a share of the surface's diagonal.
-const TOLERANCE_SHARE: f64 = 1e-3;
-
 /// What is known of a field before any distance is.
 pub(super) struct FieldFrame {
     pub(super) root: Region,
@@ -62,8 +59,9 @@ impl FieldFrame {
     pub(super) fn of(mesh: &TriangleMesh, options: &FieldOptions) -> FieldFrame {
         let bounds = mesh.used_box();
         let surface = Region { min: bounds.min.as_dvec3(), max: bounds.max.as_dvec3() };
-        let tolerance = options.tolerance_m.unwrap_or(TOLERANCE_SHARE * bounds.diagonal());
-        let half = surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(MARGIN_MIN);
+        let tolerance = options.tolerance_m.unwrap_or(FIELD_TOLERANCE_SHARE * bounds.diagonal());
+        let half =
+            surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(FIELD_MARGIN_MIN_M);
         let half = DVec3::splat(half);
         let root = Region { min: surface.centre() - half, max: surface.centre() + half };
         FieldFrame { root, surface, tolerance }

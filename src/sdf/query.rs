@@ -12,7 +12,8 @@ use super::{
     trilinear::trilinear,
 };
 use crate::geometry::{
-    TriangleMesh, direction::direction, mesh::pseudonormal::pseudonormal, winding::Winding,
+    TriangleMesh, direction::direction, mesh::pseudonormal::pseudonormal, side::Side,
+    winding::Winding,
 };
 
 /// Points that are read side by side.
@@ -138,20 +139,18 @@ impl Field {
         let from_centre = ((fraction - 0.5) * grid.step).length();
         let (triangle, closest) = list.nearest(mesh, p, from_centre);
         let (away, pseudo) = (p - closest.point, pseudonormal(mesh, triangle, closest.feature));
-        let (inside, certainty) = match list.winding_at(mesh, p, fraction) {
-            None => (away.dot(pseudo.direction) < 0.0, f64::from(pseudo.complete)),
-            Some(number) => Winding { number, error: 0.0 }.inside(false),
-        };
-        let side = if inside { -1.0 } else { 1.0 };
-        let value = closest.distance_squared.sqrt() * side;
-        let gradient = direction(away).map_or(pseudo.direction, |d| d * side);
+        let winding = list.winding_at(mesh, p, fraction);
+        let winding = winding.map(|number| Winding { number, error: 0.0 });
+        let side = Side::of(away, &pseudo, winding, false);
+        let value = closest.distance_squared.sqrt() * side.sign();
+        let gradient = side.outwards(away, &pseudo);
         Reading {
             value,
             lower: value,
             upper: value,
             gradient,
             exact: Some((triangle, closest)),
-            certainty,
+            certainty: side.certainty,
         }
     }
 }

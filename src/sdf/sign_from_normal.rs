@@ -8,6 +8,7 @@ use crate::geometry::{
         pseudonormal::pseudonormal,
         topology::{body_of_each, visit_edges},
     },
+    side::Side,
 };
 
 /// What the sign near a triangle depends on, for surfaces whose sign is a winding number.
@@ -48,8 +49,8 @@ impl SignFromNormal {
 
     fn background(&self, mesh: &TriangleMesh, corner: &Corner) -> f64 {
         let closest = closest_point(corner.at, &mesh.triangle(corner.triangle));
-        let normal = pseudonormal(mesh, corner.triangle, closest.feature).direction;
-        let inside = (corner.at - closest.point).dot(normal) < 0.0;
-        corner.winding.map_or(0.0, |w| (w - f64::from(inside)).abs())
+        let normal = pseudonormal(mesh, corner.triangle, closest.feature);
+        let side = Side::of(corner.at - closest.point, &normal, None, false);
+        corner.winding.map_or(0.0, |w| (w - f64::from(side.inside)).abs())
     }
 }

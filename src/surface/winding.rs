@@ -3,7 +3,12 @@
 use glam::DVec3;
 
 use crate::{
-    geometry::{Aabb, TriangleMesh, mesh::cap::Cap, winding::Winding},
+    geometry::{
+        Aabb, TriangleMesh,
+        mesh::cap::Cap,
+        tolerance::{BESIDE_SURFACE, GRAZING},
+        winding::Winding,
+    },
     index::{BoxTest, SkipList},
 };
 
@@ -15,13 +20,6 @@ const RAYS: [DVec3; 4] = [
     DVec3::new(0.171_939, -0.517_301, 0.838_361),
     DVec3::new(-0.613_007, -0.309_611, -0.726_911),
 ];
-
-/// A crossing this near to an edge, as a share of the products that decide it, is left to another ray.
-pub(super) const GRAZING: f64 = 1e-10;
-
-/// From a point that no ray leaves clearly to those beside it, as a share of the bounds' diagonal: a triangle whose
-/// normal is within 89 degrees of the way there is no longer grazed.
-const BESIDE: f64 = 1e2 * GRAZING;
 
 /// A surface in its list, and the cap over its boundary.
 struct Capped<'a> {
@@ -48,7 +46,7 @@ impl Capped<'_> {
             Some(Winding { number: self.crossings(p)? - number, error })
         };
         let beside = |way: &DVec3| {
-            let step = *way * (BESIDE * self.list.bounds().diagonal());
+            let step = *way * (BESIDE_SURFACE * self.list.bounds().diagonal());
             let (a, b) = at(p + step).zip(at(p - step))?;
             let number = 0.5 * (a.number + b.number);
             Some(Winding { number, error: a.error.max(b.error) })

@@ -6,7 +6,10 @@ use super::{
     point_triangle::{Feature, closest_point},
     segment_segment::closest_parameters,
 };
-use crate::geometry::direction::direction;
+use crate::geometry::{
+    direction::direction,
+    tolerance::{PLANE_GAP_ROUNDING, THIN_PLANE},
+};
 
 /// The closest points of triangles A and B.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,7 +105,7 @@ impl Heights {
         Heights {
             of: vertices.map(|p| (p - plane[0]).dot(normal)),
             normal_squared,
-            thin: normal_squared < THIN * longest * longest,
+            thin: normal_squared < THIN_PLANE * longest * longest,
         }
     }
 
@@ -132,16 +135,9 @@ impl Heights {
     /// Farther from the plane than that.
     fn are_beyond(&self, limit: f64) -> bool {
         let Some(k) = self.lowest().filter(|_| !self.thin) else { return false };
-        self.of[k] * self.of[k] > limit * self.normal_squared * (1.0 + GAP_ROUNDING)
+        self.of[k] * self.of[k] > limit * self.normal_squared * (1.0 + PLANE_GAP_ROUNDING)
     }
 }
-
-/// The plane of a triangle whose height is less than 1 % of its edges is not asked: its rounding grows with
-/// edge over height.
-const THIN: f64 = 1e-4;
-
-/// Covers the rounding of a slab's width, relative: a triangle exactly at the limit is not lost.
-const GAP_ROUNDING: f64 = 1e-9;
 
 fn on_edge(k: usize, s: f64) -> DVec3 {
     DVec3::AXES[k] * (1.0 - s) + DVec3::AXES[(k + 1) % 3] * s

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use glam::{DVec3, Vec3};
 use palpate::{
-    bvh::{BoxTree, Rigid, TrianglePair},
+    bvh::{BoxTree, LeafPair, Rigid},
     geometry::{MeshData, Pose, TriangleId, TriangleMesh},
     index::LatLonOptions,
     oracle::{Random, shapes},
@@ -45,22 +45,22 @@ pub fn touching_pose(tissue: &TriangleMesh, tool: &TriangleMesh, random: &mut Ra
 }
 
 /// As a tick would: the index pruned by the placed tree, what passes through the tree.
-pub fn found(surface: &Surface, tool: &Rigid, pose: &Pose) -> Vec<TrianglePair> {
+pub fn found(surface: &Surface, tool: &Rigid, pose: &Pose) -> Vec<LeafPair> {
     let mut pairs = Vec::new();
     let placed = tool.tree.placed(tool.mesh, pose, surface.bounds());
     surface.overlap(&|b: &_| placed.may_meet(b), |other| {
         let triangle = surface.mesh().triangle(other);
-        placed.meeting(&triangle, |own| pairs.push(TrianglePair { other, own }));
+        placed.meeting(&triangle, |own| pairs.push(LeafPair { other, own }));
     });
     pairs
 }
 
 /// No pair twice, none missing, none else.
-pub fn check(pairs: Vec<TrianglePair>, expected: &BTreeSet<TrianglePair>, about: &str) {
+pub fn check(pairs: Vec<LeafPair>, expected: &BTreeSet<LeafPair>, about: &str) {
     let n = pairs.len();
-    let pairs: BTreeSet<TrianglePair> = pairs.into_iter().collect();
+    let pairs: BTreeSet<LeafPair> = pairs.into_iter().collect();
     assert_eq!(pairs.len(), n, "{about}: a pair was given twice");
-    let wrong: Vec<&TrianglePair> = pairs.symmetric_difference(expected).collect();
+    let wrong: Vec<&LeafPair> = pairs.symmetric_difference(expected).collect();
     assert!(wrong.is_empty(), "{about}: {} of {} differ: {wrong:?}", wrong.len(), expected.len());
 }
 
@@ -103,7 +103,7 @@ fn instruments_in_a_liver_as_it_is_and_deformed() {
                 let tree = BoxTree::build(liver.mesh());
                 let rigid = Rigid { mesh: liver.mesh(), tree: &tree };
                 let mut pairs = Vec::new();
-                let swap = |p: TrianglePair| TrianglePair { other: p.own, own: p.other };
+                let swap = |p: LeafPair| LeafPair { other: p.own, own: p.other };
                 rigid.pairs(&tool, &pose, &mut |p| pairs.push(swap(p)));
                 check(pairs, &expected, &format!("two trees, {about}"));
             }

@@ -2,7 +2,7 @@
 
 use glam::{DMat3, DVec3, Vec3};
 use palpate::{
-    bvh::{BoxTree, Rigid, TrianglePair},
+    bvh::{BoxTree, LeafPair, Rigid},
     geometry::{MeshData, Pose, TriangleMesh},
     index::LatLonOptions,
     oracle,
@@ -87,9 +87,7 @@ fn pairs_of_improper_meshes() {
             check(found(&surface, &tool, &pose), &expected, &about);
             let mut pairs = Vec::new();
             let own = Rigid { mesh, tree };
-            own.pairs(&tool, &pose, &mut |p| {
-                pairs.push(TrianglePair { other: p.own, own: p.other })
-            });
+            own.pairs(&tool, &pose, &mut |p| pairs.push(LeafPair { other: p.own, own: p.other }));
             check(pairs, &expected, &format!("two trees, {about}"));
             n_pairs += expected.len();
         }
@@ -123,7 +121,7 @@ fn grids_that_touch_far_from_the_origin() {
         check(found(&surface, &rigid, &pose), &expected, &about);
         let mut pairs = Vec::new();
         let own = Rigid { mesh: &mesh, tree: &tree };
-        own.pairs(&rigid, &pose, &mut |p| pairs.push(TrianglePair { other: p.own, own: p.other }));
+        own.pairs(&rigid, &pose, &mut |p| pairs.push(LeafPair { other: p.own, own: p.other }));
         check(pairs, &expected, &format!("two trees, {about}"));
         n_pairs += expected.len();
     }
