@@ -41,6 +41,7 @@ impl MeshFormat {
     /// # Errors
     /// When it is none of these formats'.
     pub fn from_extension(extension: &str) -> Result<MeshFormat, UnknownFormat> {
+        // By name and not by content: a PLY header may be in an STL comment, and the sender knows.
         match extension.to_ascii_lowercase().as_str() {
             "obj" => Ok(MeshFormat::Obj),
             "stl" => Ok(MeshFormat::Stl),
@@ -56,6 +57,7 @@ impl MeshFormat {
     /// # Errors
     /// When it has none, or one of another format.
     pub fn from_path(path: &Path) -> Result<MeshFormat, UnknownFormat> {
+        // A name that is not UTF-8 is refused with what of it can be shown.
         let extension = path.extension().map(|e| e.to_string_lossy()).unwrap_or_default();
         MeshFormat::from_extension(&extension)
     }

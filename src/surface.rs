@@ -55,6 +55,7 @@ impl Surface {
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options);
         let quality = Quality::of(&mut list, &mesh);
+        // A closed surface has no boundary, and most have none: nothing is then computed for it.
         let boundary = if topology.closed() { Boundary::default() } else { Boundary::of(&mesh) };
         Surface { mesh, list, options, topology, boundary, quality }
     }
@@ -93,6 +94,7 @@ impl Surface {
 
     /// How far about a point its side holds, metres: `radius` times a power of two, or 0 where that were little.
     pub fn side_reach(&self, p: DVec3, certainty: f64, radius: f64) -> f64 {
+        // Powers of two and not a search: a reach twice as far saves half of the questions, nothing finer does.
         let reaches = [8.0, 4.0, 2.0, 1.0, 0.5].map(|times| times * radius);
         reaches.into_iter().find(|r| self.side_holds(p, certainty, *r)).unwrap_or(0.0)
     }
@@ -138,9 +140,12 @@ impl Surface {
 
     /// The same where it is known which triangle is nearest, and where on it.
     pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
+        // Always, also where the winding number decides: the normal is what is left for a point on the surface.
+        debug_assert!(p.is_finite() && closest.distance_squared >= 0.0, "{closest:?} from {p}");
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
         let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
         let by_winding = self.sign_rule() == SignRule::WindingNumber;
+        // A ray from a point on the surface meets an edge of it, and the number is the mean of both sides.
         let is_on = || distance <= ON_SURFACE * self.bounds().diagonal();
         let winding = (by_winding && !is_on()).then(|| self.winding(p));
         let side = Side::of(away, &pseudo, winding, self.topology.closed());
@@ -150,12 +155,14 @@ impl Surface {
         let normal = side.outwards(away, &pseudo);
         let winding = winding.map(|w| w.number);
         let signed_distance = distance * side.sign();
+        debug_assert!(winding.is_none_or(f64::is_finite), "{winding:?} around {p}");
         SignedNearest { signed_distance, triangle, closest, normal, certainty, winding }
     }
 
     /// The winding number around a point, on the surface that of triangles seen edge on. O(n) where no ray is clear of
     /// the edges, as in a soup of slivers.
     pub fn winding(&self, p: DVec3) -> Winding {
+        // Near an open end the side changes without a triangle: the winding number says so, a normal cannot.
         let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p);
         counted.unwrap_or_else(|| Winding { number: winding_number(&self.mesh, p), error: 0.0 })
     }
@@ -168,6 +175,7 @@ impl Surface {
 
     /// Puts vertices elsewhere: `vertices` and `positions` are of one length, no vertex named twice.
     pub fn move_vertices(&mut self, vertices: &[u32], positions: &[Vec3]) -> Updated {
+        debug_assert_eq!(vertices.len(), positions.len(), "a place for each vertex");
         for (v, p) in vertices.iter().zip(positions) {
             self.mesh.move_vertex(*v, *p);
         }
@@ -179,6 +187,7 @@ impl Surface {
 
     /// Puts all vertices elsewhere: `[n_vertices]`.
     pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
+        debug_assert_eq!(positions.len(), self.mesh.positions().len(), "a place for each vertex");
         for (v, p) in positions.iter().enumerate() {
             self.mesh.move_vertex(v as u32, *p);
         }
@@ -196,6 +205,7 @@ impl Surface {
         added: &[[u32; 3]],
     ) -> TriangleId {
         let first = TriangleId(self.mesh.triangle_id_end());
+        // Before anything changes: it counts the edges that are there now.
         let site = EditSite::new(&self.mesh, removed, added);
         for p in added_positions {
             self.mesh.add_vertex(*p);
@@ -280,8 +290,8 @@ mod tests {
             for id in mesh.triangle_ids() {
                 let t = mesh.triangle(id);
                 let p = middle(t);
-                let way = (t[1] - t[0]).cross(t[2] - t[0]).normalize() * 1e-8;
-                let sides = [p + way, p - way].map(|p| winding_number(mesh, p));
+                let off = (t[1] - t[0]).cross(t[2] - t[0]).normalize() * 1e-8;
+                let sides = [p + off, p - off].map(|p| winding_number(mesh, p));
                 let (got, mean) = (counted(p), 0.5 * (sides[0] + sides[1]));
                 assert!(is_near(got, mean), "{got:?}, {mean} on {id:?}");
                 for p in [t[0], (t[0] + t[1]) * 0.5] {

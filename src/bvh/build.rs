@@ -43,6 +43,7 @@ impl BoxTree {
             bounds: mesh.used_box(),
         };
         if n > 0 {
+            // 5.2: the root is axis-aligned, as it is compared with the scene's boxes.
             tree.nodes.push(BoxNode::around(corners(&items), &DMat3::IDENTITY));
             tree.split(0, &mut items, 0);
             tree.add_wide_node(0);
@@ -56,7 +57,9 @@ impl BoxTree {
             self.nodes[node] = self.add_leaf(item);
             return;
         }
+        debug_assert!(depth < DEPTH_MAX, "{} triangles {depth} deep", items.len());
         let middle = divide(items, &self.nodes[node], depth);
+        debug_assert!(0 < middle && middle < items.len(), "{middle} of {}", items.len());
         let (left, right) = items.split_at_mut(middle);
         let first = self.nodes.len();
         self.nodes[node].below = first as u32;
@@ -84,6 +87,8 @@ impl BoxTree {
         while len < LANES {
             let inner = |e: &usize| self.nodes[entries[*e] as usize].leaf().is_none();
             let size = |e: &usize| self.nodes[entries[*e] as usize].surface();
+            // The largest box first: what is likely to be met is told apart here, in one pass, and what is small
+            // stays below.
             let Some(e) = (0..len).filter(inner).max_by(|i, j| size(i).total_cmp(&size(j))) else {
                 break;
             };
@@ -91,6 +96,7 @@ impl BoxTree {
             (entries[e], entries[len]) = (below, below + 1);
             len += 1;
         }
+        debug_assert!(0 < len && len <= LANES, "{len} boxes side by side");
         for (lane, &entry) in entries[..len].iter().enumerate() {
             let node = self.nodes[entry as usize];
             self.wide_nodes[number as usize].set(lane, &node);
@@ -113,6 +119,7 @@ fn oriented_box(items: &[LeafTriangle]) -> BoxNode {
     let points: Vec<DVec3> = corners(items).collect();
     let principal = BoxNode::around(corners(items), &principal_axes(&points));
     let upright = BoxNode::around(corners(items), &DMat3::IDENTITY);
+    // The root's axes at no cost, where they are as good.
     if upright.surface() <= principal.surface() { upright } else { principal }
 }
 
@@ -124,6 +131,8 @@ fn divide(items: &mut [LeafTriangle], node: &BoxNode, depth: usize) -> usize {
     let mut by_size = [0, 1, 2];
     by_size.sort_by(|i, j| size(*j).total_cmp(&size(*i)));
     let [longest, middle, shortest] = by_size;
+    // The source tries the longest axis alone and may put all on one side; the others follow, and from a certain
+    // depth on halves by number, so that each level makes progress.
     let useful = if depth < HALVED_DEPTH { &[longest, shortest, middle][..] } else { &[] };
     for k in useful {
         let axis = node.axis(*k);

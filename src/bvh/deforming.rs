@@ -35,6 +35,7 @@ const ROOT: u32 = 0;
 #[derive(Clone, Debug)]
 pub struct DeformingTree {
     boxes: Vec<Dop16>,
+    // Apart from the boxes: a traversal that is told apart by boxes never reads them.
     nodes: Vec<DopNode>,
     /// By triangle id.
     leaf_of: Vec<u32>,
@@ -54,6 +55,7 @@ struct DopNode {
     /// `NONE` for the root.
     parent: u32,
     /// Greater than the parent's; the depth, where nothing was removed.
+    // Not the depth itself: a removal lifts whole sub-trees, and to number them anew would cost what they hold.
     rank: u32,
     content: NodeContent,
 }
@@ -104,6 +106,7 @@ impl DeformingTree {
 
     fn push_node(&mut self, parent: u32, dop: Dop16, content: NodeContent) -> u32 {
         let n = self.nodes.len() as u32;
+        debug_assert_eq!(n as usize, self.boxes.len(), "a box for each node");
         let rank = if parent == NONE { 0 } else { self.node(parent).rank + 1 };
         self.boxes.push(dop);
         self.nodes.push(DopNode { parent, rank, content });

@@ -10,6 +10,7 @@ use crate::geometry::{
         triangle_triangle::{ClosestPair, closest_pair_within},
     },
     lanes::{LANES, least_lane},
+    tolerance::UNITY_ROUNDING,
     triangle_triangle::Triangle,
 };
 
@@ -95,8 +96,12 @@ impl BoxTree {
         max_distance: f64,
         guess: Guess,
     ) -> Option<NearestInTree<T::Found>> {
+        debug_assert!(max_distance >= 0.0, "{max_distance} m");
         let single = SingleTriangle::of(&to.corners(), self.farthest(), 0.0);
         let limit = max_distance * max_distance;
+        // A likely triangle first: its distance limits the search, and the displacement to it is one more axis along
+        // which nearly all else is farther. The nearest triangle of another one went from 92 k to 41 k instructions,
+        // of a point from 17 k to 9 k.
         let mut search = TreeSearch { tree: self, mesh, to, single, limit, best: None };
         search.look_along(guess.direction);
         guess.triangle.into_iter().for_each(|t| search.offer(t));
@@ -125,6 +130,7 @@ impl BoxTree {
         let wide_node = &self.wide_nodes[wide_node as usize];
         let bounds = wide_node.distances_squared(single);
         for (bound, below) in bounds.into_iter().zip(wide_node.below) {
+            // A bound of an empty lane is infinite and so beyond any limit but an infinite one.
             if f64::from(bound) > limit || below == u32::MAX {
                 continue;
             }
@@ -139,6 +145,7 @@ impl BoxTree {
     /// Nothing of the tree is at less than this along a unit vector in its frame, metres; infinite when there is
     /// nothing.
     pub fn begins_along(&self, along: DVec3) -> f64 {
+        debug_assert!((along.length() - 1.0).abs() <= UNITY_ROUNDING, "{along}");
         let mut least = f32::INFINITY;
         if !self.wide_nodes.is_empty() {
             self.begin(0, along.as_vec3().to_array(), &mut least);
@@ -151,6 +158,7 @@ impl BoxTree {
         let mut begins = wide_node.begins(along, self.farthest());
         loop {
             let lane = least_lane(&begins);
+            // Nearest first, so nothing that is left can begin earlier.
             if begins[lane] >= *least {
                 return;
             }
@@ -199,11 +207,14 @@ impl<T: NearestTo> TreeSearch<'_, T> {
 
     fn offer(&mut self, t: TriangleId) {
         let triangle = self.mesh.triangle(t);
+        // One axis and no division: most triangles of a leaf met late are told apart by it.
         if self.single.is_beyond(&triangle, self.limit) {
             return;
         }
         let Some(closest) = self.to.closest(&triangle, self.limit) else { return };
         let d = T::distance_squared(&closest);
+        debug_assert!(d >= 0.0, "{d} to {t:?}");
+        // Of equally near ones the smallest id, whatever order they are met in.
         let ties =
             |b: &NearestInTree<T::Found>| T::distance_squared(&b.closest) == d && b.triangle <= t;
         if d <= self.limit && !self.best.as_ref().is_some_and(ties) {

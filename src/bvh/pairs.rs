@@ -36,6 +36,7 @@ impl Rigid<'_> {
             return;
         }
         let coordinates = f64::from(self.tree.farthest() + other.tree.farthest());
+        // What carrying a vertex along may lose; all tests on the way are loosened by it, so that no pair is missed.
         let error = POSE_ROUNDING * (coordinates + this_from_other.translation.abs().element_sum());
         // Going down one level leaves one pair waiting.
         let mut stack = [(0u32, 0u32); 2 * DEPTH_MAX + 2];
@@ -43,6 +44,7 @@ impl Rigid<'_> {
         while height > 0 {
             height -= 1;
             let (i, j) = stack[height];
+            debug_assert!(height + 2 <= stack.len(), "{height} pairs wait");
             let (a, b) = (&self.tree.nodes[i as usize], &other.tree.nodes[j as usize]);
             let next = match (a.leaf(), b.leaf()) {
                 (Some(own), Some(others)) => {
@@ -52,9 +54,11 @@ impl Rigid<'_> {
                     }
                     continue;
                 }
+                // Oriented boxes for inner nodes; leaves have better means.
                 _ if !a.obb().may_meet(&b.obb(), this_from_other, error) => continue,
                 (Some(_), None) => [(i, b.below), (i, b.below + 1)],
                 (None, Some(_)) => [(a.below, j), (a.below + 1, j)],
+                // The larger is opened, so that both stay of like size and boxes tell much.
                 (None, None) if larger(a, b) => [(a.below, j), (a.below + 1, j)],
                 (None, None) => [(i, b.below), (i, b.below + 1)],
             };

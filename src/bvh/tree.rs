@@ -12,6 +12,8 @@ pub struct BoxTree {
     /// The root first; children side by side.
     pub(super) nodes: Vec<BoxNode>,
     /// The same nodes side by side, the one of the root first.
+    // For queries of one triangle or box, which are alone in a pass over eight. Two trees go down by nodes, as there
+    // a pair is tested at a time.
     pub(super) wide_nodes: Vec<WideBoxNode>,
     /// Of leaf n: its triangle.
     pub(super) triangles: Vec<TriangleId>,

@@ -25,6 +25,9 @@ pub(super) const LEAF: u32 = 1 << 31;
 impl BoxNode {
     /// The box around some points with its sides along the columns of `axes`.
     pub(super) fn around(points: impl Iterator<Item = DVec3> + Clone, axes: &DMat3) -> BoxNode {
+        // Axes are rounded first and corners projected on them as stored, so that the box holds its points although
+        // its axes are not quite at right angles.
+        debug_assert!(axes.is_finite(), "{axes}");
         let axes = [axes.x_axis, axes.y_axis, axes.z_axis].map(|a| a.as_vec3());
         let along = |p: DVec3| {
             DVec3::new(
@@ -52,6 +55,7 @@ impl BoxNode {
 
     /// (centre, half edges) on the normals; the halves cover that these are not quite at right angles.
     fn middle(&self) -> (DVec3, DVec3) {
+        debug_assert!((0..3).all(|k| self.min[k] <= self.max[k]), "{self:?} is empty");
         let (min, max) = (self.min.map(f64::from), self.max.map(f64::from));
         let (min, max) = (DVec3::from_array(min), DVec3::from_array(max));
         let farthest = min.abs().max(max.abs()).element_sum();
@@ -65,7 +69,9 @@ impl BoxNode {
     /// A box at right angles that holds this one.
     pub(super) fn obb(&self) -> Obb {
         let (along, half) = self.middle();
+        debug_assert!(half.cmpge(DVec3::ZERO).all(), "{self:?}");
         let x = self.axis(0).normalize();
+        // Gram and Schmidt, in f64: the 15-axis test asks for right angles.
         let y = (self.axis(1) - x * x.dot(self.axis(1))).normalize();
         Obb { centre: self.centre(along), axes: DMat3::from_cols(x, y, x.cross(y)), half }
     }

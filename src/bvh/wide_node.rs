@@ -35,6 +35,7 @@ impl WideBoxNode {
     };
 
     pub(super) fn set(&mut self, lane: usize, node: &BoxNode) {
+        debug_assert!(lane < LANES, "lane {lane}");
         for k in 0..3 {
             for axis in 0..3 {
                 self.axes[k][axis][lane] = node.axes[k][axis];
@@ -65,6 +66,7 @@ impl WideBoxNode {
                     u32::from(least[lane] <= max[lane]) & u32::from(most[lane] >= min[lane]);
             }
         }
+        // The triangle's plane is a seventh axis: long thin triangles pass the boxes' own sides and not this one.
         let [below, above] = self.along(t.normal, 0.0, t.slack);
         for lane in 0..LANES {
             meets[lane] &= u32::from(below[lane] <= t.height[1]);
@@ -87,6 +89,7 @@ impl WideBoxNode {
         for lane in 0..LANES {
             // NaN, from an unused lane, is not greater.
             let gap = greater(greater(below[lane] - t.height[1], t.height[0] - above[lane]), 0.0);
+            // Two lower bounds of one distance: the greater holds.
             sum[lane] = greater(gap * gap, sum[lane]) * (1.0 - SLAB_ROUNDING as f32);
         }
         sum
@@ -123,6 +126,7 @@ impl WideBoxNode {
     /// Axis-aligned boxes that hold these, in the frame that the pose maps to. `slack` covers what `f32`
     /// loses, metres.
     pub(super) fn aabbs(&self, pose: &SinglePose, slack: f32) -> PlacedBoxes {
+        debug_assert!(slack >= 0.0, "{slack} m");
         let mut boxes = PlacedBoxes::EMPTY;
         for axis in 0..3 {
             let sides = self.along(pose.rows[axis], pose.translation[axis], slack);
@@ -141,6 +145,7 @@ impl WideBoxNode {
             for lane in 0..LANES {
                 let cosine = x * ax[lane] + y * ay[lane] + z * az[lane];
                 centre[lane] += cosine * (0.5 * (min[lane] + max[lane]));
+                // A box is widest along an axis by the sum of its half sides' projections.
                 reach[lane] += cosine.abs() * (0.5 * (max[lane] - min[lane]));
             }
         }
@@ -170,9 +175,11 @@ pub(super) struct SingleTriangle {
 impl SingleTriangle {
     /// `farthest` bounds the sum of any coordinates of the tree, `error` how far off the corners' are.
     pub(super) fn of(t: &Triangle, farthest: f32, error: f64) -> SingleTriangle {
+        debug_assert!(farthest >= 0.0 && error >= 0.0, "{farthest}, {error}");
         let corners = [t[0].as_vec3(), t[1].as_vec3(), t[2].as_vec3()];
         let reach = corners[0].abs().max(corners[1].abs()).max(corners[2].abs());
         // Rounded to f32 by far less than the first term is generous.
+        // One bound for all: corners, axes and products are each rounded to f32.
         let slack = (farthest + reach.element_sum()) * SLAB_ROUNDING as f32 + error as f32;
         let mut dop = Dop16 { min: [f32::INFINITY; 8], max: [f32::NEG_INFINITY; 8] };
         for p in corners {
@@ -190,6 +197,10 @@ impl SingleTriangle {
 
     /// With another unit vector in the place of the normal, along which boxes are told apart too.
     pub(super) fn seen_along(self, normal: Vec3) -> SingleTriangle {
+        debug_assert!(
+            (normal.length() - 1.0).abs() <= SLAB_ROUNDING as f32 || normal == Vec3::ZERO,
+            "{normal}"
+        );
         let [a, b, c] = self.corners.map(|p| normal.dot(Vec3::from_array(p)));
         let height = [lesser(lesser(a, b), c), greater(greater(a, b), c)];
         SingleTriangle { normal: normal.to_array(), height, ..self }
@@ -200,6 +211,7 @@ impl SingleTriangle {
         let normal = Vec3::from_array(self.normal).as_dvec3();
         let [a, b, c] = t.map(|p| normal.dot(p));
         let [least, most] = self.height.map(f64::from);
+        // In f64 from here on, so that only the slack of the corners in f32 is to be taken off.
         let gap = (a.min(b).min(c) - most).max(least - a.max(b).max(c)) - f64::from(self.slack);
         gap > 0.0 && gap * gap * (1.0 - SLAB_ROUNDING) > limit
     }

@@ -30,12 +30,14 @@ impl Coplanarity {
         // Products below the least normal number are off by less than that.
         let error = COPLANARITY_ROUNDINGS * UNIT_ROUNDOFF * (extent.x * extent.y * extent.z)
             + f64::MIN_POSITIVE;
+        debug_assert!(error > 0.0 && d.iter().all(|d| d.is_finite()), "{d:?} within {error}");
         Coplanarity { d, error }
     }
 
     /// The four points are never in one plane.
     pub fn culls(&self) -> bool {
         let [a, b, c, d] = self.d;
+        // The cubic stays in the hull of its coefficients.
         let least = a.min(b).min(c.min(d));
         let most = a.max(b).max(c.max(d));
         least > self.error || most < -self.error

@@ -42,6 +42,8 @@ impl MovingFeatures {
 
     /// From (a, b, c, d), edges ab and cd, at both ends.
     pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4]) -> MovingFeatures {
+        // The second edge from its own end and not from a: its vector is short where the edges are far apart, and so
+        // are its errors.
         let v = [t0[3] - t0[2], t1[3] - t1[2]];
         let from_a = |k: usize| [t0[k] - t0[0], t1[k] - t1[0]];
         let corners = |t: &[DVec3; 4]| AxisGaps::at([t[0], t[1]], [t[2], t[3]]);
@@ -64,6 +66,7 @@ impl MovingFeatures {
     /// From each corner of the first feature to each of the second at end 0 or 1; every vector between the
     /// two features is a mean of these. (Three for a vertex and a face, one of them given twice.)
     pub fn gaps(&self, end: usize) -> [DVec3; 4] {
+        debug_assert!(end < 2, "end {end}");
         let (u, v, r) = (self.u[end], self.v[end], self.r[end]);
         match self.kinds {
             FeatureKinds::VertexFace => [r, r - u, r - v, r],
@@ -73,6 +76,7 @@ impl MovingFeatures {
 
     /// u, v and r at time `t`.
     pub fn at(&self, t: f64) -> (DVec3, DVec3, DVec3) {
+        debug_assert!((0.0..=1.0).contains(&t), "time {t}");
         let at = |m: &Moving| m[0].lerp(m[1], t);
         (at(&self.u), at(&self.v), at(&self.r))
     }
@@ -95,12 +99,15 @@ impl AxisGaps {
 
     /// From one end of a step to the other.
     pub fn during(self, end: AxisGaps) -> AxisGaps {
+        // Corners move straight, so gaps are linear in time and least at an end.
         AxisGaps { low: self.low.min(end.low), high: self.high.max(end.high) }
     }
 
     /// Along some axis the two stay apart by more than `thickness`. Rounding a difference keeps its sign and order,
     /// so that without a thickness this is exact.
     pub fn separate(&self, thickness: f64) -> bool {
+        // One rounding of the thickness and one of the comparison's operand, doubled.
+        debug_assert!(self.low.cmple(self.high).all(), "{self:?}");
         let apart = DVec3::splat(thickness * (1.0 + 4.0 * UNIT_ROUNDOFF));
         self.low.cmpgt(apart).any() || self.high.cmplt(-apart).any()
     }

@@ -30,6 +30,8 @@ impl Outsides {
             FeatureKinds::VertexFace => {
                 let ab = dot(n, &nu);
                 let ca = dot(n, &nv);
+                // From the other two, because the three outsides sum to n.n: one product less than a normal of its
+                // own.
                 let nn = dot(n, n);
                 let bc = std::array::from_fn(|i| ab[i] + ca[i] - nn[i]);
                 [ab.map(|x| -x), ca.map(|x| -x), bc]
@@ -38,9 +40,11 @@ impl Outsides {
             FeatureKinds::EdgeEdge => {
                 let abd = combined(&nu, n, 1.0);
                 let cdb = combined(&nv, n, -1.0);
+                // Two edges have two outsides; a third that is never positive culls nothing.
                 [dot(&nu, &abd), dot(&nv, &cdb), [-1.0; 5]]
             }
         };
+        debug_assert!(error.is_finite(), "{error}");
         let culls = |k: &[f64; 5]| k.iter().all(|x| *x > error);
         if k.iter().any(culls) { None } else { Some(Outsides { k, error }) }
     }

@@ -11,7 +11,7 @@ use super::moving_features::{FeatureKinds, MovingFeatures};
 use crate::geometry::{
     direction::direction,
     distance::{point_triangle, segment_segment},
-    tolerance::{SEPARATION_ROUNDINGS, UNIT_ROUNDOFF},
+    tolerance::{SEPARATION_ROUNDINGS, UNIT_ROUNDOFF, UNITY_ROUNDING},
 };
 
 /// The gaps of two moving features and how near they may come.
@@ -25,6 +25,7 @@ pub(super) struct Separation<'a> {
 impl<'a> Separation<'a> {
     /// `extent` as [`MovingFeatures::extent`]; `thickness` in metres.
     pub fn new(moving: &'a MovingFeatures, extent: DVec3, thickness: f64) -> Separation<'a> {
+        debug_assert!(extent.is_finite() && extent.min_element() >= 0.0, "{extent}");
         let apart =
             thickness + SEPARATION_ROUNDINGS * UNIT_ROUNDOFF * (thickness + extent.element_sum());
         Separation { moving, gaps: [moving.gaps(0), moving.gaps(1)], apart }
@@ -33,7 +34,9 @@ impl<'a> Separation<'a> {
     /// The time up to which the direction of the closest points at `t` keeps them apart: `t` itself when they
     /// are not apart there, at most 1.
     pub fn until(&self, t: f64) -> f64 {
+        // Without a direction the features touch at t.
         let Some(direction) = self.direction(t) else { return t };
+        debug_assert!((direction.length() - 1.0).abs() <= UNITY_ROUNDING, "{direction}");
         let mut until = 1.0_f64;
         for (g0, g1) in self.gaps[0].iter().zip(&self.gaps[1]) {
             let (at0, at1) = (direction.dot(*g0) - self.apart, direction.dot(*g1) - self.apart);
@@ -45,12 +48,14 @@ impl<'a> Separation<'a> {
                 until = until.min(at0 / (at0 - at1) * (1.0 - 4.0 * UNIT_ROUNDOFF));
             }
         }
+        debug_assert!(until <= 1.0, "{until}");
         until.max(t)
     }
 
     /// From the first feature to the second at `t`, of length 1.
     fn direction(&self, t: f64) -> Option<DVec3> {
         let (u, v, r) = self.moving.at(t);
+        // The direction of the closest points separates best at t, and hardly turns in a short interval.
         let between = match self.moving.kinds {
             FeatureKinds::VertexFace => {
                 r - point_triangle::closest_point(r, &[DVec3::ZERO, u, v]).point

@@ -48,6 +48,7 @@ impl<'a> Solver<'a> {
 
     /// `None` when they do not touch.
     pub fn first_touch(&self) -> Option<f64> {
+        // The cubic is never solved: it has no root where all moves in one plane.
         let mut waiting = [(0.0, 0.0); WAITING_MAX];
         waiting[0] = (0.0, 1.0);
         let mut n = 1;
@@ -58,8 +59,11 @@ impl<'a> Solver<'a> {
             }
             n -= 1;
             let (from, to) = waiting[n];
+            debug_assert!(0.0 <= from && from <= to && to <= 1.0, "{from}..{to}");
             let Some((mut t0, mut t1)) = self.near_plane(from, to) else { continue };
             // Still at the beginning, there the points may be in one plane.
+            // A plain crossing is cut to a point by the polynomials alone; a direction is asked for only where they
+            // made no progress, as it costs a closest point.
             if t0 == from || t1 - t0 <= SHORT_INTERVAL {
                 let until = self.separation.until(t0);
                 if until >= t1 {
@@ -70,10 +74,12 @@ impl<'a> Solver<'a> {
                 }
                 t0 = until;
             }
+            // The quartics are asked only where the cubic leaves much: they are dearer, and mostly agree.
             if t1 - t0 > SHORT_INTERVAL && t1 - t0 > SLOW_CUT * (to - from) {
                 let Some(part) = self.not_outside(t0, t1) else { continue };
                 (t0, t1) = part;
             }
+            debug_assert!(n + 2 <= WAITING_MAX, "{n} intervals wait");
             if t1 - t0 <= SHORT_INTERVAL.max(SLOW_CUT * (to - from)) {
                 waiting[n] = (t0, t1);
                 n += 1;
@@ -84,11 +90,13 @@ impl<'a> Solver<'a> {
                 n += 2;
             }
         }
+        // Out of intervals: what is left counts as contact at its earliest time, which is never too late.
         (n > 0).then(|| waiting[n - 1].0)
     }
 
     /// Cuts an interval down to where the four points may be in one plane.
     fn near_plane(&self, from: f64, to: f64) -> Option<(f64, f64)> {
+        // From the original coefficients each time, so that errors do not grow with depth.
         let d = restrict(&self.plane.d, from, to);
         let toward = |d: [f64; 4]| match d[0] {
             x if x > self.plane_error => earliest(&d, self.plane_error),
@@ -116,6 +124,7 @@ impl<'a> Solver<'a> {
 
 /// The part `first..last` of an interval, rounded outwards; `None` when it is empty.
 fn cut(from: f64, to: f64, first: f64, last: f64) -> Option<(f64, f64)> {
+    debug_assert!(from <= to, "{from}..{to}");
     let at = |s: f64| from + (to - from) * s;
     let t0 = if first > 0.0 { (at(first) - TIME_ROUNDING).max(from) } else { from };
     let t1 = if last < 1.0 { (at(last) + TIME_ROUNDING).min(to) } else { to };
@@ -131,6 +140,7 @@ pub(super) fn first_within(separation: &Separation) -> Option<f64> {
         if until >= 1.0 {
             return None;
         }
+        debug_assert!(t <= until, "time goes back from {t} to {until}");
         if until - t <= THICK_ADVANCE_MIN {
             return Some(t);
         }

@@ -7,8 +7,9 @@ use super::{
     owners::Owned,
     verdict::judge,
 };
-use crate::geometry::distance::{
-    point_triangle::closest_point, segment_segment::closest_parameters,
+use crate::geometry::{
+    distance::{point_triangle::closest_point, segment_segment::closest_parameters},
+    tolerance::UNITY_ROUNDING,
 };
 
 /// A triangle whose corners move straight from `t0` to `t1`, metres.
@@ -132,10 +133,12 @@ fn each_feature_pair(
     thickness: f64,
     mut test: impl FnMut(FeaturePair, &MovingFeatures),
 ) {
+    // Once for all fifteen tests of the pair, and most pairs end here.
     if AxisGaps::at(a.t0, b.t0).during(AxisGaps::at(a.t1, b.t1)).separate(thickness) {
         return;
     }
     for k in 0..3 {
+        // A vertex that both triangles have touches all along and is no contact.
         if a.owned.vertex(k) && !(0..3).any(|j| shared.has(k, j)) {
             test(FeaturePair::VertexFace(k as u8), &vertex_face(a, k, b));
         }
@@ -174,6 +177,8 @@ fn contact(
     let (first, second) = weights(&p, &q, features);
     let gap = |p: &[DVec3; 3], q: &[DVec3; 3]| weighed(p, first) - weighed(q, second);
     let at_contact = gap(&p, &q);
+    // With a thickness the gap itself points from one to the other; without, or where rounding ate it, the features'
+    // own normal does.
     let normal = if at_contact.length() > 0.5 * thickness && thickness > 0.0 {
         at_contact.normalize()
     } else {
@@ -183,6 +188,9 @@ fn contact(
         let side = if before == 0.0 { -across.dot(gap(&a.t1, &b.t1)) } else { before };
         across * if side < 0.0 { -1.0 } else { 1.0 }
     };
+    debug_assert!((0.0..=1.0).contains(&toi), "{toi}");
+    let is_whole = |w: DVec3| (w.element_sum() - 1.0).abs() <= UNITY_ROUNDING;
+    debug_assert!(is_whole(first) && is_whole(second), "{first}, {second}");
     TriangleContact { toi, features, first, second, normal }
 }
 

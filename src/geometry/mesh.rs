@@ -36,6 +36,8 @@ pub struct MeshData {
 pub struct TriangleMesh {
     positions: Vec<Vec3>,
     triangles: Vec<[u32; 3]>,
+    // Lists threaded through one array, and not a list for each vertex: a cut changes three words a corner and
+    // allocates nothing.
     first_corner: Vec<u32>,
     next_corner: Vec<u32>,
     n_live: usize,
@@ -58,6 +60,7 @@ impl TriangleMesh {
         };
         // From the back, so that each vertex lists its corners in ascending order.
         for t in (0..n_triangles as u32).rev() {
+            // In one order, so that sums over a ring are the same on every machine.
             mesh.link_corners(TriangleId(t));
         }
         mesh
@@ -155,6 +158,7 @@ impl TriangleMesh {
 
     /// Puts a vertex elsewhere.
     pub fn move_vertex(&mut self, v: u32, to: Vec3) {
+        debug_assert!(to.is_finite(), "vertex {v} to {to}");
         self.positions[v as usize] = to;
     }
 
@@ -183,6 +187,7 @@ impl TriangleMesh {
         for (k, v) in self.vertices(t).into_iter().enumerate() {
             self.unlink_corner(3 * t.0 + k as u32, v);
         }
+        // The id is not used again: clients, indices and fronts may still name it.
         self.triangles[t.0 as usize] = REMOVED;
         self.n_live -= 1;
     }

@@ -21,6 +21,7 @@ impl Pose {
     pub fn new(rotation: DQuat, translation: DVec3) -> Option<Pose> {
         let norm = rotation.length();
         let near_unit = (norm - 1.0).abs() <= QUATERNION_NORM_SLACK;
+        // Divided by its norm, because a rotation that is only nearly one would scale what it carries.
         near_unit.then(|| Pose { rotation: DMat3::from_quat(rotation / norm), translation })
     }
 
@@ -36,6 +37,7 @@ impl Pose {
 
     /// The way back.
     pub fn inverse(&self) -> Pose {
+        // The transpose is the inverse of a rotation, exactly as good as the rotation itself.
         let rotation = self.rotation.transpose();
         Pose { rotation, translation: -(rotation * self.translation) }
     }

@@ -50,10 +50,10 @@ pub const FLATTEST_FRAME: f64 = 1e-7;
 /// Unit roundoff of `f64`, 2^-53: no single operation is off by more than this share of its result.
 pub const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
 
-/// How far a computed unit vector's length, a pose's columns and the sum of barycentric weights may be from 1: 2^-48.
+/// How far a computed unit vector's length, a pose's columns and the sum of barycentric weights may be from 1: 2^-40.
 /// Normalising loses 3 units of 2^-53 and a chain of poses a few more for each. Nothing is decided by it: only
 /// assertions read it, and a smaller value would make them fail on what is merely rounded.
-pub const UNITY_ROUNDING: f64 = 1.0 / 281_474_976_710_656.0;
+pub const UNITY_ROUNDING: f64 = 1.0 / 1_099_511_627_776.0;
 
 /// The plane of a triangle with |normal|^2 below this times the fourth power of its longest edge, a height of 1 % of
 /// its edges, is not asked how far another triangle is: the plane's rounding grows with edge over height, and with

@@ -15,6 +15,7 @@ pub fn triangle_meets_box(triangle: &[DVec3; 3], centre: DVec3, half: DVec3) -> 
         let reach = half.dot(axis.abs()) + PROJECTION_ROUNDING * scale * axis.abs().element_sum();
         p[0].min(p[1]).min(p[2]) > reach || p[0].max(p[1]).max(p[2]) < -reach
     };
+    // Box faces first: they separate most, and cost least.
     let crosses = edges.iter().flat_map(|e| DVec3::AXES.map(|axis| axis.cross(*e)));
     !DVec3::AXES.into_iter().chain([edges[0].cross(edges[1])]).chain(crosses).any(separated)
 }

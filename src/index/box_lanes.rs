@@ -59,6 +59,7 @@ impl BoxLanes {
     /// too large; infinite for empty boxes and for nothing else.
     #[inline(always)]
     pub(super) fn distances_squared(&self, to: &Aabb, slack: f32) -> Lane {
+        debug_assert!(slack >= 0.0, "slack {slack}");
         let BoxLanes { min, max } = self;
         let mut bounds = [0.0; LANES];
         for lane in 0..LANES {
@@ -68,6 +69,7 @@ impl BoxLanes {
             };
             let (x, y, z) = (gap(0), gap(1), gap(2));
             let sum = lesser(x * x + y * y + z * z, f32::MAX);
+            // Infinity is kept for lanes without a box: a box that overflows is f32::MAX away and still found.
             let used = min[0][lane] <= max[0][lane];
             bounds[lane] = if used { tagged(sum, lane) } else { f32::INFINITY };
         }
@@ -94,11 +96,13 @@ impl LaneSet {
     /// Only the first lanes.
     #[inline(always)]
     pub(super) fn first(self, n: usize) -> LaneSet {
+        debug_assert!(n <= LANES, "{n} lanes");
         LaneSet(if n < LANES { self.0 & ((1 << (8 * n)) - 1) } else { self.0 })
     }
 
     /// Those for which `is_in` holds too.
     pub(super) fn only(self, is_in: impl Fn(usize) -> bool) -> LaneSet {
+        // The cheap test goes first over all lanes; only what passes pays for the closure.
         let out = self.filter(|lane| !is_in(*lane)).map(|lane| 1 << (8 * lane));
         LaneSet(self.0 & !out.fold(0, |out, byte| out | byte))
     }
@@ -119,6 +123,7 @@ impl Iterator for LaneSet {
 /// The least of eight numbers, or infinity; NaN is none.
 #[inline(always)]
 pub(super) fn least(of: &Lane) -> f32 {
+    // A tree of three steps, and not eight in a row, so that the processor does them side by side.
     let [a, b, c, d, e, f, g, h] = *of;
     let l = |a, b| lesser(a, lesser(b, f32::INFINITY));
     lesser(lesser(l(a, e), l(c, g)), lesser(l(b, f), l(d, h)))

@@ -63,12 +63,14 @@ impl LatLonGrid {
 
     pub(super) fn new(mesh: &TriangleMesh, options: &LatLonOptions) -> LatLonGrid {
         let centroids = || mesh.triangle_ids().map(|t| centroid(&mesh.corners(t)));
+        // Latitude along the longest axis gives the most bands, and so the least to look through in each.
         let local_from_mesh = axes(mesh, options).transpose().as_mat3();
         let height = |c: Vec3| (local_from_mesh * c).z;
         let (bottom, top) = centroids()
             .map(height)
             .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), z| (a.min(z), b.max(z)));
         let band_edges = options.band_edges.unwrap_or(BAND_EDGES);
+        // Heights are infinite the wrong way round where there is no triangle.
         let length = (top - bottom).max(0.0);
         let band_height = ((band_edges * mesh.mean_edge()) as f32).max(length / BANDS_MAX as f32);
         // A surface without height, or so small that its bands to a metre overflow, is one band.
@@ -91,8 +93,11 @@ impl LatLonGrid {
 
     /// The band and key of a centroid.
     pub(super) fn locate(&self, centroid: Vec3) -> (usize, FilingKey) {
+        // The last band also takes what has moved below it, the first what has moved above: any point has a band.
+        debug_assert!(centroid.is_finite(), "{centroid}");
         let p = self.local_from_mesh * centroid;
         let band = (self.latitude(p.z) as usize).min(self.bands.len() - 1);
+        debug_assert!(band < self.n_bands(), "band {band} of {}", self.n_bands());
         (band, self.key(band, p))
     }
 
@@ -111,6 +116,7 @@ impl LatLonGrid {
     fn key(&self, band: usize, p: Vec3) -> FilingKey {
         let BandCentre { x, y, sectors } = self.bands[band];
         let (dx, dy) = (p.x - x, p.y - y);
+        // Longitude as a diamond angle instead of atan2: monotonic in it and free of its cost.
         let around = longitude(dx, dy) * sectors;
         let sector = around.min(sectors - 1.0) as u32;
         let radius = ((dx * dx + dy * dy).sqrt() * self.bands_per_metre).min(RADIUS_MAX);
@@ -118,7 +124,12 @@ impl LatLonGrid {
         let depth = self.latitude(p.z) - band as f32;
         let place =
             spread(around - sector as f32) << 2 | spread(depth) << 1 | spread(radius - cell as f32);
+        // Sectors run to and fro, as a plough does: where one ends the next begins at the same radius.
         let cell = if sector.is_multiple_of(2) { cell } else { RADIUS_MAX as u32 - cell };
+        debug_assert!(
+            cell <= RADIUS_MAX as u32 && (sector as f32) < SECTORS_MAX,
+            "{sector}, {cell}"
+        );
         (sector << RADIUS_BITS | cell) << (3 * STEP_BITS) | place
     }
 
@@ -143,6 +154,8 @@ impl LatLonGrid {
             }
             (band.x, band.y) = centre;
         }
+        // Sectors of a band are as wide as the band is high, at the mean radius: cells are then about as long as
+        // high.
         let mut radii = vec![0.0f32; self.bands.len()];
         for (band, p) in &local {
             radii[*band] += (p.x - self.bands[*band].x).hypot(p.y - self.bands[*band].y);
@@ -170,6 +183,7 @@ fn longitude(x: f32, y: f32) -> f32 {
     }
     let quarter = y / sum;
     let turn = if x < 0.0 { 2.0 - quarter } else { quarter + 4.0 * f32::from(y < 0.0) };
+    debug_assert!((0.0..=4.0).contains(&turn), "{turn} quarters at {x}, {y}");
     turn * 0.25
 }
 

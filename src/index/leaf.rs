@@ -10,6 +10,8 @@ pub(super) type FilingKey = u32;
 
 /// A leaf whose box has grown by more than this since its triangles were filed has their places looked at
 /// again: they no longer move together.
+// What moves as a whole keeps its places and is only refitted: the 70 k liver waved by 1 mm files none elsewhere
+// instead of 16 k, in a fifth to a seventh of the time.
 const GROWTH: f32 = 1.25;
 
 /// Up to [`LANES`] triangles in no order.
@@ -65,6 +67,7 @@ impl ListLeaf {
     /// Adds an entry and says in which lane.
     pub(super) fn push(&mut self, entry: ListEntry) -> usize {
         let lane = self.len();
+        debug_assert!(!self.is_full(), "a full leaf takes no more");
         self.set(lane, &entry);
         self.len += 1;
         lane
@@ -74,6 +77,7 @@ impl ListLeaf {
     /// with this answer.
     pub(super) fn has_grown(&mut self, bounds: &Aabb) -> bool {
         let size = (bounds.max - bounds.min).element_sum();
+        // NaN is never exceeded: a leaf that was just filled takes its size at the first refit.
         let grown = size > self.filed_size * GROWTH;
         if grown || self.filed_size.is_nan() {
             self.filed_size = size;
@@ -83,7 +87,9 @@ impl ListLeaf {
 
     /// Takes an entry out; the last one moves into its lane.
     pub(super) fn remove(&mut self, lane: usize) {
+        debug_assert!(lane < self.len(), "lane {lane} of {}", self.len());
         let last = self.len() - 1;
+        // Triangles of a leaf are in no order, so the last one fills the gap; the caller moves its handle.
         self.set(lane, &self.entry(last));
         self.corners.clear(last);
         self.len -= 1;

@@ -58,6 +58,7 @@ impl SkipList {
         max_distance: f64,
         hint: Option<TriangleId>,
     ) -> Option<NearestTriangle> {
+        debug_assert!(to.is_finite() && max_distance >= 0.0, "{max_distance} m about {to}");
         let mut search = self.search(to, max_distance);
         if let Some((n, lane)) = hint.and_then(|t| self.handle(t)) {
             search.offer(n, lane);
@@ -67,6 +68,8 @@ impl SkipList {
     }
 
     fn search(&self, to: DVec3, max_distance: f64) -> ListSearch<'_> {
+        // The point itself may be no f32: its box is at most one step wide, and a distance from it is never too
+        // large.
         let bounds = Aabb::around([to]);
         let limit = max_distance * max_distance;
         let (slack, limit_above) = (self.slack(&bounds), above(limit));
@@ -92,6 +95,8 @@ impl ListSearch<'_> {
     /// By the widest instructions that the processor has; the answer is the same.
     fn descend(&mut self) {
         #[cfg(target_arch = "x86_64")]
+        // Chosen at run time, the processor's own width takes 4 to 14 % off a cold query and 16 to 24 % off a
+        // coherent one. To compile everything for AVX2 gained nothing elsewhere and would not run everywhere.
         if is_x86_feature_detected!("avx2") {
             // SAFETY: the processor has AVX2.
             return unsafe { descend_wide(self) };
@@ -108,12 +113,14 @@ impl ListSearch<'_> {
         loop {
             let run = &mut runs[depth];
             let wide_node = &list.wide_nodes[run.wide_node as usize];
+            // Nearest first within a wide node; a long run's rest is looked at link by link, in list order.
             let below = if let Some(lane) = run.near.next(self.limit_above) {
                 wide_node.below[lane]
             } else if run.rest != wide_node.end {
                 let n = run.rest;
                 let link = list.link(n, wide_node.level as usize);
                 run.rest = link.next;
+                // What is as near as the limit is still wanted: a smaller id may tie.
                 if self.lower_bound(&link.bounds) > self.limit_above {
                     continue;
                 }
@@ -127,6 +134,7 @@ impl ListSearch<'_> {
             if wide_node.level == 0 {
                 self.leaf(below);
             } else {
+                debug_assert!(depth + 1 < DEPTH, "{depth} wide nodes above one another");
                 depth += 1;
                 runs[depth] = self.run(below);
             }
@@ -138,6 +146,9 @@ impl ListSearch<'_> {
         let list = self.list;
         let WideListNode { boxes, below, rest, level, .. } = &list.wide_nodes[wide_node as usize];
         let near = NearLanes(boxes.distances_squared(&self.bounds, self.slack));
+        // All that lies within the limit is asked of memory before any of it is looked at, so that the waits
+        // overlap: cold points of 1 M triangles take 5.0 us instead of 7.8. In updates and in reads of a field it
+        // gained nothing.
         for (below, _) in below.iter().zip(near.0).filter(|(_, near)| *near <= self.limit_above) {
             match level {
                 0 => prefetch(&list.leaves[*below as usize].corners),
@@ -160,12 +171,15 @@ impl ListSearch<'_> {
     fn offer(&mut self, n: u32, lane: usize) {
         let leaf = &self.list.leaves[n as usize];
         let t = leaf.triangles[lane];
+        // The hint was looked at first, and its leaf is met again on the way down.
         if self.best.is_some_and(|b| b.triangle == t) {
             return;
         }
+        debug_assert!(lane < leaf.len(), "lane {lane} of leaf {n}");
         let triangle = leaf.corners.get(lane).map(|p| p.as_dvec3());
         let closest = closest_point(self.to, &triangle);
         let d = closest.distance_squared;
+        debug_assert!(d >= 0.0, "{d} from {} to {t:?}", self.to);
         let ties = self.best.is_some_and(|b| b.closest.distance_squared == d && b.triangle < t);
         if d <= self.limit && !ties {
             self.limit = d;
@@ -194,6 +208,7 @@ impl NearLanes {
         if nearest > limit {
             return None;
         }
+        // A bound carries its lane in its last bits, so no search for the least one's place is needed.
         let lane = nearest.to_bits() as usize % LANES;
         self.0[lane] = f32::INFINITY;
         Some(lane)

@@ -4,7 +4,7 @@ use super::{
     box_lanes::{BoxLanes, LaneSet},
     skip_list::SkipList,
 };
-use crate::geometry::{Aabb, TriangleId};
+use crate::geometry::{Aabb, TriangleId, lanes::LANES};
 
 /// A test on boxes that stays true when the box grows. Closures and boxes (overlap) are tests.
 pub trait BoxTest {
@@ -49,6 +49,7 @@ impl<F: Fn(&Aabb) -> bool> BoxTest for (Aabb, F) {
     #[inline(always)]
     fn lanes(&self, boxes: &BoxesView) -> Passing {
         let overlapping = boxes.boxes.overlapping(&self.0).first(boxes.used);
+        // Closures see few boxes: eight overlaps are tested at once before them.
         Passing(overlapping.only(|lane| self.1(&boxes.boxes.get(lane))))
     }
 }
@@ -73,11 +74,14 @@ impl SkipList {
         visit: &mut impl FnMut(TriangleId),
     ) -> usize {
         let wide_node = &self.wide_nodes[wide_node as usize];
+        // Counted in what was looked at and not in what was found: the count is the measure of a worn list.
+        debug_assert!(wide_node.len as usize <= LANES, "{} lanes", wide_node.len);
         let mut visited = wide_node.len as usize;
         for lane in passing(test, &wide_node.boxes, wide_node.len as usize) {
             visited += self.overlap_below(test, wide_node.level, wide_node.below[lane], visit);
         }
         let mut n = wide_node.rest;
+        // Insertions make runs longer than a wide node; a rebuild makes them short again.
         while n != wide_node.end {
             let link = self.link(n, wide_node.level as usize);
             visited += 1;

@@ -34,6 +34,9 @@ impl Quality {
 
     /// So many triangles moved: runs one query where it is time for one, and takes it into the running mean.
     pub(crate) fn observe(&mut self, moved: usize, list: &mut SkipList, mesh: &TriangleMesh) {
+        // Sampled by the writer and not counted in ticks, or what clients ask would decide when the list is built
+        // anew. One query each deformation would be two fifths of a dent of 100 triangles in 1 M, because it looks
+        // anywhere: 7.5 us instead of 3.0.
         self.moved += moved;
         if self.moved < MOVED {
             return;
@@ -53,7 +56,14 @@ impl Quality {
 
     fn visited(&self, list: &mut SkipList, mesh: &TriangleMesh) -> usize {
         let end = u64::from(mesh.triangle_id_end().max(1));
+        debug_assert!(
+            self.reach >= 0.0 && self.built >= 0.0,
+            "{} m, {} nodes",
+            self.reach,
+            self.built
+        );
         let t = crate::geometry::TriangleId((list.next_random() % end) as u32);
+        // A removed triangle's id has no handle: the mean stays as it is.
         let Some((n, lane)) = list.handle(t) else { return self.running as usize };
         let b = Aabb::of_points(list.leaves[n as usize].corners.get(lane));
         let around =

@@ -37,6 +37,7 @@ impl SkipList {
     pub fn update(&mut self, mesh: &TriangleMesh, vertices: &[u32]) -> Updated {
         for v in vertices {
             let at = mesh.positions()[*v as usize];
+            // The moved corner is written into the leaves of its ring, without a list of triangles in between.
             for (t, corner) in mesh.ring(*v) {
                 let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
                 self.leaves[n as usize].corners.set_corner(lane, corner, at);
@@ -45,12 +46,16 @@ impl SkipList {
         }
         let touched = self.touched.n_lanes();
         let grown = self.refit();
+        debug_assert!(touched <= self.len(), "{touched} touched of {}", self.len());
         Updated { touched, relocated: self.settle(grown) }
     }
 
     /// The same when all vertices may have moved: level by level, in the order in which triangles are filed, so
     /// that neighbours share what they read.
     pub fn update_all(&mut self, mesh: &TriangleMesh) -> Updated {
+        // A dense deformation goes in the list's own order and not in that of the ids: neighbours share what they
+        // read (a 70 k liver moved by 0.1 mm: 10.3 ms to 4.9 ms). On one thread: a second one for corners and boxes
+        // took 0.89 ms instead of 0.84 on 70 k, gained only at 1 M, and takes the other core from the ticks.
         let mut grown = Vec::new();
         for band in 0..self.bands.len() {
             let Band { head, top, .. } = self.bands[band];
@@ -67,6 +72,7 @@ impl SkipList {
                 (before, n) = (n, self.link(n, 0).next);
             }
             self.refit_leaf(before, &mut grown);
+            // Bottom-up, so that each link unites boxes that are right already.
             for level in 1..=top {
                 let mut n = head;
                 while n != END {
@@ -84,6 +90,7 @@ impl SkipList {
         for t in removed {
             self.remove(*t);
         }
+        // Ids only grow, so room for the new ones keeps all old handles.
         self.reserve_ids(TriangleId(mesh.triangle_id_end()));
         let place = |t: &TriangleId| self.locate(*t, mesh.corners(*t));
         let moves = added.iter().map(place).collect();
@@ -105,6 +112,8 @@ impl SkipList {
         }
         let mut moves = Vec::new();
         for n in grown {
+            // A triangle whose key is now a neighbour's stays: filing it there would gain nothing that a query can
+            // see.
             let keys = self.keys_near(n);
             moves
                 .extend(self.leaves[n as usize].entries().filter_map(|e| self.stray(n, &keys, &e)));
@@ -121,6 +130,7 @@ impl SkipList {
     /// Where a triangle has to go when it cannot stay in its node: `keys` are those that belong in there or
     /// one of the two beside it.
     fn stray(&self, n: u32, keys: &RangeInclusive<FilingKey>, e: &ListEntry) -> Option<Refiling> {
+        debug_assert!(self.nodes[n as usize].n_links > 0, "node {n} is free");
         let band = self.nodes[n as usize].band as usize;
         let key = self.grid.key_in_band(centroid(&e.corners), band);
         let stays = key.is_some_and(|key| keys.contains(&key));
@@ -139,9 +149,11 @@ impl SkipList {
 
     /// Files triangles that are not in the list, band by band: one by one where few enter, else in bulk.
     fn relocate(&mut self, mut moves: Vec<Refiling>) {
+        debug_assert!(moves.iter().all(|m| self.handle(m.entry.triangle).is_none()), "filed twice");
         moves.sort_unstable_by_key(|m| (m.band, m.entry.key, m.entry.triangle));
         for run in moves.chunk_by(|a, b| a.band == b.band) {
             let band = run[0].band as usize;
+            // Bulk also makes towers even again, and costs no more.
             if run.len() * BULK_SHARE > self.bands[band].n_triangles {
                 let mut entries: Vec<ListEntry> = self.band_entries(band).collect();
                 entries.extend(run.iter().map(|m| m.entry));
@@ -163,6 +175,7 @@ impl SkipList {
         let mut owners: Vec<u32> = Vec::with_capacity(nodes.len());
         let (mut bands, mut grown) = (Vec::new(), Vec::new());
         for &n in &nodes {
+            // Freed since it was touched.
             if self.nodes[n as usize].n_links == 0 {
                 continue;
             }
@@ -177,6 +190,8 @@ impl SkipList {
                 self.refit_link(n, level);
                 self.report_up(n, level, &mut owners, &mut bands);
             }
+            // All links of a level are done before any above: each owner is recomputed once, however many are below
+            // it.
             level += 1;
         }
         bands.sort_unstable();
@@ -259,6 +274,10 @@ impl SkipList {
         if n != end {
             (filled.rest, filled.end) = (n, end);
         }
+        // A wide node keeps its number, so what is above it need not be told.
+        debug_assert!(
+            filled.len as usize <= LANES && (filled.rest == END || filled.len as usize == LANES)
+        );
         let at = match wide_node {
             END => self.free_wide_nodes.pop().unwrap_or_else(|| {
                 self.wide_nodes.push(WideListNode::EMPTY);
@@ -284,6 +303,7 @@ impl SkipList {
 
     /// Unlinks every touched node whose leaf is empty, heads excepted.
     fn drop_empty(&mut self) {
+        // By index, because unlinking touches further nodes, which are then looked at too.
         let mut i = 0;
         while let Some(&n) = self.touched.nodes.get(i) {
             let node = &self.nodes[n as usize];

@@ -22,6 +22,7 @@ impl SkipList {
             self.assert_wide_node(wide_node, head, END, top);
             self.assert_table(band);
             let Aabb { min, max } = self.bands[band].bounds;
+            // Exactly, not only large enough: a box that is too large is never wrong but never shrinks again.
             let all = self
                 .band_entries(band)
                 .fold(Aabb::EMPTY, |b, e| b.union(&Aabb::of_points(e.corners)));
@@ -45,6 +46,7 @@ impl SkipList {
                 "band and predecessor of node {n}"
             );
             let next = self.link(n, 0).next;
+            // Equal keys may be on both sides of a border, so the upper bound is included.
             let high = if next == END { u32::MAX } else { self.nodes[next as usize].low_key };
             let leaf = &self.leaves[n as usize];
             for e in leaf.entries() {

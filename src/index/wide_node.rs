@@ -14,6 +14,7 @@ pub(super) struct WideListNode {
     /// Of the links; [`TABLE`] in the table of the bands.
     pub(super) level: u32,
     /// Where a run that is longer than a wide node goes on, and where it ends; equal when it is not.
+    // Kept with the boxes, so that a search that needs only the lanes never reads the links.
     pub(super) rest: u32,
     pub(super) end: u32,
 }

@@ -18,9 +18,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     while let Some(line) = text.line() {
         let mut words = line.words();
         match words.next() {
+            // A fourth coordinate, or a colour, may follow and is passed over.
             Some(b"v") => data.positions.push(parse_point(&mut words, line.place())?),
             Some(b"f") => {
                 corners.clear();
+                // Faces may come before the vertices that they name: the number is checked by the validator, which
+                // knows them all.
                 read_face(line, &mut text, data.positions.len(), &mut corners)?;
                 if !push_fan(&mut data.triangles, &corners) {
                     let got = format!("{} corners", corners.len());
@@ -28,6 +31,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
                     return Err(unexpected(text.place(), expected, Some(got.as_bytes())));
                 }
             }
+            // Materials, groups, normals, curves: none moves a vertex.
             _ => {}
         }
     }
@@ -61,6 +65,7 @@ fn vertex_number(word: &[u8], n_positions: usize, line: &Line) -> Result<u32, Me
     let expected = "a vertex number from 1 to 4294967295, or from -1 back to the first vertex";
     let number = word.split(|b| *b == b'/').next();
     let number: i64 = parse(number, line.place(), expected)?;
+    // Back from the vertices read so far, which is what the format says.
     let from_0 = if number < 0 { n_positions as i64 + number } else { number - 1 };
     u32::try_from(from_0).map_err(|_| unexpected(line.place(), expected, Some(word)))
 }

@@ -15,6 +15,7 @@ const FACE_BYTES_MIN: u64 = 8;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let mut text = TextCursor::new(bytes);
+    // Own code, like OBJ's: the format is a page long, and errors name the line.
     let [n_vertices, n_faces] = read_counts(&mut text)?;
     // The last line may lack its end.
     let left = text.rest().len() + 1;
@@ -32,6 +33,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         let mut words = line.words();
         let n: u32 = parse(words.next(), line.place(), "the number of corners")?;
         corners.clear();
+        // A line that is too short ends this at once, so a lying number costs nothing.
         for _ in 0..n {
             corners.push(parse(words.next(), line.place(), "a vertex number")?);
         }
@@ -47,6 +49,7 @@ fn read_counts(text: &mut TextCursor) -> Result<[u64; 2], MeshReadError> {
     let mut line = content_line(text, "OFF")?;
     let mut words = line.words();
     let header = words.next();
+    // Variants with colours or normals keep the coordinates first on each line.
     if !matches!(header, Some(b"OFF" | b"COFF" | b"NOFF" | b"CNOFF")) {
         return Err(line.unexpected("OFF"));
     }

@@ -27,6 +27,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let header =
         parser.read_header(&mut reader).map_err(|e| damaged(&e, FilePlace::Line(reader.line())))?;
     let mut payload = Payload {
+        // The reader's own count goes on, as its header may have any length.
         line: reader.line(),
         rest: reader.into_inner(),
         n_bytes: bytes.len(),
@@ -36,7 +37,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     };
     let (vertex, face) = (element(&header, "vertex")?, element(&header, "face")?);
     let mut data = MeshData::default();
+    // In the order of the file, since elements have no other borders.
     for definition in header.elements.values() {
+        // Before anything is reserved: a header of 100 bytes may claim 2^32 vertices.
         payload.check_fits(definition)?;
         if std::ptr::eq(definition, vertex) {
             data.positions.reserve_exact(definition.count);
@@ -78,6 +81,7 @@ impl PropertyAccess for Record {
                 }
                 None => return PropertyAccessResult::UnsupportedType,
             },
+            // Writers use both names.
             "vertex_indices" | "vertex_index" => self.corners = value.to_u32_list(),
             _ => return PropertyAccessResult::Ignored,
         }
@@ -110,6 +114,7 @@ impl Payload<'_> {
             .iter()
             .map(|(name, p)| smallest_size(name, &p.data_type, self.encoding))
             .sum();
+        // Elements of no bytes fit into any file, however many there are said to be.
         if smallest == 0 && definition.count > 0 {
             let expected = "an element with a property";
             return Err(unexpected(self.place(), expected, Some(definition.name.as_bytes())));
@@ -188,6 +193,7 @@ fn smallest_size(name: &str, data_type: &PropertyType, encoding: Encoding) -> u6
 fn damaged(error: &ParseError, place: FilePlace) -> MeshReadError {
     let message = one_line(&error.to_string());
     let named = error.line().map(|line| format!("Line {line}: "));
+    // The line would else be said twice.
     let message = match named.as_deref().and_then(|named| message.strip_prefix(named)) {
         Some(rest) => rest.to_owned(),
         None => message,

@@ -93,6 +93,7 @@ pub(super) fn check_fits(
     smallest: u64,
     left: usize,
 ) -> Result<(), MeshReadError> {
+    // Saturating, because a header may claim any count: the product only has to be larger than any file.
     let (needed, left) = (count.saturating_mul(smallest), left as u64);
     if needed <= left {
         return Ok(());
@@ -103,6 +104,7 @@ pub(super) fn check_fits(
 /// The start of some bytes of a file, fit for a message.
 pub(super) fn excerpt(bytes: &[u8]) -> String {
     const SHOWN_MAX: usize = 40;
+    // A file may be binary and of any length; a message is neither.
     let shown = &bytes[..bytes.len().min(SHOWN_MAX)];
     let dots = if bytes.len() > SHOWN_MAX { "..." } else { "" };
     format!("\"{}{dots}\"", shown.escape_ascii())
@@ -112,11 +114,14 @@ pub(super) fn excerpt(bytes: &[u8]) -> String {
 pub(super) fn one_line(message: &str) -> String {
     const SHOWN_MAX: usize = 160;
     let words: Vec<&str> = message.split_whitespace().collect();
+    // By characters, as a cut within one would be no text.
     words.join(" ").chars().take(SHOWN_MAX).collect()
 }
 
 fn escapes_note(escapes: u64) -> String {
     match escapes {
+        // Text conversions replace bytes that are no characters by escapes; a count of them tells a user what has
+        // happened to the file.
         0 => String::new(),
         n => {
             format!("; {n} bytes in it were replaced by text such as \\E3, as by a text conversion")

@@ -20,6 +20,7 @@ const COMMENT_BYTES: usize = 80;
 const TRIANGLE_BYTES: u64 = 50;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+    // Leading space is allowed before it.
     let says_solid = bytes.trim_ascii_start().starts_with(b"solid");
     match declared_triangles(bytes) {
         Some(n) if bytes.len() as u64 == HEADER_BYTES as u64 + TRIANGLE_BYTES * n => {
@@ -31,6 +32,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             // With a first line that stl_io knows: it wants a name after "solid".
             collect(&[b"solid ", &bytes[first_line_end..]].concat())
         }
+        // Neither length nor first word fits: what is wrong is the count or a file cut short.
         Some(n) => {
             let left = bytes.len() - HEADER_BYTES;
             check_fits(FilePlace::Byte(HEADER_BYTES), n, "triangles", TRIANGLE_BYTES, left)?;
@@ -60,6 +62,7 @@ fn collect(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let mut source = Cursor::new(bytes);
     let facets = stl_io::create_stl_reader(&mut source).map_err(|e| damaged(0, e))?;
     let mut data = MeshData::default();
+    // By the bits of the coordinates: an STL file has no vertex numbers, and only equal bits are surely one vertex.
     let mut numbers: HashMap<[u32; 3], u32> = HashMap::new();
     for (n, facet) in facets.enumerate() {
         let corners = facet.map_err(|e| damaged(n, e))?.vertices;

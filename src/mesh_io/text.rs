@@ -46,10 +46,12 @@ impl<'a> TextCursor<'a> {
         if self.rest().is_empty() {
             return None;
         }
+        // The last line may lack its end.
         let end = self.rest().iter().position(|b| *b == b'\n');
         let text = &self.rest()[..end.unwrap_or(self.rest().len())];
         let number = self.line;
         self.skip(text.len() + usize::from(end.is_some()));
+        // Files from Windows end lines with two bytes.
         Some(Line { text: text.strip_suffix(b"\r").unwrap_or(text), number })
     }
 
@@ -81,6 +83,7 @@ impl<'a> TextCursor<'a> {
     }
 
     fn skip(&mut self, n: usize) {
+        // Counted in what is skipped and not at each byte, so that long binary parts cost one pass.
         self.line += self.rest()[..n].iter().filter(|b| **b == b'\n').count();
         self.at += n;
     }
@@ -117,6 +120,7 @@ pub(super) fn parse<T: FromStr>(
     place: FilePlace,
     expected: &str,
 ) -> Result<T, MeshReadError> {
+    // Rust's own parser: it rounds correctly and refuses what is no number, with no locale.
     word.and_then(|w| std::str::from_utf8(w).ok())
         .and_then(|w| w.parse().ok())
         .ok_or_else(|| unexpected(place, expected, word))

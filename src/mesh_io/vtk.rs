@@ -31,6 +31,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             Section::Lines => file.cells("LINES", |_| true)?,
             Section::Field => file.field()?,
             Section::Metadata => file.skip_metadata(),
+            // What follows belongs to points or cells and says nothing of the surface.
             Section::Attributes => break,
         }
     }
@@ -64,6 +65,7 @@ const SECTIONS: [(&str, Section); 9] = [
 impl Vtk<'_> {
     /// The section that begins here; `None` at the end of the file.
     fn section(&mut self) -> Result<Option<Section>, MeshReadError> {
+        // Binary blocks end with a line end or without.
         self.text.skip_space();
         let (place, rest) = (self.place(), self.text.rest());
         let Some(word) = self.text.word() else { return Ok(None) };
@@ -95,6 +97,7 @@ impl Vtk<'_> {
             let expected = format!("cell {cell} of {section} to be one");
             Err(unexpected(place, &expected, Some(got.as_bytes())))
         };
+        // Version 5 keeps cells as offsets and connectivity, before it each as its length and its corners.
         if self.major_version >= 5 {
             let offsets = self.array("OFFSETS", n)?;
             let corners = self.array("CONNECTIVITY", size)?;
@@ -110,6 +113,7 @@ impl Vtk<'_> {
         let mut rest = &numbers[..];
         for cell in 0..n as usize {
             let found =
+                // Lengths come from the file: each is checked against what is left.
                 rest.split_first().and_then(|(k, after)| after.split_at_checked(*k as usize));
             match found {
                 Some((corners, after)) if push(corners) => rest = after,
@@ -155,6 +159,7 @@ impl Vtk<'_> {
     /// After a block no section begins. When one begins elsewhere, the block's size is what is wrong.
     fn wrong_block_size(&self) -> Option<MeshReadError> {
         let last = self.last.as_ref()?;
+        // Looked for from the start of the block, because its declared end is what is in doubt.
         let bytes = self.text.since(last.at);
         let (found, next) = bytes
             .iter()
@@ -183,6 +188,7 @@ fn section_line(line: &[u8]) -> Option<&'static str> {
 
 /// Texts such as `\E3` in bytes that are a text throughout, as binary numbers are not.
 fn count_escapes(bytes: &[u8]) -> u64 {
+    // Binary numbers are no text for long; bytes that are were converted.
     if std::str::from_utf8(bytes).is_err() {
         return 0;
     }

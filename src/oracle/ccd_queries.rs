@@ -97,6 +97,7 @@ fn kind_of(path: &Path) -> Option<QueryKind> {
 /// When the text is not of the format: the line, what was expected and what found.
 pub fn parse(kind: QueryKind, text: &str) -> Result<Vec<CcdQuery>, String> {
     let mut rows = Vec::new();
+    // Line numbers are the file's, empty lines included.
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
         rows.push(row(line).map_err(|e| format!("line {}: {e}", i + 1))?);
     }
@@ -108,6 +109,7 @@ pub fn parse(kind: QueryKind, text: &str) -> Result<Vec<CcdQuery>, String> {
         t0: std::array::from_fn(|k| rows[k].point),
         t1: std::array::from_fn(|k| rows[k + 4].point),
         touches: rows[0].touches,
+        // The published truth is that of the rationals; where rounding moved a point, a grazing query may differ.
         exact: rows.iter().all(|r| r.exact),
     };
     Ok(rows.chunks_exact(8).map(query).collect())

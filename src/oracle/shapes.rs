@@ -13,6 +13,7 @@ use crate::geometry::MeshData;
 
 /// A geodesic sphere about the origin: `20 * frequency^2` triangles, all vertices at `radius`.
 pub fn sphere(radius: f64, frequency: u32) -> MeshData {
+    // Even triangles everywhere, unlike a grid of longitudes with its needles at the poles.
     let mut mesh = Geodesic::new(frequency);
     for p in &mut mesh.directions {
         *p *= radius;
@@ -43,6 +44,7 @@ pub fn torus(ring_radius: f64, tube_radius: f64, nu: u32, nv: u32) -> MeshData {
         DVec3::new(r * cu, r * su, tube_radius * sv).as_vec3()
     };
     let positions = (0..nu).flat_map(|i| (0..nv).map(move |j| at(i, j))).collect();
+    // Both ways round, so that it closes without a seam.
     let id = |i: u32, j: u32| (i % nu) * nv + j % nv;
     let triangles = cells(nu, nv)
         .flat_map(|(i, j)| quad(id(i, j), id(i + 1, j), id(i + 1, j + 1), id(i, j + 1)))
@@ -98,6 +100,7 @@ pub fn tube(radius: f64, length: f64, n: u32, m: u32) -> MeshData {
 pub fn torn(mut data: MeshData, n: usize, random: &mut Random) -> MeshData {
     for _ in 0..n {
         let at = random.below(data.triangles.len());
+        // Ids of what is left change, which no test of a torn shape minds.
         data.triangles.swap_remove(at);
     }
     data
@@ -113,6 +116,7 @@ pub fn organ(n_triangles_target: u32, seed: u64) -> MeshData {
         .collect();
     let mut mesh = Geodesic::new(frequency);
     for p in &mut mesh.directions {
+        // Lobes are functions of the direction alone, so the radius is one value and the organ cannot cross itself.
         let bump = |(d, height, sharpness): &(DVec3, f64, f64)| {
             height * (sharpness * (d.dot(*p) - 1.0)).exp()
         };
@@ -133,6 +137,7 @@ pub fn organ(n_triangles_target: u32, seed: u64) -> MeshData {
 /// The other jaw is [`mirrored_z`].
 pub fn jaw(length: f64, n: u32) -> MeshData {
     let station = |s: f64| {
+        // Bent, so that no axis of the jaw is one of its boxes'.
         let centre = DVec3::new(length * s, 0.18 * length * s * s, 0.0);
         let (half_width, height) = (length * (0.10 - 0.06 * s), length * (0.13 - 0.09 * s));
         (centre, half_width, height)
@@ -169,6 +174,7 @@ pub fn subdivide(mesh: &MeshData) -> MeshData {
         let [ab, bc, ca] = [(*a, *b), (*b, *c), (*c, *a)].map(|(u, v)| {
             *midpoints.entry((u.min(v), u.max(v))).or_insert_with(|| {
                 let sum = positions[u as usize].as_dvec3() + positions[v as usize].as_dvec3();
+                // Found by its two ends, so that both triangles of an edge have the same midpoint.
                 positions.push((sum * 0.5).as_vec3());
                 positions.len() as u32 - 1
             })
@@ -187,6 +193,7 @@ struct Geodesic {
 impl Geodesic {
     fn new(frequency: u32) -> Geodesic {
         let (corners, faces) = icosahedron();
+        // By whole numbers and not by position: rounding would part vertices that two faces share.
         let mut numbers: HashMap<[(u32, u32); 3], u32> = HashMap::new();
         let mut directions = Vec::new();
         let mut triangles = Vec::new();

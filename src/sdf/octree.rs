@@ -68,6 +68,7 @@ impl Octree {
     pub(super) fn build(source: &FieldSource, root: Region) -> Octree {
         let mesh = source.mesh;
         let triangles: Vec<TriangleId> = mesh.triangle_ids().collect();
+        // Vertices that no triangle uses would split nodes where there is no surface.
         let used: HashSet<u32> = triangles.iter().flat_map(|t| mesh.vertices(*t)).collect();
         let mut vertices: Vec<u32> = used.into_iter().collect();
         vertices.sort_unstable();
@@ -104,6 +105,7 @@ impl Octree {
     pub(super) fn name_subspaces(&mut self, subspace_of_leaf: &[u32]) {
         for node in &mut self.nodes {
             if let OctreeNode::Kept(leaf) = node {
+                debug_assert!((*leaf as usize) < subspace_of_leaf.len(), "leaf {leaf}");
                 *leaf = subspace_of_leaf[*leaf as usize];
             }
         }
@@ -114,18 +116,24 @@ impl FieldSource<'_> {
     /// `near`: what is known of the node around this one.
     fn split(&self, region: Region, content: &SplitContent, depth: u32, near: Near) -> SubTree {
         let is_free = content.triangles.is_empty();
+        // One search a node, whose triangle is a good hint for the node's children.
         let centre = self.distance(region.centre(), &near);
         let distance = centre.signed_distance;
         let near = Near { triangle: Some(centre.triangle), side: self.side(&centre, is_free) };
+        debug_assert!(distance.is_finite(), "{distance} m at {}", region.centre());
         let leaf = KeptLeaf { region, vertices: content.vertices.len() as u32 };
         let splits = depth < self.options.depth_max.min(DEPTH_MAX)
             && if is_free && distance > 0.0 {
+                // A free leaf is split until what it answers is within the tolerance or 1.5 % of the distance;
+                // nearer to the surface the tolerance decides, farther away the share.
                 overshoot(&region, distance) > self.tolerance.max(FREE_OVERSHOOT_MAX * distance)
             } else {
                 content.vertices.len() >= self.options.leaf_vertices || self.is_too_coarse(&leaf)
             };
         if splits {
             let children = (0..8).into_par_iter().map(|i| {
+                // In parallel over octants; each is laid out in order afterwards, so the number of threads shows
+                // nowhere.
                 let octant = region.octant(i);
                 self.split(octant, &content.within(self.mesh, &region, i, &octant), depth + 1, near)
             });
@@ -134,6 +142,7 @@ impl FieldSource<'_> {
         if is_free && distance > 0.0 {
             let corners: [f64; 8] =
                 std::array::from_fn(|i| self.distance(region.corner(i), &near).signed_distance);
+            // About an open end the side may change without a triangle: such a leaf is kept.
             if corners.iter().all(|d| *d > 0.0) {
                 return SubTree::Deleted(FreeLeaf::new(&region, distance, corners));
             }
@@ -142,6 +151,7 @@ impl FieldSource<'_> {
     }
 
     fn distance(&self, p: DVec3, near: &Near) -> ExactDistance {
+        // Where no triangle is in a node, its side is known from its centre and the search needs none.
         let Some(side) = near.side else { return (self.exact.distance)(p, near.triangle) };
         let (distance, triangle) = (self.exact.nearest)(p, near.triangle);
         ExactDistance { signed_distance: distance * side, triangle, winding: None }
@@ -150,6 +160,7 @@ impl FieldSource<'_> {
     /// The side of a whole node, where its centre tells.
     fn side(&self, centre: &ExactDistance, is_free: bool) -> Option<f64> {
         let decided = |w: f64| (w - 0.5).abs() >= DECIDED;
+        // Nothing is known of the sign where the surface is open and the winding number near a half.
         let is_told = self.exact.closed || centre.winding.is_none_or(decided);
         (is_free && is_told).then_some(centre.signed_distance.signum())
     }
@@ -176,6 +187,7 @@ const DECIDED: f64 = 0.25;
 
 /// By how much the distances of a free region's corners may overshoot inside it.
 fn overshoot(region: &Region, distance: f64) -> f64 {
+    debug_assert!(distance > 0.0, "{distance} m in a free leaf");
     let (radius, clearance) = (region.radius(), distance - region.radius());
     if clearance > 0.5 * radius { radius * radius / (2.0 * clearance) } else { radius }
 }
@@ -189,6 +201,7 @@ impl SplitContent {
         i: usize,
         octant: &Region,
     ) -> SplitContent {
+        debug_assert!(i < 8 && parent.contains(octant.centre()), "octant {i} of {parent:?}");
         let inflated = octant.size() * 0.5
             + DVec3::splat(OCTANT_INFLATION) * parent.max.abs().max(parent.min.abs());
         let meets =

@@ -47,6 +47,7 @@ impl Default for FieldOptions {
 
 /// Share of the longest edge by which the root is larger than the surface on every side: in the root a bound
 /// is within a few hundredths of the distance, outside it only as good as the box of the triangles.
+// Half the longest edge, so that what hovers about a link is still inside its root.
 const ROOT_MARGIN: f64 = 0.5;
 /// What is known of a field before any distance is.
 pub(super) struct FieldFrame {
@@ -62,8 +63,13 @@ impl FieldFrame {
         let tolerance = options.tolerance_m.unwrap_or(FIELD_TOLERANCE_SHARE * bounds.diagonal());
         let half =
             surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(FIELD_MARGIN_MIN_M);
+        // A cube, whose octants are cubes too: cells are then nearly as long on every axis.
         let half = DVec3::splat(half);
         let root = Region { min: surface.centre() - half, max: surface.centre() + half };
+        debug_assert!(
+            root.contains(surface.min) && root.contains(surface.max),
+            "{surface:?} in {root:?}"
+        );
         FieldFrame { root, surface, tolerance }
     }
 }

@@ -17,6 +17,8 @@ use crate::geometry::{
 };
 
 /// Points that are read side by side.
+// Side by side is for the waits of the descents. To interpolate in lanes as well is 1.4 times as fast on a field of
+// 57 MB, but single reads lose as much, and a tick waits for one point more often than for eight.
 const LANES: usize = 8;
 
 impl Field {
@@ -46,6 +48,7 @@ impl Field {
                 LeafAnswer::Free(region, leaf) => leaf.read(&region, p),
             };
             let is_inside = p == points[lane];
+            debug_assert!(near.is_well_formed(), "{near:?} at {p}");
             readings[lane] = if is_inside { near } else { self.outside(points[lane], p, &near) };
         }
         readings
@@ -79,6 +82,8 @@ impl Field {
         if displacement == 0.0 {
             return lower;
         }
+        // Two bounds hold outside the root: Lipschitz from its nearest point, and the distance of the triangles'
+        // box. Far away the second is the better one.
         let to_surface = p.distance(p.clamp(self.surface.min, self.surface.max));
         (lower - displacement).max(to_surface)
     }
@@ -86,11 +91,13 @@ impl Field {
     /// From a reading at the nearest point of the root to one outside it.
     fn outside(&self, p: DVec3, inside: DVec3, near: &Reading) -> Reading {
         let displacement = p.distance(inside);
+        debug_assert!(displacement >= 0.0, "{displacement} m from {inside} to {p}");
         let upper = near.upper + displacement;
         // Where both are sharp their rounding can cross them.
         let lower = self.beyond(p, inside, near.lower).min(upper);
         let gradient = direction(p - inside).unwrap_or_default();
         Reading {
+            // The middle of the interval is at most half of it off.
             value: 0.5 * (lower + upper),
             lower,
             upper,
@@ -105,6 +112,7 @@ impl Field {
         match grid.cells[grid.cell_index(index)] {
             Cell::List(n) => self.read_list(mesh, grid, &grid.lists[n as usize], fraction, p),
             Cell::Interpolate { below, above } => {
+                // The smaller of two bounds: what the cell was certified for, and Lipschitz at this very place.
                 let (value, gradient) = grid.interpolate(index, fraction);
                 let lipschitz = grid.lipschitz(fraction);
                 let below = f64::from(below).min(lipschitz) + grid.rounding;
@@ -137,6 +145,7 @@ impl Field {
         p: DVec3,
     ) -> Reading {
         let from_centre = ((fraction - 0.5) * grid.step).length();
+        debug_assert!(!list.is_empty(), "a cell at {p} with an empty list");
         let (triangle, closest) = list.nearest(mesh, p, from_centre);
         let (away, pseudo) = (p - closest.point, pseudonormal(mesh, triangle, closest.feature));
         let winding = list.winding_at(mesh, p, fraction);
@@ -160,6 +169,7 @@ impl Grid {
     fn locate(&self, p: DVec3) -> (UVec3, DVec3) {
         let local = (p - self.region.min) * self.per_metre;
         let index = local.max(DVec3::ZERO).as_uvec3().min(self.dims - 2);
+        debug_assert!(local.is_finite(), "{local} of {p}");
         (index, (local - index.as_dvec3()).clamp(DVec3::ZERO, DVec3::ONE))
     }
 
@@ -188,11 +198,14 @@ impl Grid {
             }
             Cell::List(_) | Cell::Wide => {
                 let d = self.around(index);
+                // With a corner inside or on the surface the sign may change in the cell, and only the unsigned
+                // distance is bounded.
                 let one_side = d.iter().all(|x| *x > 0.0);
                 let farthest = d.into_iter().map(f64::abs).fold(0.0, f64::max);
                 if one_side { lipschitz } else { value + farthest + lipschitz }
             }
         };
+        debug_assert!(error >= 0.0, "{error} m at {p}");
         value - error - self.rounding
     }
 }

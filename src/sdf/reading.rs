@@ -31,4 +31,11 @@ impl Reading {
         exact: None,
         certainty: 1.0,
     };
+
+    /// Its bounds are in order about its value, and its gradient is a number.
+    pub(super) fn is_well_formed(&self) -> bool {
+        // Infinities are in order too: nothing may be near.
+        let is_ordered = self.lower <= self.value && self.value <= self.upper;
+        is_ordered && self.gradient.is_finite() && (0.0..=1.0).contains(&self.certainty)
+    }
 }

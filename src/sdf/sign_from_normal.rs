@@ -42,6 +42,8 @@ impl SignFromNormal {
         corners: &[Corner; 8],
     ) -> bool {
         let body = |t: &TriangleId| self.body[t.0 as usize];
+        // A normal tells sides of its own body only: of two bodies that cross, the nearest face of one says nothing
+        // of the other.
         let one_body = list.windows(2).all(|pair| body(&pair[0]) == body(&pair[1]));
         let proper = list.iter().all(|t| !self.improper[t.0 as usize]);
         one_body && proper && corners.iter().all(|c| self.background(mesh, c) <= BACKGROUND_MAX)

@@ -42,15 +42,18 @@ pub(super) fn counted_winding(
 impl Capped<'_> {
     fn winding(&self, p: DVec3) -> Option<Winding> {
         let at = |p: DVec3| {
+            // A ray counts whole numbers, which only a closed surface has; what the cap itself winds is taken off
+            // again.
             let Winding { number, error } = self.cap.winding(self.mesh, p);
             Some(Winding { number: self.crossings(p)? - number, error })
         };
-        let beside = |way: &DVec3| {
-            let step = *way * (BESIDE_SURFACE * self.list.bounds().diagonal());
+        let beside = |direction: &DVec3| {
+            let step = *direction * (BESIDE_SURFACE * self.list.bounds().diagonal());
             let (a, b) = at(p + step).zip(at(p - step))?;
             let number = 0.5 * (a.number + b.number);
             Some(Winding { number, error: a.error.max(b.error) })
         };
+        // The mean of two points beside it: no ray leaves a point on the surface clearly.
         at(p).or_else(|| RAYS.iter().find_map(beside))
     }
 
@@ -59,17 +62,19 @@ impl Capped<'_> {
     fn crossings(&self, p: DVec3) -> Option<f64> {
         let along_axis = |axis: usize| {
             // Eight boxes at once: such a ray is a box itself.
-            let (mut ray, mut way) = (Aabb::around([p]), DVec3::AXES[axis]);
+            let (mut ray, mut direction) = (Aabb::around([p]), DVec3::AXES[axis]);
             let bounds = self.list.bounds();
             let [behind, ahead] = [bounds.min, bounds.max].map(|b| f64::from(b[axis]));
+            // Towards the nearer side of the bounds, where fewer triangles are met.
             if p[axis] - behind < ahead - p[axis] {
-                (ray.min[axis], way) = (f32::NEG_INFINITY, -way);
+                (ray.min[axis], direction) = (f32::NEG_INFINITY, -direction);
             } else {
                 ray.max[axis] = f32::INFINITY;
             }
-            self.crossings_of_ray(p, way, &ray)
+            self.crossings_of_ray(p, direction, &ray)
         };
         let aslant = |d: &DVec3| self.crossings_of_ray(p, *d, &|b: &Aabb| ray_meets_box(p, *d, b));
+        // Axes first: such a ray is a box, which the index tests eight at a time.
         (0..3).find_map(along_axis).or_else(|| RAYS.iter().find_map(aslant))
     }
 

@@ -75,9 +75,14 @@ impl DeformingTree {
                     self.boxes[n as usize] =
                         items.iter().fold(Dop16::EMPTY, |all, i| all.union(&i.dop));
                     let middle = range.start + split(items);
+                    debug_assert!(
+                        range.contains(&middle) && middle > range.start,
+                        "{middle} of {range:?}"
+                    );
                     let children =
                         [(); 2].map(|()| self.push_node(n, Dop16::EMPTY, NodeContent::Empty));
                     self.nodes[n as usize].content = NodeContent::Inner(children);
+                    // The left one is done first, so that its nodes follow their parent in memory.
                     waiting.push((children[1], middle..range.end));
                     waiting.push((children[0], range.start..middle));
                 }
@@ -102,6 +107,7 @@ impl DeformingTree {
 /// mean centre along the axis in which the centres are spread most.
 fn split(items: &mut [LeafDop]) -> usize {
     let n = items.len();
+    // By the mean and not the median of the centres: it needs one pass and keeps what is close together.
     let mean = items.iter().map(|i| i.centre).sum::<DVec3>() / n as f64;
     let spread = items.iter().fold(DVec3::ZERO, |s, i| s + (i.centre - mean).abs());
     let axis = spread.max_position();

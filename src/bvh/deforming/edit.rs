@@ -82,12 +82,14 @@ impl DeformingTree {
         }
         self.nodes[parent as usize].content = content;
         self.boxes[parent as usize] = *self.dop(child);
+        // A front that names it follows this to where its triangles are.
         self.nodes[child as usize].content = NodeContent::Moved(parent);
     }
 
     /// Builds anew what is below the lowest node from which the path down to a leaf at this depth is too long.
     fn balance(&mut self, leaf: u32, depth: usize) {
         let longest = |n_below: usize| STRETCH_MAX * (n_below as f64).log2() + 1.0;
+        // The leaf is no deeper than any sound tree of so many triangles could have it.
         if depth as f64 <= longest(self.n_triangles) {
             return;
         }
@@ -113,6 +115,7 @@ impl DeformingTree {
 
     /// Builds a sub-tree anew. Its old nodes go out of use and point to its root.
     pub(super) fn rebuild_below(&mut self, n: u32) {
+        debug_assert!(self.children(n).is_some(), "node {n} has nothing below");
         let mut items = Vec::new();
         self.collect(n, &mut items);
         let mut waiting: Vec<u32> = self.children(n).into_iter().flatten().collect();
@@ -124,6 +127,7 @@ impl DeformingTree {
     }
 
     fn tidy(&mut self) {
+        // Nodes out of use cost memory only, and forwarding keeps fronts valid, so they are cleared seldom.
         let in_use = (2 * self.n_triangles).max(64);
         if self.nodes.len() > (1 + OUT_OF_USE_MAX) * in_use {
             self.rebuild();

@@ -49,6 +49,7 @@ impl Front {
             self.waiting.push(entry.pair);
             while let Some(pair) = self.waiting.pop() {
                 if trees.is_apart(pair) {
+                    // Kept even where it stays apart: the next step begins here.
                     self.push_apart(trees, pair);
                 } else if let Some((a, b)) = trees.triangles(pair) {
                     visit(a, b);
@@ -74,6 +75,8 @@ impl Front {
     /// Adds a pair that is apart, and prunes.
     fn push_apart(&mut self, trees: Trees, mut pair: NodePair) {
         while let Some(last) = self.next.last().filter(|e| e.is_apart) {
+            // Siblings stand beside each other in the front, because a pair is opened in order: only the last entry
+            // is to be looked at.
             match parent_of(trees, last.pair, pair) {
                 Some(parent) if trees.is_apart(parent) => {
                     self.next.pop();
@@ -98,6 +101,7 @@ impl Front {
         if seen == now {
             return;
         }
+        // Entries of a rebuilt sub-tree all become its root: one of them stays.
         let mut reset = HashSet::new();
         self.entries.retain_mut(|entry| {
             let [a, b] = entry.pair;

@@ -92,6 +92,8 @@ impl<'a> Trees<'a> {
                 [Some([l, l]), Some([l, r]), Some([r, r])]
             }
             (Some([l, r]), below)
+                // The shallower one is opened. A front so knows the pair that an entry came from, and need not store
+                // it.
                 if below.is_none() || first.node(a).rank <= second.node(b).rank =>
             {
                 [Some([l, b]), Some([r, b]), None]

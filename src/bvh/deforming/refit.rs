@@ -16,6 +16,7 @@ impl DeformingTree {
         for (t, dop) in moved {
             let leaf = self.leaf_of[t.0 as usize];
             assert!(!dop.is_empty(), "the box of {t:?} is empty");
+            debug_assert!(leaf != NONE, "{t:?} is not in the tree");
             self.boxes[leaf as usize] = dop;
             self.mark_above(leaf);
         }
@@ -25,6 +26,7 @@ impl DeformingTree {
     /// Marks the nodes above one.
     pub(super) fn mark_above(&mut self, n: u32) {
         let mut above = self.node(n).parent;
+        // Above a marked node all are marked already.
         while above != NONE && !self.is_dirty[above as usize] {
             self.is_dirty[above as usize] = true;
             self.dirty.push(above);

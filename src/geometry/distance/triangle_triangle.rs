@@ -42,6 +42,7 @@ pub fn closest_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
 /// [`closest_pair`], unless the plane of one triangle tells that they are farther apart than `limit`, square
 /// metres.
 pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option<ClosestPair> {
+    // Two planes first: most pairs that a search meets are farther apart than its limit, and six heights tell.
     let (over_b, over_a) = (Heights::of(a, b), Heights::of(b, a));
     if over_b.are_beyond(limit) || over_a.are_beyond(limit) {
         return None;
@@ -53,11 +54,15 @@ pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option
     if !is_least && let Some((k, weights)) = over_a.over_face(b, a) {
         (best, is_least) = (Some(pair_of(a, weights, b, DVec3::AXES[k])), !over_a.thin);
     }
+    // A vertex over the inside of a face that is not thin is the closest pair for certain, and saves nine edge
+    // pairs.
     if is_least {
         return best;
     }
+    // Without a vertex over a face the closest points are on two edges.
     let edges = edge_pair(a, b);
     let best = best.filter(|f| f.distance_squared < edges.distance_squared).unwrap_or(edges);
+    // Only triangles that each cut the other's plane can cross.
     if over_a.lowest().is_none() && over_b.lowest().is_none() {
         for i in 0..3 {
             if let Some((s, weights)) = crossing(a[i], a[(i + 1) % 3], b) {

@@ -1,9 +1,10 @@
 //! The boundary of an open surface: about it, and nowhere else, inside turns to outside without a triangle between.
 //!
-//! The winding number's fractional part is a smooth function of the point and depends on the boundary alone (Ampère: a
-//! surface with the same boundary differs by whole numbers). Along its way to infinity it changes by at most the integral
-//! of its slope, and that is the boundary's line integral of 1 / (4 pi distance^2). Or one looks at any cap over the boundary: the
-//! fractional part is the cap's winding number, which its area bounds. Of the bounds below the lesser holds.
+//! There a signed distance is not 1-Lipschitz and nothing proved by that holds. The winding number says where: its
+//! fractional part is a smooth function of the point and depends on the boundary alone (Ampere: a surface with the
+//! same boundary differs by whole numbers). Two bounds on it are at hand, and the lesser holds. From a point to
+//! infinity it changes by at most the integral of its gradient, which is the boundary's line integral of
+//! 1 / (4 pi distance). And it is the winding number of any cap over the boundary, which the cap's area bounds.
 
 use std::{collections::BTreeMap, f64::consts::PI};
 
@@ -12,10 +13,10 @@ use glam::DVec3;
 use super::{cap::Cap, topology::visit_edges_at};
 use crate::geometry::{Aabb, TriangleMesh};
 
-/// The edges that are not traversed as often one way as the other.
+/// The edges that triangles traverse more often in one direction than in the other.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Boundary {
-    /// From and to, as often as one way has more; closed loops, one after another.
+    /// From and to, as often as one direction has more; closed loops, one after another.
     edges: Vec<[u32; 2]>,
     /// The loops, or all of them as one where there are many.
     loops: Vec<Piece>,
@@ -64,7 +65,10 @@ impl Boundary {
         vertices.sort_unstable();
         vertices.dedup();
         let starts = std::iter::once(0).chain(ends.iter().copied());
+        // Boundary loops and cap are made anew after a cut, in what the boundary is long; elsewhere nothing is
+        // looked at.
         let cap = Cap::over(mesh, starts.zip(&ends).map(|(start, end)| &edges[start..*end]));
+        // Many small holes are looked at as one: a bound for each would cost more than it tells.
         if ends.len() > LOOPS_MAX {
             ends = vec![edges.len()];
         }
@@ -76,15 +80,16 @@ impl Boundary {
         boundary
     }
 
-    /// Goes with these vertices, which have moved.
+    /// Follows some vertices that have moved.
     pub fn follow_some(&mut self, mesh: &TriangleMesh, moved: &[u32]) {
         let is_on = |v: &u32| self.vertices.binary_search(v).is_ok();
         if moved.len() >= self.vertices.len() || moved.iter().any(is_on) {
+            // More vertices than the boundary has: to look for them costs more than to follow.
             self.follow(mesh);
         }
     }
 
-    /// Goes with all vertices, wherever they are now.
+    /// Follows all vertices to where they are now.
     pub fn follow(&mut self, mesh: &TriangleMesh) {
         self.cap.follow(mesh);
         for pieces in [&mut self.loops, &mut self.runs] {
@@ -112,6 +117,9 @@ impl Boundary {
     /// False only when inside and outside are parted by triangles everywhere within `radius` metres of `p`.
     pub fn is_near(&self, p: DVec3, radius: f64) -> bool {
         let off = |each: &Piece| each.length / each.distance(p, radius);
+        // Ampere: the winding number's fractional part is at most the line integral of 1 / (4 pi distance) along the
+        // boundary. The cap's bound is asked second, as it goes through a tree.
+        debug_assert!(radius >= 0.0, "{radius} m about {p}");
         let is_far = || self.loops.iter().map(off).sum::<f64>() <= 4.0 * PI * DECIDED;
         !self.loops.is_empty() && !is_far() && self.cap.winding_max(p, radius) > DECIDED
     }
@@ -119,8 +127,10 @@ impl Boundary {
     /// The winding number changes by no more than this a metre within `radius` metres of `p`, but for whole numbers at
     /// triangles.
     pub fn gradient_bound(&self, p: DVec3, radius: f64) -> f64 {
+        debug_assert!(radius >= 0.0, "{radius} m about {p}");
         let gradient_bound = |run: &Piece| run.length / run.distance(p, radius).powi(2);
         let of_boundary = self.runs.iter().map(gradient_bound).sum::<f64>() / (4.0 * PI);
+        // Near a long slit the cap is small and its bound the better one; near a round hole the boundary's is.
         of_boundary.min(self.cap.gradient_bound(p, radius))
     }
 
@@ -138,8 +148,8 @@ impl Boundary {
         let of_cap = self.cap.triangles().iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
         let mut net: BTreeMap<[u32; 2], i64> = BTreeMap::new();
         for [from, to] in self.edges.iter().copied().chain(of_cap) {
-            let way = i64::from(from < to) - i64::from(from > to);
-            *net.entry([from.min(to), from.max(to)]).or_default() += way;
+            let sign = i64::from(from < to) - i64::from(from > to);
+            *net.entry([from.min(to), from.max(to)]).or_default() += sign;
         }
         assert!(net.values().all(|n| *n == 0), "the cap leaves the surface open");
     }
@@ -164,24 +174,24 @@ impl Piece {
     }
 }
 
-/// Those whose lower vertex is one of these, as they are traversed more often.
+/// The open edges whose lower vertex is one of these, each in the direction in which it is traversed more often.
 fn open_edges(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> Vec<[u32; 2]> {
     let mut open = Vec::new();
     visit_edges_at(mesh, vertices, |edge, uses| {
         let ascending = uses.iter().filter(|u| u.ascending).count();
         let descending = uses.len() - ascending;
         let [low, high] = edge;
-        let way = if ascending > descending { [low, high] } else { [high, low] };
-        open.extend(std::iter::repeat_n(way, ascending.abs_diff(descending)));
+        let edge = if ascending > descending { [low, high] } else { [high, low] };
+        open.extend(std::iter::repeat_n(edge, ascending.abs_diff(descending)));
     });
     open
 }
 
 /// The edges as loops that end as soon as they come back to where they began, and where each ends: as many edges come to
-/// a vertex as leave it, so that a boundary loop can stop nowhere else.
+/// a vertex as leave it, so that a loop can end nowhere else.
 fn boundary_loops(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
     edges.sort_unstable();
-    // At a vertex's first edge: how many of its edges are walked.
+    // At a vertex's first edge: how many of its edges are in a loop.
     let mut taken = vec![0; edges.len()];
     let mut leave = |vertex: u32| {
         let first = edges.partition_point(|[from, _]| *from < vertex);
@@ -189,18 +199,18 @@ fn boundary_loops(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
         taken[first] += 1;
         Some(*edge)
     };
-    let (mut walked, mut ends) = (Vec::with_capacity(edges.len()), Vec::new());
+    let (mut in_loops, mut ends) = (Vec::with_capacity(edges.len()), Vec::new());
     for [start, _] in edges.iter().copied() {
         let mut at = start;
         while let Some(edge) = leave(at) {
-            walked.push(edge);
+            in_loops.push(edge);
             at = edge[1];
             if at == start {
-                ends.push(walked.len());
+                ends.push(in_loops.len());
             }
         }
     }
-    (walked, ends)
+    (in_loops, ends)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! What the edges of a mesh say about it: is it closed, how many bodies, do neighbours agree in winding.
 //!
-//! Found through the rings of corners in one pass, each edge at its lower vertex, in
-//! O(n_triangles log(largest ring)) and without a hash map. After an edit edges are counted at its own vertices only, and
-//! bodies all over where the mesh is closed and may be in parts.
+//! One pass through the rings of corners finds each edge at its lower vertex, in O(n_triangles log(largest ring)) and
+//! without a hash map. After an edit only edges at its own vertices are counted again, and bodies only where the mesh
+//! is closed and may be in parts.
 
 use serde::Serialize;
 
@@ -76,6 +76,7 @@ impl EditSite {
         vertices.sort_unstable();
         vertices.dedup();
         let n_vertices = mesh.positions().len() as u32;
+        // New vertices have no edges yet.
         let known = vertices.iter().copied().take_while(|v| *v < n_vertices);
         let before = EdgeCounts::at(mesh, known);
         EditSite { vertices, before }
@@ -135,12 +136,16 @@ impl Topology {
         let after = EdgeCounts::at(mesh, site.vertices.iter().copied());
         let changed = |all: u32, before: u32, after: u32| all - before + after;
         let (all, before) = (self.edges, site.before);
+        // Counted again only where the edit was: over all edges one triangle of 70 k took 3.6 ms and of a million
+        // 80, twice, because the spare copy is cut too; so it takes 16 and 12 us.
         self.edges = EdgeCounts {
             open: changed(all.open, before.open, after.open),
             non_manifold: changed(all.non_manifold, before.non_manifold, after.non_manifold),
             inconsistent: changed(all.inconsistent, before.inconsistent, after.inconsistent),
         };
         // Each part of what was one body has triangles about the site.
+        // Whether it is one body still is seen about the cut where all there is joined by edges. Otherwise all of
+        // the mesh is walked, and only a closed one: of an open one the number decides nothing.
         self.bodies = if self.bodies == Some(1) && site.is_joined(mesh, first_added) {
             Some(1)
         } else if self.edges == EdgeCounts::default() {
@@ -179,8 +184,8 @@ pub fn body_of_each(mesh: &TriangleMesh) -> Vec<TriangleId> {
     (0..mesh.triangle_id_end()).map(|t| TriangleId(joined.root(t))).collect()
 }
 
-/// Shows each edge once, its lower vertex first, with all triangles that use it in ascending order. Edges come by their lower
-/// vertex, then by their higher. Triangles that name a vertex twice are left out.
+/// Shows each edge once, its lower vertex first, with all triangles that use it in ascending order. Edges come by
+/// their lower vertex, then by their higher. Triangles that name a vertex twice are left out.
 pub fn visit_edges(mesh: &TriangleMesh, visit: impl FnMut([u32; 2], &[EdgeUse])) {
     visit_edges_at(mesh, 0..mesh.positions().len() as u32, visit);
 }
@@ -233,6 +238,7 @@ impl DisjointSets {
 
     fn root(&mut self, mut i: u32) -> u32 {
         while self.parent[i as usize] != i {
+            // Path halving: each look shortens the next one's.
             let grandparent = self.parent[self.parent[i as usize] as usize];
             self.parent[i as usize] = grandparent;
             i = grandparent;
@@ -254,6 +260,7 @@ impl DisjointSets {
 
     fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
+        // The least member is the root, so that a body is named alike however its triangles were joined.
         self.parent[a.max(b) as usize] = a.min(b);
     }
 }

@@ -150,6 +150,8 @@ fn widest(a: &Triangle, b: &Triangle) -> Option<Crossing> {
 /// An axis along which no two points of their common plane, or line, are seen as one.
 fn clear_view(a: &Triangle, b: &Triangle) -> usize {
     let points = [a[0], a[1], a[2], b[0], b[1], b[2]];
+    // The first axis that will do, always in one order, so that the answer does not depend on how the triangles are
+    // given.
     for axis in [2, 0, 1] {
         let flat = points.map(|p| seen(p, axis));
         for i in 0..6 {
@@ -181,6 +183,7 @@ fn edge_crossing(a: &[DVec2; 3], i: usize, b: &[DVec2; 3], j: usize) -> Option<f
     let (r, s) = (b[j], b[(j + 1) % 3]);
     let (at_p, at_q) = (orient_2d(r, s, p), orient_2d(r, s, q));
     let opposite = |x: f64, y: f64| (x > 0.0 && y < 0.0) || (x < 0.0 && y > 0.0);
+    // Strictly across: an edge that ends on another is found as a vertex in a triangle.
     let crosses = opposite(at_p, at_q) && opposite(orient_2d(p, q, r), orient_2d(p, q, s));
     crosses.then(|| at_p / (at_p - at_q))
 }

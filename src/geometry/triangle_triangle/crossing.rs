@@ -99,13 +99,19 @@ fn weights(point: DVec3, t: &Triangle) -> DVec3 {
 /// The point of an edge whose ends are on different sides, or one on the plane, that is on the plane; with
 /// its weights. Computed from the lexicographically lesser end, whichever way the triangle runs.
 fn on_edge(t: &Triangle, sides: &[f64; 3], [p, q]: [usize; 2]) -> (DVec3, DVec3) {
+    // So both triangles at an edge compute the same point to the bit, and crossings chain into curves.
     let (p, q) = if t[q].to_array() < t[p].to_array() { (q, p) } else { (p, q) };
     let (above, below) = (sides[p], sides[q]);
     let s = above / (above - below);
     let point = match s {
+        // The far end itself: p + (q - p) is not always q.
         1.0 => t[q],
         s => t[p] + (t[q] - t[p]) * s,
     };
+    debug_assert!(
+        (0.0..=1.0).contains(&s),
+        "{s} along the edge, {above} and {below} off the plane"
+    );
     let mut weights = [0.0; 3];
     (weights[p], weights[q]) = (1.0 - s, s);
     (point, DVec3::from_array(weights))

@@ -16,6 +16,7 @@ pub fn meet(a: &Triangle, b: &Triangle) -> bool {
     if on_one_side(&sides_b) {
         return false;
     }
+    // The second triangle's sides only where the first's did not tell: half of all pairs end above.
     let sides_a = sides(a, b);
     if on_one_side(&sides_a) {
         return false;
@@ -89,6 +90,7 @@ impl Lines {
     ) -> Crossing {
         let of_a = |i: usize| CrossingEnd::on_a(a, sides_a, [self.order_a[0], self.order_a[i]], b);
         let of_b = |j: usize| CrossingEnd::on_b(a, b, sides_b, [self.order_b[0], self.order_b[j]]);
+        // The later of two beginnings, and the earlier of two ends; of equal ones A's.
         let start = if self.before(a, 2, b, 1) > 0.0 { of_b(1) } else { of_a(2) };
         let end = if self.before(a, 1, b, 2) > 0.0 { of_a(1) } else { of_b(2) };
         let ends = if self.reversed { [end, start] } else { [start, end] };

@@ -17,7 +17,7 @@ use super::{
 use crate::geometry::{
     Obb, Pose,
     obb::separated,
-    tolerance::{FLATTEST_FRAME, FRAME_ROUNDING},
+    tolerance::{FLATTEST_FRAME, FRAME_ROUNDING, UNITY_ROUNDING},
 };
 
 /// The frame and the sides of a triangle's rectangle. Lengths in metres.
@@ -78,7 +78,9 @@ impl Rectangle {
             return None;
         }
         let (x, z) = (e1 / l, normal / (l * d));
+        debug_assert!(x.dot(z).abs() <= UNITY_ROUNDING * l / d, "{x}, {z}");
         let flat = LocalTriangle { l, d, al: e2.dot(x).clamp(0.0, l) };
+        // The normal is a cross product: its rounding grows with edge over height.
         let slack = FRAME_ROUNDING * l / d;
         Some(Rectangle { corner: start, x, y: z.cross(x), z, flat, slack })
     }
@@ -102,6 +104,7 @@ impl Rectangle {
     pub fn meets(&self, other: &Rounded) -> PairVerdict {
         let from = other.corners.map(|p| p - self.corner);
         let [x, y, z] = from[0].to_array();
+        // Seen from the corner, so that a tool far from the origin loses nothing.
         let reach = x.abs() + y.abs() + z.abs() + other.size + self.flat.l;
         let error = other.error + self.slack * reach;
         let heights = from.map(|p| self.z.dot(p));

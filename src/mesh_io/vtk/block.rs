@@ -23,6 +23,7 @@ const NAMES: [(&str, Kind); 13] = [
     ("vtktypeint32", Kind::Int),
     ("vtktypeint64", Kind::Long),
     ("int", Kind::Int),
+    // As ParaView writes legacy files: 4 bytes, although the type has 8 in memory.
     ("vtkIdType", Kind::Int),
     ("long", Kind::Long),
     ("char", Kind::Byte),
@@ -117,6 +118,7 @@ impl<'a> Vtk<'a> {
         let bytes = self.block(section, n, kind)?;
         Ok(match kind {
             Kind::Double => {
+                // Big-endian whatever the machine is: the format says so.
                 bytes.as_chunks().0.iter().map(|b| f64::from_be_bytes(*b) as f32).collect()
             }
             _ => bytes.as_chunks().0.iter().map(|b| f32::from_be_bytes(*b)).collect(),
@@ -193,6 +195,7 @@ impl<'a> Vtk<'a> {
         let what = format!("numbers of {section}");
         check_fits(FilePlace::Byte(at), n, &what, kind.n_bytes(), self.text.rest().len())?;
         let n_bytes = (n * kind.n_bytes()) as usize;
+        // Remembered, because a wrong size shows only where the next section should begin.
         self.last = Some(LastBlock { section: section.to_owned(), at, n_bytes });
         Ok(self.text.take(n_bytes))
     }

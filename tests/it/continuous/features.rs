@@ -1,4 +1,4 @@
-//! Two features at one instant, by other ways than the engine takes.
+//! Two features at one instant, by other formulas than the engine has.
 
 use glam::DVec3;
 use palpate::{

@@ -11,7 +11,7 @@ use palpate::{
 };
 
 use super::{
-    places,
+    points,
     truth::{probe, small},
 };
 use crate::seed::Seed;
@@ -56,7 +56,7 @@ fn empty_space_outside_costs_nothing_and_the_surface_is_kept() {
 fn wide_reads_answer_as_single_ones() {
     let mut random = Seed::or(17).random(0);
     for case in small().iter().chain(probe()) {
-        let points: Vec<DVec3> = (0..2_011).map(|_| places::any(case, &mut random)).collect();
+        let points: Vec<DVec3> = (0..2_011).map(|_| points::any(case, &mut random)).collect();
         let mut readings = vec![Reading::BEYOND];
         case.field.read_many(case.mesh(), &points, &mut readings);
         assert_eq!(readings.len(), points.len());
