@@ -1,4 +1,4 @@
-//! A mesh with its list and its sign: what both a tissue and a link are.
+//! A mesh with its index and its sign. A tissue is one, and so is a link.
 
 mod winding;
 
@@ -75,31 +75,30 @@ impl Surface {
         self.topology.sign_rule()
     }
 
-    /// Nothing is open: the side changes nowhere but at a triangle.
+    /// The surface has no open edge: the side changes only at a triangle.
     pub fn is_closed(&self) -> bool {
         self.topology.closed()
     }
 
-    /// Where it is open.
+    /// The edges at which the surface is open.
     pub fn boundary(&self) -> &Boundary {
         &self.boundary
     }
 
-    /// Whether everything within `radius` metres of a point is on its side of the surface, but for what a triangle
-    /// parts from it. `certainty`: of the point's sign.
+    /// Whether, within `radius` metres of a point, the side changes only at triangles. `certainty`: of the point's sign.
     pub fn side_holds(&self, p: DVec3, certainty: f64, radius: f64) -> bool {
         !self.boundary.is_near(p, radius)
             || certainty > 2.0 * radius * self.boundary.gradient_bound(p, radius)
     }
 
-    /// How far about a point its side holds, metres: `radius` times a power of two, or 0 where that were little.
+    /// A radius in which [`Surface::side_holds`], metres: `radius` times a power of two from 1/2 to 8, or 0.
     pub fn side_reach(&self, p: DVec3, certainty: f64, radius: f64) -> f64 {
-        // Powers of two and not a search: a reach twice as far saves half of the questions, nothing finer does.
+        // Five tries and not a search: the reach only saves questions, so it need not be the largest.
         let reaches = [8.0, 4.0, 2.0, 1.0, 0.5].map(|times| times * radius);
         reaches.into_iter().find(|r| self.side_holds(p, certainty, *r)).unwrap_or(0.0)
     }
 
-    /// How certain the side of a point is: wholly where the surface is not open about it.
+    /// The certainty of a point's side: 1 where the surface is not open about it.
     pub fn certainty_about(&self, p: DVec3) -> f64 {
         let near =
             self.boundary.is_near(p, 0.0).then(|| self.signed_distance(p, f64::INFINITY, None));
@@ -138,10 +137,10 @@ impl Surface {
         Some(self.signed(p, triangle, closest))
     }
 
-    /// The same where it is known which triangle is nearest, and where on it.
+    /// The signed distance of a point whose nearest triangle, and closest point on it, are known.
     pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
-        // Always, also where the winding number decides: the normal is what is left for a point on the surface.
         debug_assert!(p.is_finite() && closest.distance_squared >= 0.0, "{closest:?} from {p}");
+        // Always, also where the winding number decides: the normal is what is left for a point on the surface.
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
         let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
         let by_winding = self.sign_rule() == SignRule::WindingNumber;
@@ -173,7 +172,7 @@ impl Surface {
             .map_or((false, 0.0), |d| (d.signed_distance < 0.0, d.certainty))
     }
 
-    /// Puts vertices elsewhere: `vertices` and `positions` are of one length, no vertex named twice.
+    /// Moves vertices: `vertices` and `positions` are of one length, no vertex is named twice.
     pub fn move_vertices(&mut self, vertices: &[u32], positions: &[Vec3]) -> Updated {
         debug_assert_eq!(vertices.len(), positions.len(), "a place for each vertex");
         for (v, p) in vertices.iter().zip(positions) {
@@ -185,7 +184,7 @@ impl Surface {
         updated
     }
 
-    /// Puts all vertices elsewhere: `[n_vertices]`.
+    /// Moves all vertices: `[n_vertices]`.
     pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
         debug_assert_eq!(positions.len(), self.mesh.positions().len(), "a place for each vertex");
         for (v, p) in positions.iter().enumerate() {
@@ -260,7 +259,7 @@ mod tests {
         Surface::new(TriangleMesh::new(data), LatLonOptions::default())
     }
 
-    /// On faces, edges, vertices, the boundary and the cap of torn surfaces: no ray leaves such points clearly, and still the
+    /// On faces, edges, vertices, the boundary and the cap of torn surfaces: no ray leaves such points clearly, and the
     /// winding number is counted, not summed over all triangles. On a face it is the mean of both sides, and the sign
     /// is as good as that of 0.
     #[test]

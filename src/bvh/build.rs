@@ -17,7 +17,7 @@ use crate::geometry::{
 /// From this depth on, triangles are halved by number: 2^32 of them end within [`DEPTH_MAX`].
 const HALVED_DEPTH: usize = DEPTH_MAX - 32;
 
-/// A triangle under way to its leaf.
+/// A triangle that has no leaf yet.
 #[derive(Clone, Copy)]
 struct LeafTriangle {
     id: TriangleId,
@@ -78,7 +78,7 @@ impl BoxTree {
         BoxNode { below: LEAF | number, ..BoxNode::around(item.corners.into_iter(), &axes) }
     }
 
-    /// Adds the wide node of what is below a node, and all below that; says which it is.
+    /// Adds a wide node over the nodes below `node`, and wide nodes below that; returns its number.
     fn add_wide_node(&mut self, node: u32) -> u32 {
         let number = self.wide_nodes.len() as u32;
         self.wide_nodes.push(WideBoxNode::EMPTY);
@@ -113,13 +113,13 @@ fn corners(items: &[LeafTriangle]) -> impl Iterator<Item = DVec3> + Clone + '_ {
     items.iter().flat_map(|i| i.corners)
 }
 
-/// Along the principal axes of the vertices, or along x, y and z where that is smaller: the principal axes of
-/// an even patch are anywhere.
+/// A box along the principal axes of the vertices, or along x, y and z where the latter is smaller: an even patch has
+/// its principal axes anywhere.
 fn oriented_box(items: &[LeafTriangle]) -> BoxNode {
     let points: Vec<DVec3> = corners(items).collect();
     let principal = BoxNode::around(corners(items), &principal_axes(&points));
     let upright = BoxNode::around(corners(items), &DMat3::IDENTITY);
-    // The root's axes at no cost, where they are as good.
+    // Of equal boxes the upright one, whose axes are exact in f32.
     if upright.surface() <= principal.surface() { upright } else { principal }
 }
 

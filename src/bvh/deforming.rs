@@ -30,8 +30,8 @@ const ROOT: u32 = 0;
 
 /// A tree over some triangles by their boxes.
 ///
-/// To find contacts during a step give each triangle the box of its corners at both ends; to find triangles
-/// within a distance grow the boxes of one side by it.
+/// To find contacts during a step, give each triangle the box of its corners at both ends. To find triangles within a
+/// distance, grow the boxes of one tree by it.
 #[derive(Clone, Debug)]
 pub struct DeformingTree {
     boxes: Vec<Dop16>,

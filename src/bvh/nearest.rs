@@ -14,7 +14,7 @@ use crate::geometry::{
     triangle_triangle::Triangle,
 };
 
-/// What a triangle can be near to, in the tree's frame.
+/// A point or triangle whose nearest triangle is wanted, in the tree's frame.
 pub trait NearestTo {
     /// What is known of the closest triangle.
     type Found: Copy;
@@ -28,7 +28,7 @@ pub trait NearestTo {
     fn displacement(&self, found: &Self::Found) -> DVec3;
 }
 
-/// What is likely of an answer. It changes the work, never the answer.
+/// A guess of the answer. It changes the work, never the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Guess {
     /// A triangle that is near.
@@ -66,7 +66,7 @@ impl NearestTo for DVec3 {
     }
 }
 
-/// A of the pair; 0 apart where they cross.
+/// The query is triangle A of the pair; the distance is 0 where both cross.
 impl NearestTo for Triangle {
     type Found = ClosestPair;
 
@@ -116,6 +116,8 @@ impl BoxTree {
     pub fn each_within(&self, to: &Triangle, reach: f64, mut visit: impl FnMut(TriangleId)) {
         if !self.wide_nodes.is_empty() {
             let single = SingleTriangle::of(to, self.farthest(), 0.0);
+            // What is within a triangle's displacement, and not what its swept box overlaps: a fifth of the pairs,
+            // and of the time of a sweep.
             self.within(0, &single, reach * reach, &mut visit);
         }
     }
@@ -142,8 +144,8 @@ impl BoxTree {
         }
     }
 
-    /// Nothing of the tree is at less than this along a unit vector in its frame, metres; infinite when there is
-    /// nothing.
+    /// A lower bound of the projections of all triangles on a unit vector, in the tree's frame, metres; infinite for
+    /// an empty tree.
     pub fn begins_along(&self, along: DVec3) -> f64 {
         debug_assert!((along.length() - 1.0).abs() <= UNITY_ROUNDING, "{along}");
         let mut least = f32::INFINITY;
@@ -172,14 +174,14 @@ impl BoxTree {
     }
 }
 
-/// A query under way.
+/// The state of one query.
 struct TreeSearch<'a, T: NearestTo> {
     tree: &'a BoxTree,
     mesh: &'a TriangleMesh,
     to: &'a T,
-    /// The same for boxes, seen along the shortest way so far.
+    /// The query's triangle for tests of boxes, with the direction to the nearest triangle so far as one more axis.
     single: SingleTriangle,
-    /// Nothing farther is wanted, square metres; as near is.
+    /// Triangles farther than this are of no use, square metres; one exactly as far is.
     limit: f64,
     best: Option<NearestInTree<T::Found>>,
 }
@@ -228,6 +230,7 @@ impl<T: NearestTo> TreeSearch<'_, T> {
     fn look_along(&mut self, direction: DVec3) {
         let along = direction.as_vec3().normalize_or_zero();
         if along != Vec3::ZERO {
+            // In single precision: the axis only prunes, and any unit vector prunes rightly.
             self.single = self.single.seen_along(along);
         }
     }

@@ -1,4 +1,4 @@
-//! Two trees down together.
+//! The pairs of two trees, both traversed together.
 
 use super::{
     tree::{BoxTree, DEPTH_MAX},
@@ -36,7 +36,7 @@ impl Rigid<'_> {
             return;
         }
         let coordinates = f64::from(self.tree.farthest() + other.tree.farthest());
-        // What carrying a vertex along may lose; all tests on the way are loosened by it, so that no pair is missed.
+        // Bounds the rounding of a vertex carried along; all tests are loosened by it, so that no pair is missed.
         let error = POSE_ROUNDING * (coordinates + this_from_other.translation.abs().element_sum());
         // Going down one level leaves one pair waiting.
         let mut stack = [(0u32, 0u32); 2 * DEPTH_MAX + 2];

@@ -129,7 +129,7 @@ impl PlacedTree<'_> {
     }
 }
 
-/// A triangle on its way through the tree.
+/// A triangle that is tested against the tree.
 struct TriangleQuery<'t> {
     /// As given.
     in_scene: &'t Triangle,

@@ -18,6 +18,7 @@ pub struct BoxTree {
     /// Of leaf n: its triangle.
     pub(super) triangles: Vec<TriangleId>,
     /// `None` for a triangle that has no frame.
+    // Beside the boxes and not in them: a leaf is reached seldom, and boxes fill a cache line each.
     pub(super) rectangles: Vec<Option<Rectangle>>,
     pub(super) dops: Vec<Dop16>,
     /// What the root holds.

@@ -45,6 +45,7 @@ impl BoxTree {
         found: &mut Vec<DVec3>,
     ) {
         let wide_node = &self.wide_nodes[number];
+        // Lanes are filled from the first on, so all behind an unused one are unused.
         let unused = wide_node.below.partition_point(|below| *below != u32::MAX);
         for lane in 0..LANES {
             let (node, start) = (wide_node.get(lane), found.len());

@@ -4,8 +4,7 @@ use glam::{DMat3, DVec3};
 
 use crate::geometry::{Aabb, Obb, tolerance::SLAB_ROUNDING};
 
-/// Points between three pairs of parallel planes, nearly at right angles; and where the node leads. One
-/// cache line.
+/// A box between three pairs of parallel planes, nearly at right angles, and what is below it. One cache line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
 pub(super) struct BoxNode {
@@ -25,9 +24,9 @@ pub(super) const LEAF: u32 = 1 << 31;
 impl BoxNode {
     /// The box around some points with its sides along the columns of `axes`.
     pub(super) fn around(points: impl Iterator<Item = DVec3> + Clone, axes: &DMat3) -> BoxNode {
+        debug_assert!(axes.is_finite(), "{axes}");
         // Axes are rounded first and corners projected on them as stored, so that the box holds its points although
         // its axes are not quite at right angles.
-        debug_assert!(axes.is_finite(), "{axes}");
         let axes = [axes.x_axis, axes.y_axis, axes.z_axis].map(|a| a.as_vec3());
         let along = |p: DVec3| {
             DVec3::new(

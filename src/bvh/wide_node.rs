@@ -1,4 +1,4 @@
-//! Eight boxes side by side: the tree as its queries for single triangles and boxes read it.
+//! Eight boxes side by side: the form of the tree that queries for one triangle or box read.
 //!
 //! A wide node holds up to eight nodes that a node is divided into, largest first; the nodes between are left out.
 //! One wide pass tests them all, so a triangle alone keeps all lanes busy.
@@ -195,7 +195,7 @@ impl SingleTriangle {
         single.seen_along(normal)
     }
 
-    /// With another unit vector in the place of the normal, along which boxes are told apart too.
+    /// The triangle with another unit vector instead of its normal as the further axis.
     pub(super) fn seen_along(self, normal: Vec3) -> SingleTriangle {
         debug_assert!(
             (normal.length() - 1.0).abs() <= SLAB_ROUNDING as f32 || normal == Vec3::ZERO,

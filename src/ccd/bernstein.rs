@@ -30,11 +30,11 @@ pub(super) fn earliest<const N: usize>(c: &[f64; N], level: f64) -> Option<f64> 
     debug_assert!(c[0] >= level, "{c:?} begins below {level}");
     let high = c[0] - level;
     // The hull's first edge, and not the polynomial's own slope: the polynomial may turn, its hull holds.
-    let mut steepest = 0.0_f64;
+    let mut slope = 0.0_f64;
     for (i, x) in c.iter().enumerate().skip(1) {
-        steepest = steepest.max((c[0] - x) * ((N - 1) as f64 / i as f64));
+        slope = slope.max((c[0] - x) * ((N - 1) as f64 / i as f64));
     }
-    (high <= steepest).then(|| high / steepest)
+    (high <= slope).then(|| high / slope)
 }
 
 /// The polynomial from its other end.

@@ -1,4 +1,4 @@
-//! Two features moving straight, seen from a corner of the first: everything a test needs to know.
+//! Two features that move straight, relative to a corner of the first: the input of every filter.
 
 use glam::DVec3;
 
@@ -106,8 +106,8 @@ impl AxisGaps {
     /// Along some axis the two stay apart by more than `thickness`. Rounding a difference keeps its sign and order,
     /// so that without a thickness this is exact.
     pub fn separate(&self, thickness: f64) -> bool {
-        // One rounding of the thickness and one of the comparison's operand, doubled.
         debug_assert!(self.low.cmple(self.high).all(), "{self:?}");
+        // The product is rounded, and so is the gap; both losses are covered twice.
         let apart = DVec3::splat(thickness * (1.0 + 4.0 * UNIT_ROUNDOFF));
         self.low.cmpgt(apart).any() || self.high.cmplt(-apart).any()
     }

@@ -30,8 +30,8 @@ impl Outsides {
             FeatureKinds::VertexFace => {
                 let ab = dot(n, &nu);
                 let ca = dot(n, &nv);
-                // From the other two, because the three outsides sum to n.n: one product less than a normal of its
-                // own.
+                // From the other two, because the three outsides sum to -n.n: one product less than by a normal of
+                // its own.
                 let nn = dot(n, n);
                 let bc = std::array::from_fn(|i| ab[i] + ca[i] - nn[i]);
                 [ab.map(|x| -x), ca.map(|x| -x), bc]

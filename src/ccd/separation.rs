@@ -1,9 +1,9 @@
-//! Directions that keep two features apart: the proof that needs no polynomial, holds with a thickness, and
-//! decides what is degenerate.
+//! Directions that keep two features apart. Such a test needs no polynomial, holds with a thickness, and decides
+//! degenerate features.
 //!
 //! Along a fixed direction the distance of every two corners changes linearly, and the features are at least
-//! as far apart as their nearest corners. So what a direction separates at both ends of an interval, it
-//! separates all along.
+//! as far apart as their nearest corners. A direction that separates them at both ends of an interval therefore
+//! separates them during all of it.
 
 use glam::DVec3;
 

@@ -74,7 +74,7 @@ impl<'a> Solver<'a> {
                 }
                 t0 = until;
             }
-            // The quartics are asked only where the cubic leaves much: they are dearer, and mostly agree.
+            // The quartics are asked only where the cubic leaves much of the interval: they cost more.
             if t1 - t0 > SHORT_INTERVAL && t1 - t0 > SLOW_CUT * (to - from) {
                 let Some(part) = self.not_outside(t0, t1) else { continue };
                 (t0, t1) = part;

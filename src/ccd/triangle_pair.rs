@@ -86,7 +86,7 @@ pub struct TriangleContact {
     /// Weights of the second's.
     pub second: DVec3,
     /// From the second towards the first as they come together, of length 1; zero where neither the features nor
-    /// the way they came tell.
+    /// their motion determine it.
     pub normal: DVec3,
 }
 
@@ -184,7 +184,7 @@ fn contact(
     } else {
         let across = across(&p, &q, features);
         let before = across.dot(gap(&a.t0, &b.t0));
-        // Together from the start on: they are pushed back the way they go.
+        // Together from the start on: they are pushed back against their motion.
         let side = if before == 0.0 { -across.dot(gap(&a.t1, &b.t1)) } else { before };
         across * if side < 0.0 { -1.0 } else { 1.0 }
     };

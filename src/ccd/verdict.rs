@@ -51,7 +51,7 @@ pub(super) fn judge(moving: &MovingFeatures, thickness: f64) -> FeatureVerdict {
     if moving.axes.separate(thickness) {
         return FeatureVerdict::Apart(Culled::Axis);
     }
-    // Cheap filters first: each is an order of magnitude dearer than the one before and culls most of what is left.
+    // Cheap filters first: each costs more than the one before it and sees only the pairs that those left.
     let extent = moving.extent();
     let separation = Separation::new(moving, extent, thickness);
     if thickness > 0.0 {

@@ -60,8 +60,8 @@ impl Dop16 {
         if self.is_empty() {
             return *self;
         }
-        // Diagonal directions have length sqrt(2), and so have their intervals' margins.
         debug_assert!(margin >= 0.0, "margin {margin} m");
+        // Diagonal directions have length sqrt(2), and so have their intervals' margins.
         let m = |d: usize| if d < 3 { margin } else { margin * SQRT_2 };
         Dop16 {
             min: std::array::from_fn(|d| below(f64::from(self.min[d]) - m(d))),

@@ -17,7 +17,7 @@ pub fn lesser(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
 
-/// The same of the greater.
+/// The greater of two; the second when either is NaN.
 #[inline(always)]
 pub fn greater(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
@@ -26,8 +26,6 @@ pub fn greater(a: f32, b: f32) -> f32 {
 /// `a - b`.
 #[inline(always)]
 pub fn minus(a: Vec3, b: Vec3) -> Vec3 {
-    // Component by component: glam's own operators keep a fourth lane, which hinders the compiler from putting eight
-    // triangles side by side.
     Vec3::new(a.x - b.x, a.y - b.y, a.z - b.z)
 }
 
@@ -43,7 +41,7 @@ pub fn cross(a: Vec3, b: Vec3) -> Vec3 {
     Vec3::new(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x)
 }
 
-/// Begins to bring all of it nearer, so that waits for memory overlap.
+/// Asks memory for all of a value, so that waits overlap.
 #[inline(always)]
 pub fn prefetch<T>(at: &T) {
     #[cfg(target_arch = "x86_64")]

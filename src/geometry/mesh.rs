@@ -44,6 +44,7 @@ pub struct TriangleMesh {
 }
 
 const NO_CORNER: u32 = u32::MAX;
+// Marked in the triangle itself: a list of holes would have to be asked at each access.
 const REMOVED: [u32; 3] = [u32::MAX; 3];
 
 impl TriangleMesh {
@@ -219,6 +220,7 @@ impl TriangleMesh {
     fn unlink_corner(&mut self, corner: u32, v: u32) {
         let next = self.next_corner[corner as usize];
         let mut at = self.first_corner[v as usize];
+        // The list is followed from its head, as it is singly linked: rings are short.
         if at == corner {
             self.first_corner[v as usize] = next;
             return;

@@ -33,7 +33,7 @@ impl Side {
         if self.inside { -1.0 } else { 1.0 }
     }
 
-    /// Which way is out from the closest point; the feature's normal where the point is on the surface.
+    /// Unit direction out of the surface at the closest point; the feature's normal where the point is on the surface.
     #[inline]
     pub fn outwards(&self, away: DVec3, normal: &Pseudonormal) -> DVec3 {
         // A point within rounding of the surface has no direction of its own, and the normal is the limit of those

@@ -23,8 +23,8 @@ impl Winding {
     /// Inside by majority, and how certain that is. Around a closed surface the number is whole, so an
     /// error below a half leaves no doubt; around an open one certainty falls to 0 where it is half.
     pub fn inside(&self, closed: bool) -> (bool, f64) {
-        // A whole number is known when the error leaves room for no other; a fraction, as far as it is from a half.
         debug_assert!(self.error >= 0.0, "{self:?}");
+        // A whole number is known when the error leaves room for no other; a fraction, as far as it is from a half.
         let certainty = if closed {
             f64::from(self.error < 0.5 - (self.number - self.number.round()).abs())
         } else {
@@ -76,7 +76,7 @@ pub fn solid_angles(p: DVec3, triangles: impl Iterator<Item = [DVec3; 3]>) -> f6
     2.0 * (product.y.atan2(product.x) + 2.0 * PI * turns)
 }
 
-/// What a far point sees of a cluster of triangles. Moments are about the origin of the mesh's frame, so
+/// A cluster of triangles as a far point sees it. Moments are about the origin of the mesh's frame, so
 /// that clusters join by addition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {

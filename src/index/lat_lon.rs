@@ -23,7 +23,7 @@ pub struct LatLonOptions {
 /// measured best is 8 to 16.
 pub const BAND_EDGES: f64 = 8.0;
 
-/// Most bands of a grid. A needle of a mesh gets higher bands rather than a table of empty ones.
+/// Most bands of a grid. A mesh like a needle gets higher bands instead of a table of empty ones.
 pub(super) const BANDS_MAX: usize = 4096;
 
 /// Bits of a key: sector, cell along the radius, and place in the cell along each of its sides.
@@ -93,8 +93,8 @@ impl LatLonGrid {
 
     /// The band and key of a centroid.
     pub(super) fn locate(&self, centroid: Vec3) -> (usize, FilingKey) {
-        // The last band also takes what has moved below it, the first what has moved above: any point has a band.
         debug_assert!(centroid.is_finite(), "{centroid}");
+        // The last band also takes what has moved below it, the first what has moved above: any point has a band.
         let p = self.local_from_mesh * centroid;
         let band = (self.latitude(p.z) as usize).min(self.bands.len() - 1);
         debug_assert!(band < self.n_bands(), "band {band} of {}", self.n_bands());
@@ -124,7 +124,7 @@ impl LatLonGrid {
         let depth = self.latitude(p.z) - band as f32;
         let place =
             spread(around - sector as f32) << 2 | spread(depth) << 1 | spread(radius - cell as f32);
-        // Sectors run to and fro, as a plough does: where one ends the next begins at the same radius.
+        // Every other sector runs inwards: where one ends the next begins at the same radius.
         let cell = if sector.is_multiple_of(2) { cell } else { RADIUS_MAX as u32 - cell };
         debug_assert!(
             cell <= RADIUS_MAX as u32 && (sector as f32) < SECTORS_MAX,

@@ -8,8 +8,8 @@ use crate::geometry::{Aabb, TriangleId, lanes::LANES};
 /// Where a triangle is filed in its band: sector, then radius, then place in the cell.
 pub(super) type FilingKey = u32;
 
-/// A leaf whose box has grown by more than this since its triangles were filed has their places looked at
-/// again: they no longer move together.
+/// When a leaf's box has grown by more than this since its triangles were filed, they no longer move together, and
+/// their keys are computed again.
 // What moves as a whole keeps its places and is only refitted: the 70 k liver waved by 1 mm files none elsewhere
 // instead of 16 k, in a fifth to a seventh of the time.
 const GROWTH: f32 = 1.25;
@@ -73,8 +73,8 @@ impl ListLeaf {
         lane
     }
 
-    /// Whether the leaf, now of this box, has grown by more than [`GROWTH`] since it was last asked that
-    /// with this answer.
+    /// Whether the leaf's box, now `bounds`, has grown by more than [`GROWTH`] since its triangles were filed or last
+    /// found grown.
     pub(super) fn has_grown(&mut self, bounds: &Aabb) -> bool {
         let size = (bounds.max - bounds.min).element_sum();
         // NaN is never exceeded: a leaf that was just filled takes its size at the first refit.

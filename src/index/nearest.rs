@@ -27,21 +27,21 @@ pub struct NearestTriangle {
 /// Wide nodes above one another: the levels of the tallest tower, and of a table of as many bands as can be.
 const DEPTH: usize = HEAD_LEVELS + BANDS_MAX.ilog(LANES) as usize;
 
-/// A query under way.
+/// The state of one query.
 struct ListSearch<'a> {
     list: &'a SkipList,
     to: DVec3,
     /// Around it, in single precision.
     bounds: Aabb,
     slack: f32,
-    /// Nothing farther is wanted, square metres; as near is.
+    /// Triangles farther than this are of no use, square metres; one exactly as far is.
     limit: f64,
-    /// The same, not less, and finite.
+    /// `limit` in single precision, rounded up, and finite.
     limit_above: f32,
     best: Option<NearestTriangle>,
 }
 
-/// What is left of a wide node.
+/// A wide node of the search's stack, and its lanes and links that are still to be visited.
 #[derive(Clone, Copy)]
 struct OpenNode {
     near: NearLanes,

@@ -74,8 +74,8 @@ impl SkipList {
         visit: &mut impl FnMut(TriangleId),
     ) -> usize {
         let wide_node = &self.wide_nodes[wide_node as usize];
-        // Counted in what was looked at and not in what was found: the count is the measure of a worn list.
         debug_assert!(wide_node.len as usize <= LANES, "{} lanes", wide_node.len);
+        // Counted in what was looked at and not in what was found: the count is the measure of a worn list.
         let mut visited = wide_node.len as usize;
         for lane in passing(test, &wide_node.boxes, wide_node.len as usize) {
             visited += self.overlap_below(test, wide_node.level, wide_node.below[lane], visit);

@@ -25,7 +25,7 @@ pub struct Updated {
 /// linked anew: a re-insertion costs about as much as sorting and linking four triangles in bulk.
 const BULK_SHARE: usize = 4;
 
-/// A triangle on its way to another place.
+/// A triangle that is to be filed, and where.
 struct Refiling {
     band: u32,
     entry: ListEntry,
@@ -99,7 +99,7 @@ impl SkipList {
         self.settle(grown);
     }
 
-    /// Where a triangle belongs.
+    /// The band and key of a triangle.
     fn locate(&self, triangle: TriangleId, corners: [Vec3; 3]) -> Refiling {
         let (band, key) = self.grid.locate(centroid(&corners));
         Refiling { band: band as u32, entry: ListEntry { triangle, key, corners } }
@@ -274,10 +274,10 @@ impl SkipList {
         if n != end {
             (filled.rest, filled.end) = (n, end);
         }
-        // A wide node keeps its number, so what is above it need not be told.
         debug_assert!(
             filled.len as usize <= LANES && (filled.rest == END || filled.len as usize == LANES)
         );
+        // A wide node keeps its number, so what is above it need not be told.
         let at = match wide_node {
             END => self.free_wide_nodes.pop().unwrap_or_else(|| {
                 self.wide_nodes.push(WideListNode::EMPTY);

@@ -21,6 +21,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             // A fourth coordinate, or a colour, may follow and is passed over.
             Some(b"v") => data.positions.push(parse_point(&mut words, line.place())?),
             Some(b"f") => {
+                // One list for all faces, so that a file of a million faces allocates once.
                 corners.clear();
                 // Faces may come before the vertices that they name: the number is checked by the validator, which
                 // knows them all.
@@ -49,6 +50,7 @@ fn read_face(
     let mut n_skipped = 1;
     loop {
         for word in line.words().skip(n_skipped).filter(|word| *word != b"\\") {
+            // The backslash may stand right behind a number.
             let word = word.strip_suffix(b"\\").unwrap_or(word);
             corners.push(vertex_number(word, n_positions, &line)?);
         }

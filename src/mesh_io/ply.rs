@@ -33,6 +33,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         n_bytes: bytes.len(),
         encoding: header.encoding,
         parser,
+        // One line at a time and one buffer for all, so that memory stays within a small multiple of the file.
         text: String::new(),
     };
     let (vertex, face) = (element(&header, "vertex")?, element(&header, "face")?);
@@ -41,6 +42,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     for definition in header.elements.values() {
         // Before anything is reserved: a header of 100 bytes may claim 2^32 vertices.
         payload.check_fits(definition)?;
+        // By identity: the element was found once, and its name need not be compared for each record.
         if std::ptr::eq(definition, vertex) {
             data.positions.reserve_exact(definition.count);
         }

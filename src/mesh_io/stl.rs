@@ -55,6 +55,7 @@ fn declared_triangles(bytes: &[u8]) -> Option<u64> {
 }
 
 fn collect(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+    // The crate knows no lines; the number of the facet is what a user can count to.
     let damaged = |facet: usize, e: io::Error| MeshReadError::Reader {
         place: FilePlace::Facet(facet),
         message: one_line(&e.to_string()),

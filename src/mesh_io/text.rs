@@ -1,10 +1,10 @@
-//! A place in a text of lines and words that knows its line number.
+//! A cursor in a text of lines and words that knows its line number.
 
 use std::str::FromStr;
 
 use super::read_error::{FilePlace, MeshReadError, unexpected};
 
-/// What is left of a file, by lines or by words. The text need not be UTF-8; a binary block can be cut
+/// The unread part of a file, by lines or by words. The text need not be UTF-8; a binary block can be cut
 /// out with [`TextCursor::take`].
 pub(super) struct TextCursor<'a> {
     bytes: &'a [u8],

@@ -20,6 +20,7 @@ impl Random {
 
     /// Uniform over all values.
     pub fn u64(&mut self) -> u64 {
+        // Not a crate's generator: its stream may change with a version, and recorded seeds would then mean nothing.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

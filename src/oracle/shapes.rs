@@ -55,6 +55,7 @@ pub fn torus(ring_radius: f64, tube_radius: f64, nu: u32, nv: u32) -> MeshData {
 /// A cylinder along z from `-half_length` to `half_length` with a half sphere on each end; `n` (>= 4)
 /// steps about the axis.
 pub fn capsule(radius: f64, half_length: f64, n: u32) -> MeshData {
+    // A quarter of a circle in as many steps as the axis has in a quarter: triangles are about even.
     let n_rings = (n / 4).max(1);
     let mut rings = Vec::new();
     for (centre, first) in [(-half_length, 1), (half_length, 0)] {
@@ -127,6 +128,7 @@ pub fn organ(n_triangles_target: u32, seed: u64) -> MeshData {
     let min = mesh.directions.iter().copied().reduce(DVec3::min).expect("has vertices");
     let max = mesh.directions.iter().copied().reduce(DVec3::max).expect("has vertices");
     for p in &mut mesh.directions {
+        // Centred and scaled last, so that every organ has one size whatever its lobes are.
         *p = (*p - 0.5 * (min + max)) * (0.2 / (max - min).max_element());
     }
     mesh.into_data()
@@ -137,7 +139,6 @@ pub fn organ(n_triangles_target: u32, seed: u64) -> MeshData {
 /// The other jaw is [`mirrored_z`].
 pub fn jaw(length: f64, n: u32) -> MeshData {
     let station = |s: f64| {
-        // Bent, so that no axis of the jaw is one of its boxes'.
         let centre = DVec3::new(length * s, 0.18 * length * s * s, 0.0);
         let (half_width, height) = (length * (0.10 - 0.06 * s), length * (0.13 - 0.09 * s));
         (centre, half_width, height)
@@ -204,6 +205,7 @@ impl Geodesic {
                 let mut key: [(u32, u32); 3] = std::array::from_fn(|k| {
                     if weights[k] == 0 { (0, 0) } else { (face[k] + 1, weights[k]) }
                 });
+                // The same set of weights from each face that has the point.
                 key.sort_unstable();
                 *numbers.entry(key).or_insert_with(|| {
                     let sum: DVec3 =

@@ -1,4 +1,4 @@
-//! What one cell of a grid can promise, decided once when it is built.
+//! How a cell of a grid answers, decided once when it is built.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub(super) enum Cell {
     Wide,
 }
 
-/// What a cell came out as; the list is still to be numbered.
+/// A classified cell; its list has no number yet.
 pub(super) enum Classified {
     Cell(Cell),
     List(CandidateList),

@@ -20,9 +20,9 @@ pub struct Exact<'a> {
     /// At a point, link frame; a triangle that is likely near may make it faster.
     // A closure and not a trait: links and tests search differently, and neither type is to be known here.
     pub distance: &'a (dyn Fn(DVec3, Option<TriangleId>) -> ExactDistance + Sync),
-    /// The same without the side.
+    /// The unsigned distance and the nearest triangle.
     pub nearest: &'a (dyn Fn(DVec3, Option<TriangleId>) -> (f64, TriangleId) + Sync),
-    /// The side changes nowhere but at a triangle.
+    /// The surface is closed: the side changes only at a triangle.
     pub closed: bool,
     /// Adds all triangles whose boxes meet a box; more do no harm.
     pub near: &'a (dyn Fn(&Aabb, &mut Vec<TriangleId>) + Sync),

@@ -17,8 +17,8 @@ pub(super) struct FreeLeaf {
 impl FreeLeaf {
     /// `distance`: of the region's centre.
     pub(super) fn new(region: &Region, distance: f64, corners: [f64; 8]) -> FreeLeaf {
-        // Rounded down: a clearance that is too large would make the overshoot too small.
         debug_assert!(corners.iter().all(|d| *d > 0.0), "{corners:?} in a free leaf");
+        // Rounded down: a clearance that is too large would make the overshoot too small.
         let clearance = (distance - region.radius()).max(0.0) as f32;
         FreeLeaf { corners: corners.map(|d| d as f32), clearance: clearance.next_down().max(0.0) }
     }

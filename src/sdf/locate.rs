@@ -1,4 +1,4 @@
-//! Where in the tree points are.
+//! The leaves of the tree that points are in.
 
 use glam::{DVec3, UVec3};
 
@@ -10,7 +10,7 @@ use super::{
     region::Region,
 };
 
-/// A leaf of the tree: its node, and where it is.
+/// A leaf of the tree: its node, its level and the point's cell.
 #[derive(Clone, Copy)]
 pub(super) struct LeafLocation {
     /// Morton code of the point, of the smallest cells there could be: three bits a level.
@@ -20,7 +20,7 @@ pub(super) struct LeafLocation {
     level: u32,
 }
 
-/// What answers there.
+/// The part of the field that answers in a leaf.
 pub(super) enum LeafAnswer<'a> {
     Grid(&'a Grid),
     Free(Region, &'a FreeLeaf),

@@ -42,7 +42,7 @@ pub(super) struct Octree {
     pub(super) leaves: Vec<KeptLeaf>,
 }
 
-/// What is known of a node when its children are looked at.
+/// What a node's centre tells its children.
 #[derive(Clone, Copy)]
 struct Near {
     /// Nearest to the centre.
@@ -193,7 +193,8 @@ fn overshoot(region: &Region, distance: f64) -> f64 {
 }
 
 impl SplitContent {
-    /// What of it is in an octant: vertices half-open, triangles by the closed box, a little inflated.
+    /// The part of it in an octant: a vertex is in one octant only, a triangle in each whose inflated closed box it
+    /// meets.
     fn within(
         &self,
         mesh: &TriangleMesh,

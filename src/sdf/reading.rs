@@ -13,7 +13,7 @@ pub struct Reading {
     pub lower: f64,
     /// And at most this. The sign is certain when the interval excludes 0.
     pub upper: f64,
-    /// Which way the value grows; unit where the answer is exact, else as interpolated.
+    /// Direction in which the value grows; unit where the answer is exact, else as interpolated.
     pub gradient: DVec3,
     /// The nearest triangle and point, where the cell answers exactly.
     pub exact: Option<(TriangleId, ClosestPoint)>,
@@ -22,7 +22,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// What is known where nothing is: farther than anything.
+    /// The reading where there is no surface: farther than anything.
     pub const BEYOND: Reading = Reading {
         value: f64::INFINITY,
         lower: f64::INFINITY,

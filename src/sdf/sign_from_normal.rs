@@ -14,7 +14,7 @@ use crate::geometry::{
 /// What the sign near a triangle depends on, for surfaces whose sign is a winding number.
 pub(super) struct SignFromNormal {
     body: Vec<TriangleId>,
-    /// The triangle has an edge that is open, shared by more than two or of two minds.
+    /// By triangle: it has an edge that is open, shared by more than two, or traversed twice in one direction.
     improper: Vec<bool>,
 }
 

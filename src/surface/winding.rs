@@ -57,7 +57,7 @@ impl Capped<'_> {
         at(p).or_else(|| RAYS.iter().find_map(beside))
     }
 
-    /// How often a surface and the cap over its boundary together enclose `p`: the signed crossings of a ray. O(sqrt n) for
+    /// How often surface and cap together enclose `p`: the signed crossings of a ray. O(sqrt n) for
     /// a compact surface. `None` when every ray tried grazes an edge, or `p` is on one of the two to rounding.
     fn crossings(&self, p: DVec3) -> Option<f64> {
         let along_axis = |axis: usize| {

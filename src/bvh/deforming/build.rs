@@ -112,6 +112,7 @@ fn split(items: &mut [LeafDop]) -> usize {
     let spread = items.iter().fold(DVec3::ZERO, |s, i| s + (i.centre - mean).abs());
     let axis = spread.max_position();
     let key = |i: &LeafDop| (i.centre[axis], i.triangle);
+    // Partitioned in place: the mean is known, and no order within the sides is needed.
     let mut low = 0;
     for i in 0..n {
         if items[i].centre[axis] < mean[axis] {

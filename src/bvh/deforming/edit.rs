@@ -135,7 +135,7 @@ impl DeformingTree {
     }
 }
 
-/// By how much a box's extents grow in sum when it takes another in, with its size to break ties.
+/// The growth of a box's summed extents by a union with another one, and its present sum, which breaks ties.
 fn growth(dop: &Dop16, other: &Dop16) -> (f64, f64) {
     let size = |d: &Dop16| (0..N_DIRECTIONS).map(|i| f64::from(d.max[i] - d.min[i])).sum::<f64>();
     let before = size(dop);

@@ -59,6 +59,7 @@ impl Front {
                 }
             }
         }
+        // The two lists change places, so that neither is allocated anew.
         self.entries = std::mem::replace(&mut self.next, entries);
         self.next.clear();
     }
@@ -106,6 +107,7 @@ impl Front {
         self.entries.retain_mut(|entry| {
             let [a, b] = entry.pair;
             let (now_a, now_b) = (in_use(trees.first(), a), in_use(trees.second(), b));
+            // A node whose triangle was removed has no pairs any more.
             let (Some(now_a), Some(now_b)) = (now_a, now_b) else { return false };
             entry.pair = [now_a, now_b];
             let is_first = [now_a, now_b] == [a, b] || reset.insert([now_a, now_b]);

@@ -45,6 +45,7 @@ impl DeformingTree {
                 self.boxes[n as usize] = self.union_of_children(n);
             }
         } else {
+            // By falling number instead of by a heap: the list is known before the first is done.
             dirty.sort_unstable_by(|a, b| b.cmp(a));
             for n in &dirty {
                 self.boxes[*n as usize] = self.union_of_children(*n);

@@ -110,8 +110,8 @@ pub fn nearest_on_segment(p: DVec3, a: DVec3, b: DVec3) -> f64 {
 }
 
 fn at(p: DVec3, [a, b, c]: &[DVec3; 3], barycentric: DVec3, feature: Feature) -> ClosestPoint {
-    // From the weights and not along an edge: point and weights then agree to the bit.
     debug_assert!((barycentric.element_sum() - 1.0).abs() <= UNITY_ROUNDING, "{barycentric}");
+    // From the weights and not along an edge: point and weights then agree to the bit.
     let point = *a * barycentric.x + *b * barycentric.y + *c * barycentric.z;
     ClosestPoint { point, barycentric, feature, distance_squared: p.distance_squared(point) }
 }

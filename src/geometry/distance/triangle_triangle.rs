@@ -166,6 +166,7 @@ fn crossing(p: DVec3, q: DVec3, triangle: &[DVec3; 3]) -> Option<(f64, DVec3)> {
     let d = q - p;
     // Volumes of the line with each edge; all of one sign when the line passes inside.
     let w = DVec3::new(d.dot(b.cross(c)), d.dot(c.cross(a)), d.dot(a.cross(b)));
+    // Strictly inside: a border is left to the distances, which are 0 to rounding there.
     if !(w.min_element() > 0.0 || w.max_element() < 0.0) {
         return None;
     }

@@ -117,9 +117,9 @@ impl Boundary {
     /// False only when inside and outside are parted by triangles everywhere within `radius` metres of `p`.
     pub fn is_near(&self, p: DVec3, radius: f64) -> bool {
         let off = |each: &Piece| each.length / each.distance(p, radius);
+        debug_assert!(radius >= 0.0, "{radius} m about {p}");
         // Ampere: the winding number's fractional part is at most the line integral of 1 / (4 pi distance) along the
         // boundary. The cap's bound is asked second, as it goes through a tree.
-        debug_assert!(radius >= 0.0, "{radius} m about {p}");
         let is_far = || self.loops.iter().map(off).sum::<f64>() <= 4.0 * PI * DECIDED;
         !self.loops.is_empty() && !is_far() && self.cap.winding_max(p, radius) > DECIDED
     }

@@ -48,7 +48,7 @@ impl Default for LoadOptions {
     }
 }
 
-/// A mesh in metres, right-handed, and what was found on the way.
+/// A mesh in metres, right-handed, and a report of it.
 #[derive(Clone, Debug)]
 pub struct LoadedMesh {
     /// Vertices and triangles are numbered as sent.

@@ -50,8 +50,8 @@ impl Patches {
         }
     }
 
-    /// The root, and whether `t` is wound against it. Joining the smaller set to the larger keeps the
-    /// way short: log2(n) steps.
+    /// The root, and whether `t` is wound against it. Joining the smaller set to the larger keeps the path to log2(n)
+    /// steps.
     fn root(&self, t: TriangleId) -> (usize, bool) {
         let (mut at, mut against) = (t.0 as usize, false);
         while self.parent[at] as usize != at {
@@ -170,6 +170,8 @@ fn containers(
                     around.push(outer);
                 }
             }
+            // Given up as a whole and not for some bodies: half a decision would turn a cavity's wall and not its
+            // body.
             if work > NESTING_WORK_MAX {
                 return None;
             }

@@ -9,7 +9,7 @@ use glam::DVec3;
 use super::topology::has_three_vertices;
 use crate::geometry::{TriangleId, TriangleMesh, distance::point_triangle::Feature};
 
-/// Which way is out at a feature.
+/// The direction out of the surface at a feature.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pseudonormal {
     /// Unit; zero when nothing at the feature has an area.

@@ -32,7 +32,7 @@ pub struct EdgeCounts {
     pub inconsistent: u32,
 }
 
-/// What is to be known of a mesh's edges.
+/// The counts over a mesh's edges and its bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// Over all edges.
@@ -42,12 +42,12 @@ pub struct Topology {
     pub bodies: Option<u32>,
 }
 
-/// Where triangles come and go.
+/// The surroundings of an edit, as they are before it.
 #[derive(Clone, Debug)]
 pub struct EditSite {
-    /// Theirs, ascending.
+    /// Vertices of all triangles that come and go, ascending.
     vertices: Vec<u32>,
-    /// Of the edges with one of them as the lower vertex, before.
+    /// Counts before the edit, over the edges whose lower vertex is one of them.
     before: EdgeCounts,
 }
 
@@ -87,8 +87,8 @@ impl EditSite {
         &self.vertices
     }
 
-    /// Whether what is about here is joined by edges about here, to what was there before too. `first_added`: the
-    /// first triangle that was not.
+    /// Whether edges about the site join all triangles about it with each other and with one from before the edit.
+    /// `first_added`: the first triangle that the edit added.
     fn is_joined(&self, mesh: &TriangleMesh, first_added: TriangleId) -> bool {
         let about = self.vertices.iter().flat_map(|v| mesh.ring(*v)).map(|(t, _)| t);
         let mut about: Vec<_> = about.filter(|t| has_three_vertices(mesh.vertices(*t))).collect();

@@ -19,7 +19,7 @@ pub(super) struct LocalTriangle {
     pub(super) al: f64,
 }
 
-/// What can be told for certain.
+/// What floating point can tell for certain of two triangles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PairVerdict {
     /// No point in common.
@@ -77,8 +77,8 @@ pub(super) fn decide(
 /// c2 <= 4m^3 by 12em^2, `inside` by 24em^2, N1 x N2 by 32em^3, o1 and o2 by 80em^3. The constants below
 /// leave a quarter and more for roundings and second-order terms.
 fn cross(a: &LocalTriangle, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f64) -> PairVerdict {
-    // 2.4: c1 = e1 x N, c2 = e2 x N; both points beyond e1, or both beyond e2, are the seven N.
     debug_assert!(delta[0] > 0.0 && delta[1] > 0.0, "{delta:?}");
+    // 2.4: c1 = e1 x N, c2 = e2 x N; both points beyond e1, or both beyond e2, are the seven N.
     let c1 = n.map(|n| a.l * n.y);
     let c2 = n.map(|n| a.al * n.y - a.d * n.x);
     let beyond_edges = greater(-greater(c1[0], c1[1]), lesser(c2[0], c2[1]));
@@ -91,8 +91,7 @@ fn cross(a: &LocalTriangle, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f
     let o1 = o - delta[0] * c1[1] + delta[1] * c1[0];
     let o2 = o - delta[0] * c2[1] + delta[1] * c2[0];
     let beside = greater(lesser(o, lesser(o1, o2)), -greater(o, greater(o1, o2)));
-    // One comparison at the end and no branch in between: a pair takes 31 ns against 44 to 50 by the table's sixteen
-    // cases.
+    // One comparison at the end and no branch in between, unlike the table of sixteen cases.
     let apart = greater(greater(beyond_edges, 0.5 * beyond_third) * (8.0 * reach), beside);
     let off = 128.0 * error * reach * reach * reach;
     if apart > off {
@@ -104,8 +103,9 @@ fn cross(a: &LocalTriangle, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f
     }
 }
 
-/// Triangles in one plane are certainly apart in it (2.5): some edge of one has the other certainly beyond it, or beyond the corner across. `error` and `reach` as
-/// for `decide`. Apart along the plane is apart, whatever the heights are.
+/// Whether triangles in one plane are certainly apart in it (2.5): some edge of one has the other certainly beyond it,
+/// or beyond the corner across. `error` and `reach` as for `decide`. Apart along the plane is apart, whatever the
+/// heights are.
 fn apart_in_plane(a: &LocalTriangle, b: &[DVec2; 3], error: f64, reach: f64) -> bool {
     let a = [DVec2::ZERO, DVec2::new(a.l, 0.0), DVec2::new(a.al, a.d)];
     // Differences of at most 2m are off by 2e, each of the two products by 8em.

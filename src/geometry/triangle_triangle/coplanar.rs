@@ -11,14 +11,14 @@ use super::{
     predicates::{Triangle, on_one_side, orient_2d, orient_3d, sides},
 };
 
-/// What is left of a triangle: its vertices' numbers.
+/// A triangle, or the segment that one without area is, by its vertices' numbers.
 enum Shape {
     Face,
     /// From the lexicographically least vertex to the greatest, which may be one point.
     Segment([usize; 2]),
 }
 
-/// How shapes can meet that are not two faces across each other.
+/// How two shapes meet of which one has no area, or that are in one plane.
 enum DegenerateMeeting {
     /// An edge of A through B's face, or of B through A's.
     Through { edge: [usize; 2], of_a: bool },

@@ -16,7 +16,7 @@ pub fn meet(a: &Triangle, b: &Triangle) -> bool {
     if on_one_side(&sides_b) {
         return false;
     }
-    // The second triangle's sides only where the first's did not tell: half of all pairs end above.
+    // The second triangle's sides only where the first's did not tell.
     let sides_a = sides(a, b);
     if on_one_side(&sides_a) {
         return false;
@@ -105,6 +105,7 @@ fn lone(sides: &[f64; 3]) -> Option<(usize, bool)> {
         let mut found = (0..3).filter(|k| is_it(sides[*k]));
         found.next().filter(|_| found.next().is_none())
     };
+    // Above is tried before below, so that the order of lines is the same whichever triangle is asked first.
     if let Some(k) = only(|s| s > 0.0) {
         return Some((k, true));
     }

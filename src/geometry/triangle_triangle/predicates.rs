@@ -12,7 +12,7 @@ pub type Triangle = [DVec3; 3];
 #[inline]
 pub(super) fn orient_3d(a: DVec3, b: DVec3, c: DVec3, d: DVec3) -> f64 {
     let coordinate = |p: DVec3| Coord3D { x: p.x, y: p.y, z: p.z };
-    // The crate counts clockwise.
+    // The crate's sign is the opposite one.
     -robust::orient3d(coordinate(a), coordinate(b), coordinate(c), coordinate(d))
 }
 

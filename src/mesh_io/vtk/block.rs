@@ -23,7 +23,7 @@ const NAMES: [(&str, Kind); 13] = [
     ("vtktypeint32", Kind::Int),
     ("vtktypeint64", Kind::Long),
     ("int", Kind::Int),
-    // As ParaView writes legacy files: 4 bytes, although the type has 8 in memory.
+    // Legacy files hold it in 4 bytes, although the type has 8 in memory.
     ("vtkIdType", Kind::Int),
     ("long", Kind::Long),
     ("char", Kind::Byte),
@@ -132,6 +132,7 @@ impl<'a> Vtk<'a> {
         n: u64,
         kind: Kind,
     ) -> Result<Vec<u32>, MeshReadError> {
+        // Vertex numbers are 32 bits here, whatever the file has: meshes beyond that are refused by size anyway.
         const EXPECTED: &str = "a number from 0 to 4294967295";
         if !self.binary {
             return self.words(section, n, |text| text.number(EXPECTED));
@@ -174,6 +175,7 @@ impl<'a> Vtk<'a> {
         n: u64,
         mut next: impl FnMut(&mut TextCursor<'a>) -> Result<T, MeshReadError>,
     ) -> Result<Vec<T>, MeshReadError> {
+        // Before anything is reserved.
         self.check_words_fit(section, n)?;
         let mut numbers = Vec::with_capacity(n as usize);
         for _ in 0..n {
