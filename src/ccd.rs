@@ -26,11 +26,11 @@
 mod bernstein;
 mod coplanarity;
 mod edge_edge;
+mod moving_features;
 mod noncollinear;
 mod owners;
 mod separation;
 mod solve;
-mod sweep;
 mod triangle_pair;
 mod verdict;
 mod vertex_face;
@@ -40,5 +40,5 @@ pub use owners::{Owned, Owners};
 pub use triangle_pair::{
     FeaturePair, MovingTriangle, Shared, TriangleContact, every_contact, triangle_pair,
 };
-pub use verdict::{Culled, Verdict};
+pub use verdict::{Culled, FeatureVerdict};
 pub use vertex_face::vertex_face;

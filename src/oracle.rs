@@ -1,4 +1,7 @@
-//! The slow truth in `f64`, for tests and benchmarks, and the shapes they run on.
+//! The slow truth that tests and benchmarks compare with, and generated shapes.
+//!
+//! Truth is computed in `f64` or exactly, by formulas that the engine does not use. [`shapes`] and [`Random`] are not
+//! for tests alone: the demo, its load and its pictures make their meshes with them, so they are part of the product.
 
 pub mod brute_force;
 pub mod ccd_queries;

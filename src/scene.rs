@@ -17,7 +17,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 
-pub use crate::index::FrameOptions as TissueOptions;
+pub use crate::index::LatLonOptions as TissueOptions;
 pub use limits::Limits;
 pub use tick::answer::{
     Contact, Distance, LinkAnswer, Nearest, ProbeAnswer, SurfacePoint, TickAnswer,

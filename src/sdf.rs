@@ -1,33 +1,39 @@
-//! Source 002: the signed distance of a rigid link as a tree of grids, every answer with its interval.
+//! FieldSource 002: the signed distance of a rigid link as a tree of grids, every answer with its interval.
 //!
 //! Patent publication of Shenzhen Huaquejing Medical (Wang, Wu), 2023-11: an octree by vertex count, empty
 //! exterior leaves deleted, neighbouring leaves of like complexity merged into subspaces, one grid each.
-//! Where we differ: a leaf is empty only when no triangle meets its box; a deleted leaf keeps the distances
-//! of its corners and so an answer; a cell interpolates only where that is proved to be good enough, and
-//! near the surface answers exactly from the few triangles that can be nearest.
+//! Where we differ: a leaf is empty only when no triangle meets its box; a deleted leaf keeps the distances of its
+//! corners, so that it still answers; a cell interpolates only where a bound proves that to be good enough, and near
+//! the surface it answers exactly from the few triangles that can be nearest.
 //!
-//! What makes the interval: distance is 1-Lipschitz; outside a ball of radius r around every surface point
+//! The interval rests on three facts: distance is 1-Lipschitz; outside a ball of radius r around every surface point
 //! its second derivatives are at most 1/r, so interpolation overshoots by at most sum(h^2) / (8 r); and the
 //! distance to any single triangle is convex, so its interpolation never falls below it.
 //!
-//! `sdf` does not know what a tool is, nor who finds exact distances: it is given a search ([`Exact`]).
+//! `sdf` does not know what a tool is, nor who finds exact distances: its caller gives it a search ([`Exact`]).
 
 mod build;
+mod candidates;
 mod cell;
 mod complexity;
+mod exact;
 mod field;
 mod free_leaf;
 mod grid;
 mod locate;
 mod merge;
 mod octree;
+mod options;
 mod query;
+mod reading;
 mod region;
-mod short_list;
-mod sides;
+mod sign_from_normal;
+mod source;
 mod trilinear;
 mod validate;
 
-pub use build::{Exact, ExactDistance, FIELD_VERSION, FieldOptions, build};
+pub use build::build;
+pub use exact::{Exact, ExactDistance};
 pub use field::{Field, FieldReport};
-pub use query::Reading;
+pub use options::{FIELD_VERSION, FieldOptions};
+pub use reading::Reading;

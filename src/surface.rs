@@ -1,4 +1,4 @@
-//! A mesh with its list and its sign: what both a tissue and a link are.
+//! A mesh with its index and its sign. A tissue is one, and so is a link.
 
 mod winding;
 
@@ -7,27 +7,28 @@ use glam::{DVec3, Vec3};
 use crate::{
     geometry::{
         Aabb, TriangleId, TriangleMesh,
-        direction::direction,
         distance::point_triangle::ClosestPoint,
         mesh::{
-            boundary::Rim,
+            boundary::Boundary,
             pseudonormal::pseudonormal,
             topology::{EditSite, SignRule, Topology},
         },
+        side::Side,
+        tolerance::ON_SURFACE,
         winding::{Winding, winding_number},
     },
-    index::{BoxTest, FrameOptions, NearestTriangle, Quality, SkipList, Updated},
+    index::{BoxTest, LatLonOptions, NearestTriangle, Quality, SkipList, Updated},
 };
-use winding::{GRAZING, counted_winding};
+use winding::counted_winding;
 
 /// A triangle mesh that answers distances, and stays able to while it is deformed and cut.
 #[derive(Clone, Debug)]
 pub struct Surface {
     mesh: TriangleMesh,
     list: SkipList,
-    options: FrameOptions,
+    options: LatLonOptions,
     topology: Topology,
-    rim: Rim,
+    boundary: Boundary,
     quality: Quality,
 }
 
@@ -50,12 +51,13 @@ pub struct SignedNearest {
 
 impl Surface {
     /// Indexes a mesh.
-    pub fn new(mesh: TriangleMesh, options: FrameOptions) -> Surface {
+    pub fn new(mesh: TriangleMesh, options: LatLonOptions) -> Surface {
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options);
         let quality = Quality::of(&mut list, &mesh);
-        let rim = if topology.closed() { Rim::default() } else { Rim::of(&mesh) };
-        Surface { mesh, list, options, topology, rim, quality }
+        // A closed surface has no boundary, and most have none: nothing is then computed for it.
+        let boundary = if topology.closed() { Boundary::default() } else { Boundary::of(&mesh) };
+        Surface { mesh, list, options, topology, boundary, quality }
     }
 
     /// The triangles as they are.
@@ -65,7 +67,7 @@ impl Surface {
 
     /// What mesh and list have allocated, room to grow included.
     pub fn heap_bytes(&self) -> usize {
-        self.mesh.heap_bytes() + self.list.heap_bytes() + self.rim.heap_bytes()
+        self.mesh.heap_bytes() + self.list.heap_bytes() + self.boundary.heap_bytes()
     }
 
     /// How inside is told from outside.
@@ -73,31 +75,33 @@ impl Surface {
         self.topology.sign_rule()
     }
 
-    /// Nothing is open: the side changes nowhere but at a triangle.
+    /// The surface has no open edge: the side changes only at a triangle.
     pub fn is_closed(&self) -> bool {
         self.topology.closed()
     }
 
-    /// Where it is open.
-    pub fn rim(&self) -> &Rim {
-        &self.rim
+    /// The edges at which the surface is open.
+    pub fn boundary(&self) -> &Boundary {
+        &self.boundary
     }
 
-    /// Whether everything within `radius` metres of a point is on its side of the surface, but for what a triangle
-    /// parts from it. `certainty`: of the point's sign.
+    /// Whether, within `radius` metres of a point, the side changes only at triangles. `certainty`: of the point's sign.
     pub fn side_holds(&self, p: DVec3, certainty: f64, radius: f64) -> bool {
-        !self.rim.is_near(p, radius) || certainty > 2.0 * radius * self.rim.steepness(p, radius)
+        !self.boundary.is_near(p, radius)
+            || certainty > 2.0 * radius * self.boundary.gradient_bound(p, radius)
     }
 
-    /// How far about a point its side holds, metres: `radius` times a power of two, or 0 where that were little.
+    /// A radius in which [`Surface::side_holds`], metres: `radius` times a power of two from 1/2 to 8, or 0.
     pub fn side_reach(&self, p: DVec3, certainty: f64, radius: f64) -> f64 {
+        // Five tries and not a search: the reach only saves questions, so it need not be the largest.
         let reaches = [8.0, 4.0, 2.0, 1.0, 0.5].map(|times| times * radius);
         reaches.into_iter().find(|r| self.side_holds(p, certainty, *r)).unwrap_or(0.0)
     }
 
-    /// How certain the side of a point is: wholly where the surface is not open about it.
+    /// The certainty of a point's side: 1 where the surface is not open about it.
     pub fn certainty_about(&self, p: DVec3) -> f64 {
-        let near = self.rim.is_near(p, 0.0).then(|| self.signed_distance(p, f64::INFINITY, None));
+        let near =
+            self.boundary.is_near(p, 0.0).then(|| self.signed_distance(p, f64::INFINITY, None));
         near.flatten().map_or(1.0, |d| d.certainty)
     }
 
@@ -133,32 +137,32 @@ impl Surface {
         Some(self.signed(p, triangle, closest))
     }
 
-    /// The same where it is known which triangle is nearest, and where on it.
+    /// The signed distance of a point whose nearest triangle, and closest point on it, are known.
     pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
+        debug_assert!(p.is_finite() && closest.distance_squared >= 0.0, "{closest:?} from {p}");
+        // Always, also where the winding number decides: the normal is what is left for a point on the surface.
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
         let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
         let by_winding = self.sign_rule() == SignRule::WindingNumber;
+        // A ray from a point on the surface meets an edge of it, and the number is the mean of both sides.
         let is_on = || distance <= ON_SURFACE * self.bounds().diagonal();
         let winding = (by_winding && !is_on()).then(|| self.winding(p));
-        let (inside, certainty) = match winding {
-            Some(winding) => winding.inside(self.topology.closed()),
-            // Of an open surface too: as near as that, one side is as true as the other.
-            None => (away.dot(pseudo.direction) < 0.0, f64::from(by_winding || pseudo.complete)),
-        };
-        let side = if inside { -1.0 } else { 1.0 };
-        let normal = match direction(away) {
-            Some(direction) => direction * side,
-            None => pseudo.direction,
-        };
+        let side = Side::of(away, &pseudo, winding, self.topology.closed());
+        // On an open surface one side is as true as the other.
+        let is_either = by_winding && winding.is_none();
+        let certainty = if is_either { 1.0 } else { side.certainty };
+        let normal = side.outwards(away, &pseudo);
         let winding = winding.map(|w| w.number);
-        let signed_distance = distance * side;
+        let signed_distance = distance * side.sign();
+        debug_assert!(winding.is_none_or(f64::is_finite), "{winding:?} around {p}");
         SignedNearest { signed_distance, triangle, closest, normal, certainty, winding }
     }
 
     /// The winding number around a point, on the surface that of triangles seen edge on. O(n) where no ray is clear of
     /// the edges, as in a soup of slivers.
     pub fn winding(&self, p: DVec3) -> Winding {
-        let counted = counted_winding(&self.list, &self.mesh, self.rim.cap(), p);
+        // Near an open end the side changes without a triangle: the winding number says so, a normal cannot.
+        let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p);
         counted.unwrap_or_else(|| Winding { number: winding_number(&self.mesh, p), error: 0.0 })
     }
 
@@ -168,23 +172,25 @@ impl Surface {
             .map_or((false, 0.0), |d| (d.signed_distance < 0.0, d.certainty))
     }
 
-    /// Puts vertices elsewhere: `vertices` and `positions` are of one length, no vertex named twice.
+    /// Moves vertices: `vertices` and `positions` are of one length, no vertex is named twice.
     pub fn move_vertices(&mut self, vertices: &[u32], positions: &[Vec3]) -> Updated {
+        debug_assert_eq!(vertices.len(), positions.len(), "a place for each vertex");
         for (v, p) in vertices.iter().zip(positions) {
             self.mesh.move_vertex(*v, *p);
         }
-        self.rim.follow_some(&self.mesh, vertices);
+        self.boundary.follow_some(&self.mesh, vertices);
         let updated = self.list.update(&self.mesh, vertices);
         self.quality.observe(updated.touched, &mut self.list, &self.mesh);
         updated
     }
 
-    /// Puts all vertices elsewhere: `[n_vertices]`.
+    /// Moves all vertices: `[n_vertices]`.
     pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
+        debug_assert_eq!(positions.len(), self.mesh.positions().len(), "a place for each vertex");
         for (v, p) in positions.iter().enumerate() {
             self.mesh.move_vertex(v as u32, *p);
         }
-        self.rim.follow(&self.mesh);
+        self.boundary.follow(&self.mesh);
         let updated = self.list.update_all(&self.mesh);
         self.quality.observe(updated.touched, &mut self.list, &self.mesh);
         updated
@@ -198,6 +204,7 @@ impl Surface {
         added: &[[u32; 3]],
     ) -> TriangleId {
         let first = TriangleId(self.mesh.triangle_id_end());
+        // Before anything changes: it counts the edges that are there now.
         let site = EditSite::new(&self.mesh, removed, added);
         for p in added_positions {
             self.mesh.add_vertex(*p);
@@ -208,7 +215,7 @@ impl Surface {
         let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
         self.list.edit(&self.mesh, removed, &added);
         self.topology.update(&self.mesh, &site, first);
-        self.rim = self.rim.edited(&self.mesh, site.vertices());
+        self.boundary = self.boundary.edited(&self.mesh, site.vertices());
         first
     }
 
@@ -236,13 +243,9 @@ impl Surface {
         assert_eq!(self.is_closed(), topology.closed());
         let is_uncounted = self.topology.bodies.is_none() && !self.is_closed();
         assert!(is_uncounted || self.topology.bodies == topology.bodies, "bodies");
-        self.rim.assert_of(&self.mesh);
+        self.boundary.assert_of(&self.mesh);
     }
 }
-
-/// A point is on the surface when it is nearer than this share of the bounds' diagonal: ten times what rays cannot
-/// tell apart.
-const ON_SURFACE: f64 = 10.0 * GRAZING;
 
 #[cfg(test)]
 mod tests {
@@ -253,10 +256,10 @@ mod tests {
     };
 
     fn surface(data: MeshData) -> Surface {
-        Surface::new(TriangleMesh::new(data), FrameOptions::default())
+        Surface::new(TriangleMesh::new(data), LatLonOptions::default())
     }
 
-    /// On faces, edges, vertices, the rim and the cap of torn surfaces: no ray leaves such points clearly, and still the
+    /// On faces, edges, vertices, the boundary and the cap of torn surfaces: no ray leaves such points clearly, and the
     /// winding number is counted, not summed over all triangles. On a face it is the mean of both sides, and the sign
     /// is as good as that of 0.
     #[test]
@@ -270,7 +273,7 @@ mod tests {
             let mut factor = || random.range(0.99, 1.01) as f32;
             data.positions.iter_mut().for_each(|p| *p *= Vec3::new(factor(), factor(), 1.0));
             let s = surface(data);
-            let (mesh, cap) = (s.mesh(), s.rim().cap());
+            let (mesh, cap) = (s.mesh(), s.boundary().cap());
             let counted =
                 |p: DVec3| counted_winding(&s.list, mesh, cap, p).expect("a ray is clear");
             let is_near = |got: Winding, exact: f64| (got.number - exact).abs() < got.error + 1e-4;
@@ -286,8 +289,8 @@ mod tests {
             for id in mesh.triangle_ids() {
                 let t = mesh.triangle(id);
                 let p = middle(t);
-                let way = (t[1] - t[0]).cross(t[2] - t[0]).normalize() * 1e-8;
-                let sides = [p + way, p - way].map(|p| winding_number(mesh, p));
+                let off = (t[1] - t[0]).cross(t[2] - t[0]).normalize() * 1e-8;
+                let sides = [p + off, p - off].map(|p| winding_number(mesh, p));
                 let (got, mean) = (counted(p), 0.5 * (sides[0] + sides[1]));
                 assert!(is_near(got, mean), "{got:?}, {mean} on {id:?}");
                 for p in [t[0], (t[0] + t[1]) * 0.5] {

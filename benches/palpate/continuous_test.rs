@@ -4,9 +4,9 @@
 use std::hint::black_box;
 
 use palpate::{
-    ccd::{Culled, Verdict, edge_edge, vertex_face},
+    ccd::{Culled, FeatureVerdict, edge_edge, vertex_face},
     geometry::Dop16,
-    oracle::ccd_queries::{Query, QueryKind, query_folder, read_queries},
+    oracle::ccd_queries::{CcdQuery, QueryKind, query_folder, read_queries},
 };
 
 use crate::{
@@ -19,11 +19,11 @@ use crate::{
 pub fn run(run: &mut Run) {
     let Some(folder) = query_folder() else { return run.leave_out("P6") };
     let files = read_queries(&folder).expect("query files");
-    let mut all: Vec<Query> = files.into_iter().flat_map(|f| f.queries).collect();
+    let mut all: Vec<CcdQuery> = files.into_iter().flat_map(|f| f.queries).collect();
     if run.effort == Effort::Smoke {
         all = all.into_iter().step_by(10).collect();
     }
-    let of = |kind: QueryKind| -> Vec<Query> {
+    let of = |kind: QueryKind| -> Vec<CcdQuery> {
         all.iter().filter(|q| q.kind == kind).cloned().collect()
     };
     measure(run, "vertex-face", &of(QueryKind::VertexFace));
@@ -31,28 +31,28 @@ pub fn run(run: &mut Run) {
     measure(run, "all", &all);
 }
 
-fn ours(q: &Query) -> Verdict {
+fn ours(q: &CcdQuery) -> FeatureVerdict {
     match q.kind {
         QueryKind::VertexFace => vertex_face(&q.t0, &q.t1, 0.0),
         QueryKind::EdgeEdge => edge_edge(&q.t0, &q.t1, 0.0),
     }
 }
 
-fn peers(q: &Query) -> Option<f64> {
+fn peers(q: &CcdQuery) -> Option<f64> {
     match q.kind {
         QueryKind::VertexFace => cubic::vertex_face(&q.t0, &q.t1),
         QueryKind::EdgeEdge => cubic::edge_edge(&q.t0, &q.t1),
     }
 }
 
-fn measure(run: &mut Run, case: &str, queries: &[Query]) {
+fn measure(run: &mut Run, case: &str, queries: &[CcdQuery]) {
     if queries.is_empty() {
         eprintln!("P6 case={case}: no such query");
         return;
     }
     let tally = Tally::of(queries);
     assert_eq!(tally.false_negatives, 0, "{case}: contacts are missed");
-    let each = |test: fn(&Query)| move || queries.iter().for_each(|q| test(black_box(q)));
+    let each = |test: fn(&CcdQuery)| move || queries.iter().for_each(|q| test(black_box(q)));
     run.compare(
         &Case { measure: "P6", case, peer: "plain-cubic", items: queries.len() },
         tally.toi_sum,
@@ -81,7 +81,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn of(queries: &[Query]) -> Tally {
+    fn of(queries: &[CcdQuery]) -> Tally {
         let mut tally = Tally { queries: queries.len(), ..Tally::default() };
         for q in queries {
             let (ours, peers) = (ours(q), peers(q));
@@ -91,7 +91,7 @@ impl Tally {
             tally.peer_false_positives += usize::from(!q.touches && peers.is_some());
             tally.toi_sum += ours.toi().unwrap_or(0.0);
             tally.dop_apart += usize::from(dops_are_apart(q));
-            if let Verdict::Apart(by) = ours {
+            if let FeatureVerdict::Apart(by) = ours {
                 tally.culled[match by {
                     Culled::Axis => 0,
                     Culled::Coplanarity => 1,
@@ -125,7 +125,7 @@ impl std::fmt::Display for Tally {
 }
 
 /// What the tree would do with the swept features.
-fn dops_are_apart(q: &Query) -> bool {
+fn dops_are_apart(q: &CcdQuery) -> bool {
     let n_first = if q.kind == QueryKind::VertexFace { 1 } else { 2 };
     let side =
         |range: std::ops::Range<usize>| Dop16::around(range.flat_map(|k| [q.t0[k], q.t1[k]]));

@@ -6,7 +6,7 @@
 
 use palpate::{
     geometry::{TriangleId, TriangleMesh},
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::brute_force::nearest,
     surface::Surface,
 };
@@ -51,7 +51,7 @@ pub fn run(run: &mut Run) {
 fn measure(run: &mut Run, n_triangles: u32) -> Costs {
     let (name, loaded) = organ(n_triangles);
     let patch = Patch::around(&loaded.mesh, 17, PATCH);
-    let mut surface = Surface::new(loaded.mesh.clone(), FrameOptions::default());
+    let mut surface = Surface::new(loaded.mesh.clone(), LatLonOptions::default());
     let update =
         tissue_update::compare_patch(run, "P5", &format!("{name}/patch"), &patch, &mut surface);
     let cut = compare_cut(run, &format!("{name}/cut"), &patch, &loaded.mesh);
@@ -68,7 +68,7 @@ fn measure(run: &mut Run, n_triangles: u32) -> Costs {
 
 /// A patch cut out and put in again, many times. Returns our microseconds for one of the two.
 fn compare_cut(run: &mut Run, case: &str, patch: &Patch, mesh: &TriangleMesh) -> f64 {
-    let mut surface = Surface::new(mesh.clone(), FrameOptions::default());
+    let mut surface = Surface::new(mesh.clone(), LatLonOptions::default());
     let mut peer = PartialPeer::new(mesh);
     let mut names: Vec<TriangleId> = patch.triangles.iter().map(|t| TriangleId(*t)).collect();
     let triangles: Vec<[u32; 3]> = names.iter().map(|t| mesh.vertices(*t)).collect();
@@ -103,7 +103,7 @@ fn compare_cut(run: &mut Run, case: &str, patch: &Patch, mesh: &TriangleMesh) ->
 
 /// All vertices moved, alone: P4 has the peer.
 fn measure_all(run: &mut Run, case: &str, mesh: &TriangleMesh) {
-    let mut surface = Surface::new(mesh.clone(), FrameOptions::default());
+    let mut surface = Surface::new(mesh.clone(), LatLonOptions::default());
     let rest = mesh.positions().to_vec();
     let waved: Vec<_> = rest.iter().map(|p| *p * 1.01).collect();
     let places = [waved, rest];

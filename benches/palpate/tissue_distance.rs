@@ -13,7 +13,7 @@ use palpate::{
         TriangleId, TriangleMesh, distance::point_triangle::closest_point,
         mesh::pseudonormal::pseudonormal,
     },
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::{Random, brute_force::nearest},
     surface::Surface,
 };
@@ -57,7 +57,7 @@ pub struct Stage {
 impl Stage {
     pub fn new(mesh: TriangleMesh) -> Stage {
         let peer = parry(&mesh, TriMeshFlags::ORIENTED);
-        Stage { surface: Surface::new(mesh, FrameOptions::default()), peer }
+        Stage { surface: Surface::new(mesh, LatLonOptions::default()), peer }
     }
 
     /// Our microseconds for each of [`WAYS`].

@@ -8,7 +8,7 @@
 
 use glam::{DVec3, Vec3};
 use palpate::{
-    geometry::TriangleMesh, index::FrameOptions, oracle::brute_force::nearest, surface::Surface,
+    geometry::TriangleMesh, index::LatLonOptions, oracle::brute_force::nearest, surface::Surface,
 };
 use parry3d::{
     math::Vector,
@@ -38,7 +38,7 @@ pub fn run(run: &mut Run) {
     for percent in [1, 10] {
         let case = format!("{name}/{percent}%");
         let patch = Patch::around(&mesh, 17, mesh.n_triangles() * percent / 100);
-        let mut surface = Surface::new(mesh.clone(), FrameOptions::default());
+        let mut surface = Surface::new(mesh.clone(), LatLonOptions::default());
         compare_patch(run, "P4", &case, &patch, &mut surface);
     }
     compare_all(run, &format!("{name}/100%"), &mesh);
@@ -72,7 +72,7 @@ pub fn compare_patch(
 }
 
 fn compare_all(run: &mut Run, case: &str, mesh: &TriangleMesh) {
-    let mut surface = Surface::new(mesh.clone(), FrameOptions::default());
+    let mut surface = Surface::new(mesh.clone(), LatLonOptions::default());
     let mut peer = parry(mesh, TriMeshFlags::ORIENTED);
     let wave = |p: &Vec3| *p + Vec3::new(0.0, 0.0, WAVE_M * (60.0 * p.x).sin());
     let waved: Vec<Vec3> = mesh.positions().iter().map(wave).collect();

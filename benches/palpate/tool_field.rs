@@ -10,7 +10,7 @@ use std::{hint::black_box, time::Instant};
 use glam::{DQuat, DVec3};
 use palpate::{
     geometry::{Pose, TriangleId, TriangleMesh},
-    index::FrameOptions,
+    index::LatLonOptions,
     inspect::field::dense_bytes,
     oracle::Random,
     scene::tool::field::field_of,
@@ -77,7 +77,7 @@ impl Placed {
     fn new(mesh: TriangleMesh, effort: Effort) -> Placed {
         let diagonal = mesh.used_box().diagonal();
         let peer = parry(&mesh, TriMeshFlags::ORIENTED);
-        let surface = Surface::new(mesh, FrameOptions::default());
+        let surface = Surface::new(mesh, LatLonOptions::default());
         let tolerance_m = (effort == Effort::Smoke).then_some(SMOKE_TOLERANCE * diagonal);
         let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
         let start = Instant::now();

@@ -8,13 +8,13 @@ use std::{collections::BTreeSet, f64::consts::TAU, hint::black_box};
 
 use glam::{DMat3, DVec3, Mat3A, Vec3A};
 use palpate::{
-    bvh::{Pair, Tree},
+    bvh::{BoxTree, LeafPair},
     geometry::{
         Pose, TriangleId, TriangleMesh,
         tolerance::POSE_ROUNDING,
-        triangle_triangle::{Rectangle, Rounded, Verdict, meet},
+        triangle_triangle::{PairVerdict, Rectangle, Rounded, meet},
     },
-    index::FrameOptions,
+    index::LatLonOptions,
     surface::Surface,
 };
 use parry3d::{
@@ -38,14 +38,14 @@ const PEER_SLACK: f32 = 1e-6;
 /// Prints a line for each tool.
 pub fn run(run: &mut Run) {
     let (name, liver) = liver(run.effort);
-    let liver = Surface::new(liver.mesh, FrameOptions::default());
+    let liver = Surface::new(liver.mesh, LatLonOptions::default());
     TOOLS.iter().for_each(|tool| run_tool(run, tool, &name, &liver));
 }
 
 struct Stage<'a> {
     liver: &'a Surface,
     mesh: TriangleMesh,
-    tree: Tree,
+    tree: BoxTree,
     rectangles: Vec<Option<Rectangle>>,
     peer_liver: TriMesh,
     peer_tool: TriMesh,
@@ -55,7 +55,7 @@ fn run_tool(run: &mut Run, tool: &Tool, liver_name: &str, liver: &Surface) {
     let (name, loaded) = tool.load(run.effort);
     let mesh = loaded.mesh;
     let case = format!("{name}/{liver_name}");
-    let tree = Tree::build(&mesh);
+    let tree = BoxTree::build(&mesh);
     let rectangles = mesh.triangle_ids().map(|t| Rectangle::of(&mesh.triangle(t))).collect();
     let flags = TriMeshFlags::empty();
     let (peer_liver, peer_tool) = (parry(liver.mesh(), flags), parry(&mesh, flags));
@@ -69,7 +69,7 @@ fn run_tool(run: &mut Run, tool: &Tool, liver_name: &str, liver: &Surface) {
         n_pairs += ours.len();
         checksum += ours.iter().map(|p| f64::from(p.own.0) + f64::from(p.other.0)).sum::<f64>();
     }
-    let all = |pairs: &dyn Fn(&Pose, &mut Vec<Pair>)| {
+    let all = |pairs: &dyn Fn(&Pose, &mut Vec<LeafPair>)| {
         let mut found = Vec::with_capacity(PAIRS_MAX);
         for pose in &poses {
             found.clear();
@@ -88,25 +88,25 @@ fn run_tool(run: &mut Run, tool: &Tool, liver_name: &str, liver: &Surface) {
 }
 
 /// What is found, none of it twice.
-fn set(find: impl Fn(&mut Vec<Pair>)) -> BTreeSet<Pair> {
+fn set(find: impl Fn(&mut Vec<LeafPair>)) -> BTreeSet<LeafPair> {
     let mut found = Vec::new();
     find(&mut found);
-    let set: BTreeSet<Pair> = found.iter().copied().collect();
+    let set: BTreeSet<LeafPair> = found.iter().copied().collect();
     assert_eq!(set.len(), found.len(), "a pair was given twice");
     set
 }
 
 impl Stage<'_> {
-    fn pairs(&self, pose: &Pose, out: &mut Vec<Pair>) {
+    fn pairs(&self, pose: &Pose, out: &mut Vec<LeafPair>) {
         let placed = self.tree.placed(&self.mesh, pose, self.liver.bounds());
         let liver = self.liver.mesh();
         self.liver.overlap(&|b: &_| placed.may_meet(b), |other| {
-            placed.meeting(&liver.triangle(other), |own| out.push(Pair { other, own }));
+            placed.meeting(&liver.triangle(other), |own| out.push(LeafPair { other, own }));
         });
     }
 
     /// Both trees down together, the tool's boxes turned into the scene by matrices made once a pose.
-    fn peer_pairs(&self, pose: &Pose, out: &mut Vec<Pair>) {
+    fn peer_pairs(&self, pose: &Pose, out: &mut Vec<LeafPair>) {
         let turn = Mat3A::from(pose.rotation.as_mat3());
         let turn_abs = Mat3A::from_cols(turn.x_axis.abs(), turn.y_axis.abs(), turn.z_axis.abs());
         let shift = Vec3A::from(pose.translation.as_vec3());
@@ -125,18 +125,20 @@ impl Stage<'_> {
         for (other, own) in leaves {
             let (other, own) = (TriangleId(other), TriangleId(own));
             let triangle = self.liver.mesh().triangle(other);
-            let verdict = self.rectangles[own.0 as usize].map_or(Verdict::Unsure, |r| {
+            let verdict = self.rectangles[own.0 as usize].map_or(PairVerdict::Unsure, |r| {
                 let far = triangle.iter().map(|p| p.abs().element_sum()).fold(0.0, f64::max);
                 let corners = triangle.map(|p| back.point(p));
                 r.meets(&Rounded::new(corners, POSE_ROUNDING * (farthest + far)))
             });
             let meets = match verdict {
-                Verdict::Meet => true,
-                Verdict::Apart => false,
-                Verdict::Unsure => meet(&triangle, &self.mesh.triangle(own).map(|p| pose.point(p))),
+                PairVerdict::Meet => true,
+                PairVerdict::Apart => false,
+                PairVerdict::Unsure => {
+                    meet(&triangle, &self.mesh.triangle(own).map(|p| pose.point(p)))
+                }
             };
             if meets {
-                out.push(Pair { other, own });
+                out.push(LeafPair { other, own });
             }
         }
     }

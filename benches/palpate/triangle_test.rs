@@ -13,7 +13,7 @@ use palpate::{
     geometry::{
         Pose,
         tolerance::POSE_ROUNDING,
-        triangle_triangle::{Rectangle, Rounded, Seen, Triangle, Verdict, meet},
+        triangle_triangle::{PairVerdict, Rectangle, Rounded, SeenRectangle, Triangle, meet},
     },
     oracle::Random,
 };
@@ -34,7 +34,7 @@ struct Pair {
     b: Triangle,
     frame_a: Rectangle,
     frame_b: Rectangle,
-    seen: Seen,
+    seen: SeenRectangle,
 }
 
 /// Bounds how far off a placed corner is: all coordinates are within 2.
@@ -67,11 +67,11 @@ impl Stage {
         [self.a_from_b.point(p), self.a_from_b.point(q), self.a_from_b.point(r)]
     }
 
-    fn certain(&self, pair: &Pair, verdict: Verdict) -> bool {
+    fn certain(&self, pair: &Pair, verdict: PairVerdict) -> bool {
         match verdict {
-            Verdict::Meet => true,
-            Verdict::Apart => false,
-            Verdict::Unsure => meet(&pair.a, &self.placed(pair)),
+            PairVerdict::Meet => true,
+            PairVerdict::Apart => false,
+            PairVerdict::Unsure => meet(&pair.a, &self.placed(pair)),
         }
     }
 

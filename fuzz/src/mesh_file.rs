@@ -1,6 +1,6 @@
 //! Files from strangers: read, validated and indexed, as an upload is.
 
-use palpate::{geometry::{LoadOptions, mesh::load::load}, index::FrameOptions, mesh_io::{MeshFormat, self}, surface::Surface};
+use palpate::{geometry::{LoadOptions, mesh::load::load}, index::LatLonOptions, mesh_io::{MeshFormat, self}, surface::Surface};
 
 use crate::allocation::peak_during;
 
@@ -26,5 +26,5 @@ pub fn check(bytes: &[u8], format: MeshFormat) {
     let mesh = loaded.mesh;
     assert_eq!((mesh.positions().len(), mesh.n_triangles()), sent);
     assert!(mesh.positions().iter().all(|p| p.is_finite()));
-    Surface::new(mesh, FrameOptions::default()).assert_well_formed();
+    Surface::new(mesh, LatLonOptions::default()).assert_well_formed();
 }

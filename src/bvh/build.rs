@@ -3,11 +3,13 @@
 use glam::{DMat3, DVec3};
 
 use super::{
-    tree::{DEPTH_MAX, Tree},
-    volume::{LEAF, Node},
+    tree::{BoxTree, DEPTH_MAX},
+    volume::{BoxNode, LEAF},
+    wide_node::WideBoxNode,
 };
 use crate::geometry::{
     Dop16, TriangleId, TriangleMesh,
+    lanes::LANES,
     principal_axes::principal_axes,
     triangle_triangle::{Rectangle, Triangle},
 };
@@ -15,46 +17,49 @@ use crate::geometry::{
 /// From this depth on, triangles are halved by number: 2^32 of them end within [`DEPTH_MAX`].
 const HALVED_DEPTH: usize = DEPTH_MAX - 32;
 
-/// A triangle under way to its leaf.
+/// A triangle that has no leaf yet.
 #[derive(Clone, Copy)]
-struct Item {
+struct LeafTriangle {
     id: TriangleId,
     corners: Triangle,
     centroid: DVec3,
 }
 
-impl Tree {
+impl BoxTree {
     /// O(n log n), and O(n) on every level of a tree at most 96 levels deep at worst.
-    pub fn build(mesh: &TriangleMesh) -> Tree {
+    pub fn build(mesh: &TriangleMesh) -> BoxTree {
         let item = |id: TriangleId| {
             let corners = mesh.triangle(id);
-            Item { id, corners, centroid: (corners[0] + corners[1] + corners[2]) / 3.0 }
+            LeafTriangle { id, corners, centroid: (corners[0] + corners[1] + corners[2]) / 3.0 }
         };
-        let mut items: Vec<Item> = mesh.triangle_ids().map(item).collect();
+        let mut items: Vec<LeafTriangle> = mesh.triangle_ids().map(item).collect();
         let n = items.len();
-        let mut tree = Tree {
+        let mut tree = BoxTree {
             nodes: Vec::with_capacity((2 * n).saturating_sub(1)),
-            strips: Vec::new(),
+            wide_nodes: Vec::new(),
             triangles: Vec::with_capacity(n),
             rectangles: Vec::with_capacity(n),
             dops: Vec::with_capacity(n),
             bounds: mesh.used_box(),
         };
         if n > 0 {
-            tree.nodes.push(Node::around(corners(&items), &DMat3::IDENTITY));
+            // 5.2: the root is axis-aligned, as it is compared with the scene's boxes.
+            tree.nodes.push(BoxNode::around(corners(&items), &DMat3::IDENTITY));
             tree.split(0, &mut items, 0);
-            tree.add_strip(0);
+            tree.add_wide_node(0);
         }
         tree
     }
 
     /// Gives a node its children; `items` are its triangles.
-    fn split(&mut self, node: usize, items: &mut [Item], depth: usize) {
+    fn split(&mut self, node: usize, items: &mut [LeafTriangle], depth: usize) {
         if let [item] = items {
             self.nodes[node] = self.add_leaf(item);
             return;
         }
+        debug_assert!(depth < DEPTH_MAX, "{} triangles {depth} deep", items.len());
         let middle = divide(items, &self.nodes[node], depth);
+        debug_assert!(0 < middle && middle < items.len(), "{middle} of {}", items.len());
         let (left, right) = items.split_at_mut(middle);
         let first = self.nodes.len();
         self.nodes[node].below = first as u32;
@@ -63,42 +68,75 @@ impl Tree {
         self.split(first + 1, right, depth + 1);
     }
 
-    fn add_leaf(&mut self, item: &Item) -> Node {
+    fn add_leaf(&mut self, item: &LeafTriangle) -> BoxNode {
         let rectangle = Rectangle::of(&item.corners);
         let axes = rectangle.map_or_else(|| principal_axes(&item.corners), |r| r.obb().axes);
         let number = self.triangles.len() as u32;
         self.triangles.push(item.id);
         self.rectangles.push(rectangle);
         self.dops.push(Dop16::around(item.corners));
-        Node { below: LEAF | number, ..Node::around(item.corners.into_iter(), &axes) }
+        BoxNode { below: LEAF | number, ..BoxNode::around(item.corners.into_iter(), &axes) }
+    }
+
+    /// Adds a wide node over the nodes below `node`, and wide nodes below that; returns its number.
+    fn add_wide_node(&mut self, node: u32) -> u32 {
+        let number = self.wide_nodes.len() as u32;
+        self.wide_nodes.push(WideBoxNode::EMPTY);
+        let mut entries = [node; LANES];
+        let mut len = 1;
+        while len < LANES {
+            let inner = |e: &usize| self.nodes[entries[*e] as usize].leaf().is_none();
+            let size = |e: &usize| self.nodes[entries[*e] as usize].surface();
+            // The largest box first: what is likely to be met is told apart here, in one pass, and what is small
+            // stays below.
+            let Some(e) = (0..len).filter(inner).max_by(|i, j| size(i).total_cmp(&size(j))) else {
+                break;
+            };
+            let below = self.nodes[entries[e] as usize].below;
+            (entries[e], entries[len]) = (below, below + 1);
+            len += 1;
+        }
+        debug_assert!(0 < len && len <= LANES, "{len} boxes side by side");
+        for (lane, &entry) in entries[..len].iter().enumerate() {
+            let node = self.nodes[entry as usize];
+            self.wide_nodes[number as usize].set(lane, &node);
+            if node.leaf().is_none() {
+                let below = self.add_wide_node(entry);
+                self.wide_nodes[number as usize].below[lane] = below;
+            }
+        }
+        number
     }
 }
 
-fn corners(items: &[Item]) -> impl Iterator<Item = DVec3> + Clone + '_ {
+fn corners(items: &[LeafTriangle]) -> impl Iterator<Item = DVec3> + Clone + '_ {
     items.iter().flat_map(|i| i.corners)
 }
 
-/// Along the principal axes of the vertices, or along x, y and z where that is smaller: the principal axes of
-/// an even patch are anywhere.
-fn oriented_box(items: &[Item]) -> Node {
+/// A box along the principal axes of the vertices, or along x, y and z where the latter is smaller: an even patch has
+/// its principal axes anywhere.
+fn oriented_box(items: &[LeafTriangle]) -> BoxNode {
     let points: Vec<DVec3> = corners(items).collect();
-    let principal = Node::around(corners(items), &principal_axes(&points));
-    let upright = Node::around(corners(items), &DMat3::IDENTITY);
+    let principal = BoxNode::around(corners(items), &principal_axes(&points));
+    let upright = BoxNode::around(corners(items), &DMat3::IDENTITY);
+    // Of equal boxes the upright one, whose axes are exact in f32.
     if upright.surface() <= principal.surface() { upright } else { principal }
 }
 
 /// Puts the triangles whose centroid is below the mean first and says how many they are: along the node's
 /// longest axis, else its shortest, else its middle one. When all of these leave a side empty, halves.
-fn divide(items: &mut [Item], node: &Node, depth: usize) -> usize {
+fn divide(items: &mut [LeafTriangle], node: &BoxNode, depth: usize) -> usize {
     let mean = items.iter().map(|i| i.centroid).sum::<DVec3>() / items.len() as f64;
     let size = |k: usize| node.max[k] - node.min[k];
     let mut by_size = [0, 1, 2];
     by_size.sort_by(|i, j| size(*j).total_cmp(&size(*i)));
     let [longest, middle, shortest] = by_size;
+    // The source tries the longest axis alone and may put all on one side; the others follow, and from a certain
+    // depth on halves by number, so that each level makes progress.
     let useful = if depth < HALVED_DEPTH { &[longest, shortest, middle][..] } else { &[] };
     for k in useful {
         let axis = node.axis(*k);
-        let is_below = |i: &Item| axis.dot(i.centroid - mean) < 0.0;
+        let is_below = |i: &LeafTriangle| axis.dot(i.centroid - mean) < 0.0;
         let n_below = items.iter().filter(|i| is_below(i)).count();
         if n_below > 0 && n_below < items.len() {
             // Stable, so that the order of what is left does not depend on anything else.

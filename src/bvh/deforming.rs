@@ -30,12 +30,13 @@ const ROOT: u32 = 0;
 
 /// A tree over some triangles by their boxes.
 ///
-/// To find contacts during a step give each triangle the box of its corners at both ends; to find triangles
-/// within a distance grow the boxes of one side by it.
+/// To find contacts during a step, give each triangle the box of its corners at both ends. To find triangles within a
+/// distance, grow the boxes of one tree by it.
 #[derive(Clone, Debug)]
 pub struct DeformingTree {
     boxes: Vec<Dop16>,
-    links: Vec<Link>,
+    // Apart from the boxes: a traversal that is told apart by boxes never reads them.
+    nodes: Vec<DopNode>,
     /// By triangle id.
     leaf_of: Vec<u32>,
     n_triangles: usize,
@@ -50,16 +51,17 @@ pub struct DeformingTree {
 
 /// A node's place in the tree.
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct DopNode {
     /// `NONE` for the root.
     parent: u32,
     /// Greater than the parent's; the depth, where nothing was removed.
+    // Not the depth itself: a removal lifts whole sub-trees, and to number them anew would cost what they hold.
     rank: u32,
-    content: Content,
+    content: NodeContent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
+enum NodeContent {
     /// Only the root, when there is no triangle.
     Empty,
     Leaf(TriangleId),
@@ -91,22 +93,23 @@ impl DeformingTree {
         &self.boxes[n as usize]
     }
 
-    fn link(&self, n: u32) -> &Link {
-        &self.links[n as usize]
+    fn node(&self, n: u32) -> &DopNode {
+        &self.nodes[n as usize]
     }
 
     fn children(&self, n: u32) -> Option<[u32; 2]> {
-        match self.link(n).content {
-            Content::Inner(children) => Some(children),
+        match self.node(n).content {
+            NodeContent::Inner(children) => Some(children),
             _ => None,
         }
     }
 
-    fn push_node(&mut self, parent: u32, dop: Dop16, content: Content) -> u32 {
-        let n = self.links.len() as u32;
-        let rank = if parent == NONE { 0 } else { self.link(parent).rank + 1 };
+    fn push_node(&mut self, parent: u32, dop: Dop16, content: NodeContent) -> u32 {
+        let n = self.nodes.len() as u32;
+        debug_assert_eq!(n as usize, self.boxes.len(), "a box for each node");
+        let rank = if parent == NONE { 0 } else { self.node(parent).rank + 1 };
         self.boxes.push(dop);
-        self.links.push(Link { parent, rank, content });
+        self.nodes.push(DopNode { parent, rank, content });
         self.is_dirty.push(false);
         n
     }

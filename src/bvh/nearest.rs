@@ -2,7 +2,7 @@
 
 use glam::{DVec3, Vec3};
 
-use super::{tree::Tree, volume::LEAF, wide_node::Single};
+use super::{tree::BoxTree, volume::LEAF, wide_node::SingleTriangle};
 use crate::geometry::{
     TriangleId, TriangleMesh,
     distance::{
@@ -10,10 +10,11 @@ use crate::geometry::{
         triangle_triangle::{ClosestPair, closest_pair_within},
     },
     lanes::{LANES, least_lane},
+    tolerance::UNITY_ROUNDING,
     triangle_triangle::Triangle,
 };
 
-/// What a triangle can be near to, in the tree's frame.
+/// A point or triangle whose nearest triangle is wanted, in the tree's frame.
 pub trait NearestTo {
     /// What is known of the closest triangle.
     type Found: Copy;
@@ -24,21 +25,21 @@ pub trait NearestTo {
     /// Its squared distance, square metres.
     fn distance_squared(found: &Self::Found) -> f64;
     /// From this to the triangle, metres.
-    fn way(&self, found: &Self::Found) -> DVec3;
+    fn displacement(&self, found: &Self::Found) -> DVec3;
 }
 
-/// What is likely of an answer. It changes the work, never the answer.
+/// A guess of the answer. It changes the work, never the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Guess {
     /// A triangle that is near.
     pub triangle: Option<TriangleId>,
-    /// The way to what is nearest, of any length; zero when nothing is known.
-    pub way: DVec3,
+    /// Towards what is nearest, of any length; zero when nothing is known.
+    pub direction: DVec3,
 }
 
 /// The nearest triangle; the smallest id among equally near ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NearestTriangle<F> {
+pub struct NearestInTree<F> {
     /// Which one.
     pub triangle: TriangleId,
     /// Where on it.
@@ -60,12 +61,12 @@ impl NearestTo for DVec3 {
         found.distance_squared
     }
 
-    fn way(&self, found: &ClosestPoint) -> DVec3 {
+    fn displacement(&self, found: &ClosestPoint) -> DVec3 {
         found.point - *self
     }
 }
 
-/// A of the pair; 0 apart where they cross.
+/// The query is triangle A of the pair; the distance is 0 where both cross.
 impl NearestTo for Triangle {
     type Found = ClosestPair;
 
@@ -81,12 +82,12 @@ impl NearestTo for Triangle {
         found.distance_squared
     }
 
-    fn way(&self, found: &ClosestPair) -> DVec3 {
+    fn displacement(&self, found: &ClosestPair) -> DVec3 {
         found.on_b - found.on_a
     }
 }
 
-impl Tree {
+impl BoxTree {
     /// The triangle of `mesh`, which the tree was built of, nearest to something within `max_distance` metres.
     pub fn nearest<T: NearestTo>(
         &self,
@@ -94,13 +95,17 @@ impl Tree {
         to: &T,
         max_distance: f64,
         guess: Guess,
-    ) -> Option<NearestTriangle<T::Found>> {
-        let single = Single::of(&to.corners(), self.farthest(), 0.0);
+    ) -> Option<NearestInTree<T::Found>> {
+        debug_assert!(max_distance >= 0.0, "{max_distance} m");
+        let single = SingleTriangle::of(&to.corners(), self.farthest(), 0.0);
         let limit = max_distance * max_distance;
-        let mut search = Search { tree: self, mesh, to, single, limit, best: None };
-        search.look_along(guess.way);
+        // A likely triangle first: its distance limits the search, and the displacement to it is one more axis along
+        // which nearly all else is farther. The nearest triangle of another one went from 92 k to 41 k instructions,
+        // of a point from 17 k to 9 k.
+        let mut search = TreeSearch { tree: self, mesh, to, single, limit, best: None };
+        search.look_along(guess.direction);
         guess.triangle.into_iter().for_each(|t| search.offer(t));
-        if !self.strips.is_empty() {
+        if !self.wide_nodes.is_empty() {
             search.descend(0);
         }
         search.best
@@ -109,16 +114,25 @@ impl Tree {
     /// Gives every triangle that is within `reach` metres of one in the tree's frame to `visit`, and some that
     /// are farther.
     pub fn each_within(&self, to: &Triangle, reach: f64, mut visit: impl FnMut(TriangleId)) {
-        if !self.strips.is_empty() {
-            let single = Single::of(to, self.farthest(), 0.0);
+        if !self.wide_nodes.is_empty() {
+            let single = SingleTriangle::of(to, self.farthest(), 0.0);
+            // What is within a triangle's displacement, and not what its swept box overlaps: a fifth of the pairs,
+            // and of the time of a sweep.
             self.within(0, &single, reach * reach, &mut visit);
         }
     }
 
-    fn within(&self, strip: u32, single: &Single, limit: f64, visit: &mut impl FnMut(TriangleId)) {
-        let strip = &self.strips[strip as usize];
-        let bounds = strip.distances_squared(single);
-        for (bound, below) in bounds.into_iter().zip(strip.below) {
+    fn within(
+        &self,
+        wide_node: u32,
+        single: &SingleTriangle,
+        limit: f64,
+        visit: &mut impl FnMut(TriangleId),
+    ) {
+        let wide_node = &self.wide_nodes[wide_node as usize];
+        let bounds = wide_node.distances_squared(single);
+        for (bound, below) in bounds.into_iter().zip(wide_node.below) {
+            // A bound of an empty lane is infinite and so beyond any limit but an infinite one.
             if f64::from(bound) > limit || below == u32::MAX {
                 continue;
             }
@@ -130,26 +144,28 @@ impl Tree {
         }
     }
 
-    /// Nothing of the tree is at less than this along a unit vector in its frame, metres; infinite when there is
-    /// nothing.
+    /// A lower bound of the projections of all triangles on a unit vector, in the tree's frame, metres; infinite for
+    /// an empty tree.
     pub fn begins_along(&self, along: DVec3) -> f64 {
+        debug_assert!((along.length() - 1.0).abs() <= UNITY_ROUNDING, "{along}");
         let mut least = f32::INFINITY;
-        if !self.strips.is_empty() {
+        if !self.wide_nodes.is_empty() {
             self.begin(0, along.as_vec3().to_array(), &mut least);
         }
         f64::from(least)
     }
 
-    fn begin(&self, strip: u32, along: [f32; 3], least: &mut f32) {
-        let strip = &self.strips[strip as usize];
-        let mut begins = strip.begins(along, self.farthest());
+    fn begin(&self, wide_node: u32, along: [f32; 3], least: &mut f32) {
+        let wide_node = &self.wide_nodes[wide_node as usize];
+        let mut begins = wide_node.begins(along, self.farthest());
         loop {
             let lane = least_lane(&begins);
+            // Nearest first, so nothing that is left can begin earlier.
             if begins[lane] >= *least {
                 return;
             }
-            if strip.below[lane] & LEAF == 0 {
-                self.begin(strip.below[lane], along, least);
+            if wide_node.below[lane] & LEAF == 0 {
+                self.begin(wide_node.below[lane], along, least);
             } else {
                 *least = begins[lane];
             }
@@ -158,26 +174,26 @@ impl Tree {
     }
 }
 
-/// A query under way.
-struct Search<'a, T: NearestTo> {
-    tree: &'a Tree,
+/// The state of one query.
+struct TreeSearch<'a, T: NearestTo> {
+    tree: &'a BoxTree,
     mesh: &'a TriangleMesh,
     to: &'a T,
-    /// The same for boxes, seen along the shortest way so far.
-    single: Single,
-    /// Nothing farther is wanted, square metres; as near is.
+    /// The query's triangle for tests of boxes, with the direction to the nearest triangle so far as one more axis.
+    single: SingleTriangle,
+    /// Triangles farther than this are of no use, square metres; one exactly as far is.
     limit: f64,
-    best: Option<NearestTriangle<T::Found>>,
+    best: Option<NearestInTree<T::Found>>,
 }
 
-impl<T: NearestTo> Search<'_, T> {
-    /// What is below a strip, nearest first.
-    fn descend(&mut self, strip: u32) {
-        let strip = &self.tree.strips[strip as usize];
-        let mut bounds = strip.distances_squared(&self.single);
+impl<T: NearestTo> TreeSearch<'_, T> {
+    /// What is below a wide node, nearest first.
+    fn descend(&mut self, wide_node: u32) {
+        let wide_node = &self.tree.wide_nodes[wide_node as usize];
+        let mut bounds = wide_node.distances_squared(&self.single);
         for _ in 0..LANES {
             let lane = least_lane(&bounds);
-            let below = strip.below[lane];
+            let below = wide_node.below[lane];
             // Coordinates are limited, so that only lanes without a box are infinitely far.
             if f64::from(bounds[lane]) > self.limit || bounds[lane] == f32::INFINITY {
                 break;
@@ -193,24 +209,28 @@ impl<T: NearestTo> Search<'_, T> {
 
     fn offer(&mut self, t: TriangleId) {
         let triangle = self.mesh.triangle(t);
+        // One axis and no division: most triangles of a leaf met late are told apart by it.
         if self.single.is_beyond(&triangle, self.limit) {
             return;
         }
         let Some(closest) = self.to.closest(&triangle, self.limit) else { return };
         let d = T::distance_squared(&closest);
+        debug_assert!(d >= 0.0, "{d} to {t:?}");
+        // Of equally near ones the smallest id, whatever order they are met in.
         let ties =
-            |b: &NearestTriangle<T::Found>| T::distance_squared(&b.closest) == d && b.triangle <= t;
+            |b: &NearestInTree<T::Found>| T::distance_squared(&b.closest) == d && b.triangle <= t;
         if d <= self.limit && !self.best.as_ref().is_some_and(ties) {
             self.limit = d;
-            self.best = Some(NearestTriangle { triangle: t, closest });
-            self.look_along(self.to.way(&closest));
+            self.best = Some(NearestInTree { triangle: t, closest });
+            self.look_along(self.to.displacement(&closest));
         }
     }
 
-    /// From here on boxes that begin farther along that way are left out.
-    fn look_along(&mut self, way: DVec3) {
-        let along = way.as_vec3().normalize_or_zero();
+    /// From here on, boxes that begin farther along that direction are left out.
+    fn look_along(&mut self, direction: DVec3) {
+        let along = direction.as_vec3().normalize_or_zero();
         if along != Vec3::ZERO {
+            // In single precision: the axis only prunes, and any unit vector prunes rightly.
             self.single = self.single.seen_along(along);
         }
     }
@@ -220,7 +240,7 @@ impl<T: NearestTo> Search<'_, T> {
 mod tests {
     use super::*;
     use crate::{
-        bvh::Tree,
+        bvh::BoxTree,
         geometry::MeshData,
         oracle::{Random, brute_force, shapes, triangle::triangle_distance},
     };
@@ -250,12 +270,12 @@ mod tests {
         let mut random = Random::new(seed);
         for shape in SHAPES {
             let mesh = TriangleMesh::new(shape());
-            let tree = Tree::build(&mesh);
+            let tree = BoxTree::build(&mesh);
             let ids: Vec<TriangleId> = mesh.triangle_ids().collect();
             for round in 0..400 {
                 let guess = Guess {
                     triangle: (round % 2 == 0).then(|| ids[random.below(ids.len())]),
-                    way: if round % 3 == 0 { DVec3::ZERO } else { random.unit_vector() },
+                    direction: if round % 3 == 0 { DVec3::ZERO } else { random.unit_vector() },
                 };
                 let t = triangle_about(&mesh, &mut random);
                 let truth = brute_force::nearest(&mesh, t[0]).expect("triangles");
@@ -282,7 +302,7 @@ mod tests {
         let (mut given, mut near) = (0, 0);
         for shape in SHAPES {
             let mesh = TriangleMesh::new(shape());
-            let tree = Tree::build(&mesh);
+            let tree = BoxTree::build(&mesh);
             for _ in 0..200 {
                 let t = triangle_about(&mesh, &mut random);
                 let reach = random.range(0.0, 0.01);
@@ -305,7 +325,7 @@ mod tests {
         let mut random = Random::new(7);
         for shape in SHAPES {
             let mesh = TriangleMesh::new(shape());
-            let tree = Tree::build(&mesh);
+            let tree = BoxTree::build(&mesh);
             for _ in 0..100 {
                 let along = random.unit_vector();
                 let first = mesh.positions().iter().map(|p| p.as_dvec3().dot(along));

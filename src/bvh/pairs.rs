@@ -1,18 +1,18 @@
-//! Two trees down together.
+//! The pairs of two trees, both traversed together.
 
 use super::{
-    tree::{DEPTH_MAX, Tree},
-    volume::Node,
+    tree::{BoxTree, DEPTH_MAX},
+    volume::BoxNode,
 };
 use crate::geometry::{
     Dop16, Pose, TriangleId, TriangleMesh,
     tolerance::POSE_ROUNDING,
-    triangle_triangle::{Verdict, meet},
+    triangle_triangle::{PairVerdict, meet},
 };
 
 /// Two triangles that meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Pair {
+pub struct LeafPair {
     /// Of the other mesh.
     pub other: TriangleId,
     /// Of the tree's own.
@@ -25,17 +25,18 @@ pub struct Rigid<'a> {
     /// The vertices.
     pub mesh: &'a TriangleMesh,
     /// Their boxes.
-    pub tree: &'a Tree,
+    pub tree: &'a BoxTree,
 }
 
 impl Rigid<'_> {
     /// Gives every pair that meets to `visit`, once, where `this_from_other` takes the other's vertices to
     /// this one's frame. Does not allocate.
-    pub fn pairs(&self, other: &Rigid, this_from_other: &Pose, visit: &mut impl FnMut(Pair)) {
+    pub fn pairs(&self, other: &Rigid, this_from_other: &Pose, visit: &mut impl FnMut(LeafPair)) {
         if !this_from_other.aabb(&other.tree.bounds).overlaps(&self.tree.bounds) {
             return;
         }
         let coordinates = f64::from(self.tree.farthest() + other.tree.farthest());
+        // Bounds the rounding of a vertex carried along; all tests are loosened by it, so that no pair is missed.
         let error = POSE_ROUNDING * (coordinates + this_from_other.translation.abs().element_sum());
         // Going down one level leaves one pair waiting.
         let mut stack = [(0u32, 0u32); 2 * DEPTH_MAX + 2];
@@ -43,18 +44,21 @@ impl Rigid<'_> {
         while height > 0 {
             height -= 1;
             let (i, j) = stack[height];
+            debug_assert!(height + 2 <= stack.len(), "{height} pairs wait");
             let (a, b) = (&self.tree.nodes[i as usize], &other.tree.nodes[j as usize]);
             let next = match (a.leaf(), b.leaf()) {
                 (Some(own), Some(others)) => {
                     if self.leaves_meet(other, this_from_other, [own, others], error) {
                         let (own, other) = (self.tree.triangles[own], other.tree.triangles[others]);
-                        visit(Pair { other, own });
+                        visit(LeafPair { other, own });
                     }
                     continue;
                 }
+                // Oriented boxes for inner nodes; leaves have better means.
                 _ if !a.obb().may_meet(&b.obb(), this_from_other, error) => continue,
                 (Some(_), None) => [(i, b.below), (i, b.below + 1)],
                 (None, Some(_)) => [(a.below, j), (a.below + 1, j)],
+                // The larger is opened, so that both stay of like size and boxes tell much.
                 (None, None) if larger(a, b) => [(a.below, j), (a.below + 1, j)],
                 (None, None) => [(i, b.below), (i, b.below + 1)],
             };
@@ -84,16 +88,16 @@ impl Rigid<'_> {
                 }
                 a.meets_seen(b, &seen, error)
             }
-            _ => Verdict::Unsure,
+            _ => PairVerdict::Unsure,
         };
         match verdict {
-            Verdict::Meet => true,
-            Verdict::Apart => false,
-            Verdict::Unsure => meet(&self.mesh.triangle(self.tree.triangles[own]), &placed),
+            PairVerdict::Meet => true,
+            PairVerdict::Apart => false,
+            PairVerdict::Unsure => meet(&self.mesh.triangle(self.tree.triangles[own]), &placed),
         }
     }
 }
 
-fn larger(a: &Node, b: &Node) -> bool {
+fn larger(a: &BoxNode, b: &BoxNode) -> bool {
     a.surface() >= b.surface()
 }

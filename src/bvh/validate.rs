@@ -3,12 +3,12 @@
 use glam::DVec3;
 
 use super::{
-    tree::{DEPTH_MAX, Tree},
-    volume::Node,
+    tree::{BoxTree, DEPTH_MAX},
+    volume::BoxNode,
 };
 use crate::geometry::{Dop16, TriangleMesh, lanes::LANES};
 
-impl Tree {
+impl BoxTree {
     /// Checks counts, links, depth and that every box holds its triangles. O(n) a level.
     ///
     /// # Panics
@@ -30,35 +30,36 @@ impl Tree {
         assert!(triangles.into_iter().eq(mesh.triangle_ids()), "each triangle has one leaf");
         let (mut leaves, mut found) = (Vec::new(), Vec::new());
         if n > 0 {
-            self.assert_strip(0, mesh, &mut leaves, &mut found);
+            self.assert_wide_node(0, mesh, &mut leaves, &mut found);
         }
         leaves.sort();
-        assert!(leaves.into_iter().eq(0..n as u32), "each leaf is in one strip");
+        assert!(leaves.into_iter().eq(0..n as u32), "each leaf is in one wide_node");
     }
 
-    /// Adds the leaves below a strip to `leaves`, their vertices to `found`.
-    fn assert_strip(
+    /// Adds the leaves below a wide node to `leaves`, their vertices to `found`.
+    fn assert_wide_node(
         &self,
         number: usize,
         mesh: &TriangleMesh,
         leaves: &mut Vec<u32>,
         found: &mut Vec<DVec3>,
     ) {
-        let strip = &self.strips[number];
-        let unused = strip.below.partition_point(|below| *below != u32::MAX);
+        let wide_node = &self.wide_nodes[number];
+        // Lanes are filled from the first on, so all behind an unused one are unused.
+        let unused = wide_node.below.partition_point(|below| *below != u32::MAX);
         for lane in 0..LANES {
-            let (node, start) = (strip.get(lane), found.len());
+            let (node, start) = (wide_node.get(lane), found.len());
             if lane >= unused {
-                assert!(node.min > node.max, "an unused lane of strip {number} has a box");
+                assert!(node.min > node.max, "an unused lane of wide_node {number} has a box");
             } else if let Some(leaf) = node.leaf() {
                 leaves.push(leaf as u32);
                 found.extend(mesh.triangle(self.triangles[leaf]));
             } else {
-                assert!(node.below as usize > number, "strip {number} leads back");
-                self.assert_strip(node.below as usize, mesh, leaves, found);
+                assert!(node.below as usize > number, "wide_node {number} leads back");
+                self.assert_wide_node(node.below as usize, mesh, leaves, found);
             }
             let all = found[start..].iter().all(|p| holds(&node, *p));
-            assert!(all, "box {lane} of strip {number}");
+            assert!(all, "box {lane} of wide_node {number}");
         }
     }
 
@@ -89,7 +90,7 @@ impl Tree {
     }
 }
 
-fn holds(node: &Node, p: DVec3) -> bool {
+fn holds(node: &BoxNode, p: DVec3) -> bool {
     (0..3).all(|k| {
         let along = node.axis(k).dot(p);
         f64::from(node.min[k]) <= along && along <= f64::from(node.max[k])

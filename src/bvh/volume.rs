@@ -4,11 +4,10 @@ use glam::{DMat3, DVec3};
 
 use crate::geometry::{Aabb, Obb, tolerance::SLAB_ROUNDING};
 
-/// Points between three pairs of parallel planes, nearly at right angles; and where the node leads. One
-/// cache line.
+/// A box between three pairs of parallel planes, nearly at right angles, and what is below it. One cache line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(64))]
-pub(super) struct Node {
+pub(super) struct BoxNode {
     /// Unit normals of the planes, to `f32` rounding.
     pub(super) axes: [[f32; 3]; 3],
     /// Least projection on each normal, rounded down.
@@ -19,12 +18,15 @@ pub(super) struct Node {
     pub(super) below: u32,
 }
 
-/// Marks a leaf in [`Node::below`].
+/// Marks a leaf in [`BoxNode::below`].
 pub(super) const LEAF: u32 = 1 << 31;
 
-impl Node {
+impl BoxNode {
     /// The box around some points with its sides along the columns of `axes`.
-    pub(super) fn around(points: impl Iterator<Item = DVec3> + Clone, axes: &DMat3) -> Node {
+    pub(super) fn around(points: impl Iterator<Item = DVec3> + Clone, axes: &DMat3) -> BoxNode {
+        debug_assert!(axes.is_finite(), "{axes}");
+        // Axes are rounded first and corners projected on them as stored, so that the box holds its points although
+        // its axes are not quite at right angles.
         let axes = [axes.x_axis, axes.y_axis, axes.z_axis].map(|a| a.as_vec3());
         let along = |p: DVec3| {
             DVec3::new(
@@ -34,7 +36,7 @@ impl Node {
             )
         };
         let bounds = Aabb::around(points.map(along));
-        Node {
+        BoxNode {
             axes: axes.map(|a| a.to_array()),
             min: bounds.min.to_array(),
             max: bounds.max.to_array(),
@@ -52,6 +54,7 @@ impl Node {
 
     /// (centre, half edges) on the normals; the halves cover that these are not quite at right angles.
     fn middle(&self) -> (DVec3, DVec3) {
+        debug_assert!((0..3).all(|k| self.min[k] <= self.max[k]), "{self:?} is empty");
         let (min, max) = (self.min.map(f64::from), self.max.map(f64::from));
         let (min, max) = (DVec3::from_array(min), DVec3::from_array(max));
         let farthest = min.abs().max(max.abs()).element_sum();
@@ -65,7 +68,9 @@ impl Node {
     /// A box at right angles that holds this one.
     pub(super) fn obb(&self) -> Obb {
         let (along, half) = self.middle();
+        debug_assert!(half.cmpge(DVec3::ZERO).all(), "{self:?}");
         let x = self.axis(0).normalize();
+        // Gram and Schmidt, in f64: the 15-axis test asks for right angles.
         let y = (self.axis(1) - x * x.dot(self.axis(1))).normalize();
         Obb { centre: self.centre(along), axes: DMat3::from_cols(x, y, x.cross(y)), half }
     }

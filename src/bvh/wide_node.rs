@@ -1,11 +1,11 @@
-//! Eight boxes side by side: the tree as its queries for single triangles and boxes read it.
+//! Eight boxes side by side: the form of the tree that queries for one triangle or box read.
 //!
-//! A strip holds up to eight nodes that a node is divided into, largest first; the nodes between are left out.
+//! A wide node holds up to eight nodes that a node is divided into, largest first; the nodes between are left out.
 //! One wide pass tests them all, so a triangle alone keeps all lanes busy.
 
 use glam::{DVec3, Vec3};
 
-use super::{tree::Tree, volume::Node};
+use super::volume::BoxNode;
 use crate::geometry::{
     Aabb, Dop16, Pose,
     lanes::{LANES, greater, lesser},
@@ -15,26 +15,27 @@ use crate::geometry::{
 
 pub(super) type Lanes = [f32; LANES];
 
-/// Boxes of [`Node`]s, and where each leads: a leaf as there, else the strip of what is below. Unused lanes
+/// Boxes of [`BoxNode`]s, and where each leads: a leaf as there, else the wide node of what is below. Unused lanes
 /// hold nothing. Eight cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Strip {
+pub(super) struct WideBoxNode {
     axes: [[Lanes; 3]; 3],
     min: [Lanes; 3],
     max: [Lanes; 3],
     pub(super) below: [u32; LANES],
 }
 
-impl Strip {
-    const EMPTY: Strip = Strip {
+impl WideBoxNode {
+    pub(super) const EMPTY: WideBoxNode = WideBoxNode {
         axes: [[[0.0; LANES]; 3]; 3],
         min: [[f32::INFINITY; LANES]; 3],
         max: [[f32::NEG_INFINITY; LANES]; 3],
         below: [u32::MAX; LANES],
     };
 
-    fn set(&mut self, lane: usize, node: &Node) {
+    pub(super) fn set(&mut self, lane: usize, node: &BoxNode) {
+        debug_assert!(lane < LANES, "lane {lane}");
         for k in 0..3 {
             for axis in 0..3 {
                 self.axes[k][axis][lane] = node.axes[k][axis];
@@ -46,8 +47,8 @@ impl Strip {
     }
 
     /// The box in a lane, as a node.
-    pub(super) fn get(&self, lane: usize) -> Node {
-        Node {
+    pub(super) fn get(&self, lane: usize) -> BoxNode {
+        BoxNode {
             axes: self.axes.map(|axis| axis.map(|lanes| lanes[lane])),
             min: self.min.map(|lanes| lanes[lane]),
             max: self.max.map(|lanes| lanes[lane]),
@@ -56,7 +57,7 @@ impl Strip {
     }
 
     /// Bit n: neither the planes of box n nor that of the triangle separate them.
-    pub(super) fn meet(&self, t: &Single) -> u32 {
+    pub(super) fn meet(&self, t: &SingleTriangle) -> u32 {
         let mut meets = [1; LANES];
         for k in 0..3 {
             let ([least, most], min, max) = (self.span(k, t), &self.min[k], &self.max[k]);
@@ -65,6 +66,7 @@ impl Strip {
                     u32::from(least[lane] <= max[lane]) & u32::from(most[lane] >= min[lane]);
             }
         }
+        // The triangle's plane is a seventh axis: long thin triangles pass the boxes' own sides and not this one.
         let [below, above] = self.along(t.normal, 0.0, t.slack);
         for lane in 0..LANES {
             meets[lane] &= u32::from(below[lane] <= t.height[1]);
@@ -74,7 +76,7 @@ impl Strip {
     }
 
     /// Squared distance of each box to the triangle, never too large; infinite in unused lanes.
-    pub(super) fn distances_squared(&self, t: &Single) -> Lanes {
+    pub(super) fn distances_squared(&self, t: &SingleTriangle) -> Lanes {
         let mut sum = [0.0; LANES];
         for k in 0..3 {
             let ([least, most], min, max) = (self.span(k, t), &self.min[k], &self.max[k]);
@@ -87,6 +89,7 @@ impl Strip {
         for lane in 0..LANES {
             // NaN, from an unused lane, is not greater.
             let gap = greater(greater(below[lane] - t.height[1], t.height[0] - above[lane]), 0.0);
+            // Two lower bounds of one distance: the greater holds.
             sum[lane] = greater(gap * gap, sum[lane]) * (1.0 - SLAB_ROUNDING as f32);
         }
         sum
@@ -94,7 +97,7 @@ impl Strip {
 
     /// Where the triangle begins and ends along side `k` of each box, as wide as rounding asks.
     #[inline(always)]
-    fn span(&self, k: usize, t: &Single) -> [Lanes; 2] {
+    fn span(&self, k: usize, t: &SingleTriangle) -> [Lanes; 2] {
         let [p, q, r] = &t.corners;
         let [x, y, z] = &self.axes[k];
         let (mut least, mut most) = ([0.0; LANES], [0.0; LANES]);
@@ -122,8 +125,9 @@ impl Strip {
 
     /// Axis-aligned boxes that hold these, in the frame that the pose maps to. `slack` covers what `f32`
     /// loses, metres.
-    pub(super) fn aabbs(&self, pose: &SinglePose, slack: f32) -> Boxes {
-        let mut boxes = Boxes::EMPTY;
+    pub(super) fn aabbs(&self, pose: &SinglePose, slack: f32) -> PlacedBoxes {
+        debug_assert!(slack >= 0.0, "{slack} m");
+        let mut boxes = PlacedBoxes::EMPTY;
         for axis in 0..3 {
             let sides = self.along(pose.rows[axis], pose.translation[axis], slack);
             [boxes.min[axis], boxes.max[axis]] = sides;
@@ -141,6 +145,7 @@ impl Strip {
             for lane in 0..LANES {
                 let cosine = x * ax[lane] + y * ay[lane] + z * az[lane];
                 centre[lane] += cosine * (0.5 * (min[lane] + max[lane]));
+                // A box is widest along an axis by the sum of its half sides' projections.
                 reach[lane] += cosine.abs() * (0.5 * (max[lane] - min[lane]));
             }
         }
@@ -153,38 +158,9 @@ impl Strip {
     }
 }
 
-impl Tree {
-    /// Adds the strip of what is below a node, and all below that; says which it is.
-    pub(super) fn add_strip(&mut self, node: u32) -> u32 {
-        let number = self.strips.len() as u32;
-        self.strips.push(Strip::EMPTY);
-        let mut entries = [node; LANES];
-        let mut len = 1;
-        while len < LANES {
-            let inner = |e: &usize| self.nodes[entries[*e] as usize].leaf().is_none();
-            let size = |e: &usize| self.nodes[entries[*e] as usize].surface();
-            let Some(e) = (0..len).filter(inner).max_by(|i, j| size(i).total_cmp(&size(j))) else {
-                break;
-            };
-            let below = self.nodes[entries[e] as usize].below;
-            (entries[e], entries[len]) = (below, below + 1);
-            len += 1;
-        }
-        for (lane, &entry) in entries[..len].iter().enumerate() {
-            let node = self.nodes[entry as usize];
-            self.strips[number as usize].set(lane, &node);
-            if node.leaf().is_none() {
-                let below = self.add_strip(entry);
-                self.strips[number as usize].below[lane] = below;
-            }
-        }
-        number
-    }
-}
-
 /// A triangle in the tree's frame, in `f32`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Single {
+pub(super) struct SingleTriangle {
     corners: [[f32; 3]; 3],
     /// What rounding costs along any axis, metres.
     slack: f32,
@@ -196,12 +172,14 @@ pub(super) struct Single {
     pub(super) dop: Dop16,
 }
 
-impl Single {
+impl SingleTriangle {
     /// `farthest` bounds the sum of any coordinates of the tree, `error` how far off the corners' are.
-    pub(super) fn of(t: &Triangle, farthest: f32, error: f64) -> Single {
+    pub(super) fn of(t: &Triangle, farthest: f32, error: f64) -> SingleTriangle {
+        debug_assert!(farthest >= 0.0 && error >= 0.0, "{farthest}, {error}");
         let corners = [t[0].as_vec3(), t[1].as_vec3(), t[2].as_vec3()];
         let reach = corners[0].abs().max(corners[1].abs()).max(corners[2].abs());
         // Rounded to f32 by far less than the first term is generous.
+        // One bound for all: corners, axes and products are each rounded to f32.
         let slack = (farthest + reach.element_sum()) * SLAB_ROUNDING as f32 + error as f32;
         let mut dop = Dop16 { min: [f32::INFINITY; 8], max: [f32::NEG_INFINITY; 8] };
         for p in corners {
@@ -213,15 +191,19 @@ impl Single {
         }
         let normal = (corners[1] - corners[0]).cross(corners[2] - corners[0]).normalize_or_zero();
         let corners = corners.map(|p| p.to_array());
-        let single = Single { corners, slack, normal: [0.0; 3], height: [0.0; 2], dop };
+        let single = SingleTriangle { corners, slack, normal: [0.0; 3], height: [0.0; 2], dop };
         single.seen_along(normal)
     }
 
-    /// With another unit vector in the place of the normal, along which boxes are told apart too.
-    pub(super) fn seen_along(self, normal: Vec3) -> Single {
+    /// The triangle with another unit vector instead of its normal as the further axis.
+    pub(super) fn seen_along(self, normal: Vec3) -> SingleTriangle {
+        debug_assert!(
+            (normal.length() - 1.0).abs() <= SLAB_ROUNDING as f32 || normal == Vec3::ZERO,
+            "{normal}"
+        );
         let [a, b, c] = self.corners.map(|p| normal.dot(Vec3::from_array(p)));
         let height = [lesser(lesser(a, b), c), greater(greater(a, b), c)];
-        Single { normal: normal.to_array(), height, ..self }
+        SingleTriangle { normal: normal.to_array(), height, ..self }
     }
 
     /// True only when a triangle is farther along the normal than `limit`, square metres.
@@ -229,6 +211,7 @@ impl Single {
         let normal = Vec3::from_array(self.normal).as_dvec3();
         let [a, b, c] = t.map(|p| normal.dot(p));
         let [least, most] = self.height.map(f64::from);
+        // In f64 from here on, so that only the slack of the corners in f32 is to be taken off.
         let gap = (a.min(b).min(c) - most).max(least - a.max(b).max(c)) - f64::from(self.slack);
         gap > 0.0 && gap * gap * (1.0 - SLAB_ROUNDING) > limit
     }
@@ -253,14 +236,14 @@ impl SinglePose {
 
 /// Axis-aligned boxes side by side; unused lanes hold nothing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Boxes {
+pub(super) struct PlacedBoxes {
     min: [Lanes; 3],
     max: [Lanes; 3],
 }
 
-impl Boxes {
-    pub(super) const EMPTY: Boxes =
-        Boxes { min: [[f32::INFINITY; LANES]; 3], max: [[f32::NEG_INFINITY; LANES]; 3] };
+impl PlacedBoxes {
+    pub(super) const EMPTY: PlacedBoxes =
+        PlacedBoxes { min: [[f32::INFINITY; LANES]; 3], max: [[f32::NEG_INFINITY; LANES]; 3] };
 
     /// Bit n: box n overlaps `b`. NaN, from an unused lane, overlaps nothing.
     pub(super) fn overlap(&self, b: &Aabb) -> u32 {

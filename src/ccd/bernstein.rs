@@ -1,12 +1,9 @@
 //! Polynomials on [0, 1] by their Bernstein coefficients: a polynomial stays in the convex hull of its
 //! control points (i / N, c_i).
 
-/// Lerps of one restriction are off by at most 3 U of the largest coefficient each, 2 N of them in a row, and
-/// the right end by 3 U, which moves the value by 6 N U: 12 N U in all, taken as 16 N.
-pub(super) const RESTRICTION_ROUNDINGS: f64 = 16.0;
-
 /// The same polynomial over `t0..t1`, again on [0, 1] (de Casteljau).
 pub(super) fn restrict<const N: usize>(c: &[f64; N], t0: f64, t1: f64) -> [f64; N] {
+    debug_assert!(0.0 <= t0 && t0 <= t1 && t1 <= 1.0, "{t0}..{t1}");
     let mut c = *c;
     if t0 > 0.0 {
         for level in 1..N {
@@ -16,6 +13,7 @@ pub(super) fn restrict<const N: usize>(c: &[f64; N], t0: f64, t1: f64) -> [f64; 
         }
     }
     if t1 < 1.0 {
+        // The right end within what the left cut has left.
         let s = (t1 - t0) / (1.0 - t0);
         for level in 1..N {
             for i in (level..N).rev() {
@@ -29,12 +27,14 @@ pub(super) fn restrict<const N: usize>(c: &[f64; N], t0: f64, t1: f64) -> [f64; 
 /// Where on [0, 1] a polynomial that begins above `level` may come down to it at the earliest: where the lower
 /// hull's first edge does. `None` when it stays above.
 pub(super) fn earliest<const N: usize>(c: &[f64; N], level: f64) -> Option<f64> {
+    debug_assert!(c[0] >= level, "{c:?} begins below {level}");
     let high = c[0] - level;
-    let mut steepest = 0.0_f64;
+    // The hull's first edge, and not the polynomial's own slope: the polynomial may turn, its hull holds.
+    let mut slope = 0.0_f64;
     for (i, x) in c.iter().enumerate().skip(1) {
-        steepest = steepest.max((c[0] - x) * ((N - 1) as f64 / i as f64));
+        slope = slope.max((c[0] - x) * ((N - 1) as f64 / i as f64));
     }
-    (high <= steepest).then(|| high / steepest)
+    (high <= slope).then(|| high / slope)
 }
 
 /// The polynomial from its other end.

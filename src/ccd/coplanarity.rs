@@ -4,9 +4,10 @@
 use glam::DVec3;
 
 use super::{
-    bernstein::{RESTRICTION_ROUNDINGS, largest},
-    sweep::{Normal, Sweep, U},
+    bernstein::largest,
+    moving_features::{MovingFeatures, MovingNormal},
 };
+use crate::geometry::tolerance::{COPLANARITY_ROUNDINGS, RESTRICTION_ROUNDINGS, UNIT_ROUNDOFF};
 
 /// Bernstein coefficients of r . (u x v), each within `error` of the truth.
 #[derive(Clone, Copy, Debug)]
@@ -15,16 +16,10 @@ pub(super) struct Coplanarity {
     pub error: f64,
 }
 
-/// A triple product of vectors with components up to (x, y, z) has six terms up to x y z. To first order: a
-/// component of n0 is off by 8 U of the product of its two extents, of m by 20 U; a term of w.n0 by 12 U xyz,
-/// of w.m by 28; with sums 46 and 104; so D1 = (w0.m + w1.n0) / 3 by (150 + 18) / 3 + 6 = 62 U xyz. 72 leaves
-/// room for the higher orders. Less would cull true contacts at a face's border.
-const ROUNDINGS: f64 = 72.0;
-
 impl Coplanarity {
-    /// `extent` as [`Sweep::extent`].
-    pub fn new(sweep: &Sweep, n: &Normal, extent: DVec3) -> Coplanarity {
-        let [r0, r1] = sweep.r;
+    /// `extent` as [`MovingFeatures::extent`].
+    pub fn new(moving: &MovingFeatures, n: &MovingNormal, extent: DVec3) -> Coplanarity {
+        let [r0, r1] = moving.r;
         // 1.4: D0 = w0.n0, D1 = (w0.m + w1.n0) / 3, D2 = (w0.n1 + w1.m) / 3, D3 = w1.n1.
         let d = [
             r0.dot(n.n0),
@@ -33,13 +28,16 @@ impl Coplanarity {
             r1.dot(n.n1),
         ];
         // Products below the least normal number are off by less than that.
-        let error = ROUNDINGS * U * (extent.x * extent.y * extent.z) + f64::MIN_POSITIVE;
+        let error = COPLANARITY_ROUNDINGS * UNIT_ROUNDOFF * (extent.x * extent.y * extent.z)
+            + f64::MIN_POSITIVE;
+        debug_assert!(error > 0.0 && d.iter().all(|d| d.is_finite()), "{d:?} within {error}");
         Coplanarity { d, error }
     }
 
     /// The four points are never in one plane.
     pub fn culls(&self) -> bool {
         let [a, b, c, d] = self.d;
+        // The cubic stays in the hull of its coefficients.
         let least = a.min(b).min(c.min(d));
         let most = a.max(b).max(c.max(d));
         least > self.error || most < -self.error
@@ -47,6 +45,6 @@ impl Coplanarity {
 
     /// Error of a restriction of `d` to a part of the step.
     pub fn restricted_error(&self) -> f64 {
-        self.error + RESTRICTION_ROUNDINGS * 3.0 * U * largest(&self.d)
+        self.error + RESTRICTION_ROUNDINGS * 3.0 * UNIT_ROUNDOFF * largest(&self.d)
     }
 }

@@ -3,14 +3,14 @@
 use glam::DVec3;
 
 use super::{
-    sweep::Sweep,
-    verdict::{Verdict, judge},
+    moving_features::MovingFeatures,
+    verdict::{FeatureVerdict, judge},
 };
 
 /// The first contact of two edges, both moving straight during the step.
 ///
 /// Points are (a0, a1, b0, b1) at the two ends, metres, finite. With a `thickness` (metres, >= 0) contact is
 /// coming within it. Parallel edges and edges without length are right.
-pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4], thickness: f64) -> Verdict {
-    judge(&Sweep::edge_edge(t0, t1), thickness)
+pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4], thickness: f64) -> FeatureVerdict {
+    judge(&MovingFeatures::edge_edge(t0, t1), thickness)
 }

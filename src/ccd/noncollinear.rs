@@ -6,9 +6,10 @@
 use glam::DVec3;
 
 use super::{
-    bernstein::{RESTRICTION_ROUNDINGS, largest},
-    sweep::{Meeting, Normal, Sweep, U},
+    bernstein::largest,
+    moving_features::{FeatureKinds, MovingFeatures, MovingNormal},
 };
+use crate::geometry::tolerance::{OUTSIDE_ROUNDINGS, RESTRICTION_ROUNDINGS, UNIT_ROUNDOFF};
 
 /// Bernstein coefficients of up to three outsides, each within `error` of the truth.
 #[derive(Clone, Copy, Debug)]
@@ -17,49 +18,49 @@ pub(super) struct Outsides {
     pub error: f64,
 }
 
-/// With A = (y z)^2 for the product n.x q.x, in sum over the three components: a component of n0 is at most 2 y z
-/// and off by 8 U y z, one of m at most 4 and off by 20. So K0 is off by 44 U A, K1 by 52, K2 by 62. Where q is the
-/// sum of two normals, K2 is off by 120; n.q + n.s - n.n by 3 * 62 + 20. 256 leaves room for the higher orders.
-const ROUNDINGS: f64 = 256.0;
-
 impl Outsides {
     /// `None` when one of them culls. `n` is u x v.
-    pub fn new(sweep: &Sweep, n: &Normal, extent: DVec3) -> Option<Outsides> {
-        let (nu, nv) = (Normal::of(&sweep.u, &sweep.r), Normal::of(&sweep.r, &sweep.v));
+    pub fn new(moving: &MovingFeatures, n: &MovingNormal, extent: DVec3) -> Option<Outsides> {
+        let (nu, nv) =
+            (MovingNormal::of(&moving.u, &moving.r), MovingNormal::of(&moving.r, &moving.v));
         let area = DVec3::new(extent.y * extent.z, extent.x * extent.z, extent.x * extent.y);
-        let error = ROUNDINGS * U * area.length_squared() + f64::MIN_POSITIVE;
-        let k = match sweep.meeting {
+        let error = OUTSIDE_ROUNDINGS * UNIT_ROUNDOFF * area.length_squared() + f64::MIN_POSITIVE;
+        let k = match moving.kinds {
             // 1.3: -n.N_abp, -n.N_pac, and -n.N_bcp = n.N_abp + n.N_pac - n.n.
-            Meeting::VertexFace => {
+            FeatureKinds::VertexFace => {
                 let ab = dot(n, &nu);
                 let ca = dot(n, &nv);
+                // From the other two, because the three outsides sum to -n.n: one product less than by a normal of
+                // its own.
                 let nn = dot(n, n);
                 let bc = std::array::from_fn(|i| ab[i] + ca[i] - nn[i]);
                 [ab.map(|x| -x), ca.map(|x| -x), bc]
             }
             // 1.4: H2 = N_abc.N_abd with N_abd = N_abc + n, H1 = N_cda.N_cdb with N_cdb = N_cda - n.
-            Meeting::EdgeEdge => {
+            FeatureKinds::EdgeEdge => {
                 let abd = combined(&nu, n, 1.0);
                 let cdb = combined(&nv, n, -1.0);
+                // Two edges have two outsides; a third that is never positive culls nothing.
                 [dot(&nu, &abd), dot(&nv, &cdb), [-1.0; 5]]
             }
         };
+        debug_assert!(error.is_finite(), "{error}");
         let culls = |k: &[f64; 5]| k.iter().all(|x| *x > error);
         if k.iter().any(culls) { None } else { Some(Outsides { k, error }) }
     }
 
     /// Error of a restriction of quartic `j` to a part of the step.
     pub fn restricted_error(&self, j: usize) -> f64 {
-        self.error + RESTRICTION_ROUNDINGS * 4.0 * U * largest(&self.k[j])
+        self.error + RESTRICTION_ROUNDINGS * 4.0 * UNIT_ROUNDOFF * largest(&self.k[j])
     }
 }
 
-fn combined(a: &Normal, b: &Normal, sign: f64) -> Normal {
-    Normal { n0: a.n0 + b.n0 * sign, m: a.m + b.m * sign, n1: a.n1 + b.n1 * sign }
+fn combined(a: &MovingNormal, b: &MovingNormal, sign: f64) -> MovingNormal {
+    MovingNormal { n0: a.n0 + b.n0 * sign, m: a.m + b.m * sign, n1: a.n1 + b.n1 * sign }
 }
 
 /// 1.3: G0 = n0.q0, G1 = (n0.r + m.q0) / 4, G2 = (n0.q1 + n1.q0 + m.r) / 6, G3 = (m.q1 + n1.r) / 4, G4 = n1.q1.
-fn dot(n: &Normal, q: &Normal) -> [f64; 5] {
+fn dot(n: &MovingNormal, q: &MovingNormal) -> [f64; 5] {
     [
         n.n0.dot(q.n0),
         (n.n0.dot(q.m) + n.m.dot(q.n0)) / 4.0,

@@ -45,6 +45,7 @@ impl Owners {
 
     /// Of a triangle that is there.
     pub fn get(&self, t: TriangleId) -> Owned {
+        debug_assert!((t.0 as usize) < self.owned.len(), "{t:?} of {}", self.owned.len());
         self.owned[t.0 as usize]
     }
 
@@ -72,6 +73,7 @@ fn owned(mesh: &TriangleMesh, t: TriangleId) -> Owned {
     let mut bits = 0;
     for (k, v) in vertices.into_iter().enumerate() {
         let w = vertices[(k + 1) % 3];
+        // The ring of a vertex is short, so owners are found anew and no list of features is kept.
         bits |= u8::from(mesh.ring(v).min() == Some((t, k))) << k;
         bits |= u8::from(edges(mesh, v, w).min() == Some((t, k))) << (3 + k);
     }

@@ -1,42 +1,42 @@
-//! Directions that keep two features apart: the proof that needs no polynomial, holds with a thickness, and
-//! decides what is degenerate.
+//! Directions that keep two features apart. Such a test needs no polynomial, holds with a thickness, and decides
+//! degenerate features.
 //!
 //! Along a fixed direction the distance of every two corners changes linearly, and the features are at least
-//! as far apart as their nearest corners. So what a direction separates at both ends of an interval, it
-//! separates all along.
+//! as far apart as their nearest corners. A direction that separates them at both ends of an interval therefore
+//! separates them during all of it.
 
 use glam::DVec3;
 
-use super::sweep::{Meeting, Sweep, U};
+use super::moving_features::{FeatureKinds, MovingFeatures};
 use crate::geometry::{
     direction::direction,
     distance::{point_triangle, segment_segment},
+    tolerance::{SEPARATION_ROUNDINGS, UNIT_ROUNDOFF, UNITY_ROUNDING},
 };
 
-/// A gap r + v - u has components up to 3 extents and is off by 8 U extents; along a unit direction, itself off by 4
-/// U, products and sums lose 15 U of the sum of the extents, and a mean of both ends 6 U more: less than 48 U in
-/// all. Less would let rounding separate what touches.
-const ROUNDINGS: f64 = 48.0;
-
-/// The features of a sweep and how near they may come.
+/// The gaps of two moving features and how near they may come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Separation<'a> {
-    sweep: &'a Sweep,
+    moving: &'a MovingFeatures,
     gaps: [[DVec3; 4]; 2],
     apart: f64,
 }
 
 impl<'a> Separation<'a> {
-    /// `extent` as [`Sweep::extent`]; `thickness` in metres.
-    pub fn new(sweep: &'a Sweep, extent: DVec3, thickness: f64) -> Separation<'a> {
-        let apart = thickness + ROUNDINGS * U * (thickness + extent.element_sum());
-        Separation { sweep, gaps: [sweep.gaps(0), sweep.gaps(1)], apart }
+    /// `extent` as [`MovingFeatures::extent`]; `thickness` in metres.
+    pub fn new(moving: &'a MovingFeatures, extent: DVec3, thickness: f64) -> Separation<'a> {
+        debug_assert!(extent.is_finite() && extent.min_element() >= 0.0, "{extent}");
+        let apart =
+            thickness + SEPARATION_ROUNDINGS * UNIT_ROUNDOFF * (thickness + extent.element_sum());
+        Separation { moving, gaps: [moving.gaps(0), moving.gaps(1)], apart }
     }
 
     /// The time up to which the direction of the closest points at `t` keeps them apart: `t` itself when they
     /// are not apart there, at most 1.
     pub fn until(&self, t: f64) -> f64 {
+        // Without a direction the features touch at t.
         let Some(direction) = self.direction(t) else { return t };
+        debug_assert!((direction.length() - 1.0).abs() <= UNITY_ROUNDING, "{direction}");
         let mut until = 1.0_f64;
         for (g0, g1) in self.gaps[0].iter().zip(&self.gaps[1]) {
             let (at0, at1) = (direction.dot(*g0) - self.apart, direction.dot(*g1) - self.apart);
@@ -45,18 +45,22 @@ impl<'a> Separation<'a> {
             }
             if at1 <= 0.0 {
                 // Rounded down: at0 > 0 >= at1 here, or the corners would have been too near at t.
-                until = until.min(at0 / (at0 - at1) * (1.0 - 4.0 * U));
+                until = until.min(at0 / (at0 - at1) * (1.0 - 4.0 * UNIT_ROUNDOFF));
             }
         }
+        debug_assert!(until <= 1.0, "{until}");
         until.max(t)
     }
 
     /// From the first feature to the second at `t`, of length 1.
     fn direction(&self, t: f64) -> Option<DVec3> {
-        let (u, v, r) = self.sweep.at(t);
-        let between = match self.sweep.meeting {
-            Meeting::VertexFace => r - point_triangle::closest_point(r, &[DVec3::ZERO, u, v]).point,
-            Meeting::EdgeEdge => {
+        let (u, v, r) = self.moving.at(t);
+        // The direction of the closest points separates best at t, and hardly turns in a short interval.
+        let between = match self.moving.kinds {
+            FeatureKinds::VertexFace => {
+                r - point_triangle::closest_point(r, &[DVec3::ZERO, u, v]).point
+            }
+            FeatureKinds::EdgeEdge => {
                 let (s, w) = segment_segment::closest_parameters(DVec3::ZERO, u, r, r + v);
                 r + v * w - u * s
             }

@@ -11,28 +11,17 @@ use super::{
     noncollinear::Outsides,
     separation::Separation,
 };
+use crate::geometry::tolerance::{ADVANCE_MIN, SHORT_INTERVAL, THICK_ADVANCE_MIN, TIME_ROUNDING};
 
-/// From here on only separating directions decide: 2^-16 of the step, in which features hardly turn, so that one
-/// direction serves for all of it.
-const SHORT: f64 = 1.0 / 65_536.0;
-/// An advance along a direction that is shorter than this ends in contact: 2^-44 of the step, above the rounding
-/// of times.
-const SHORTEST: f64 = 1.0 / 17_592_186_044_416.0;
-/// Times computed within an interval are off by less than this, 2^-50.
-const TIME_ROUNDING: f64 = 1.0 / 1_125_899_906_842_624.0;
 /// Intervals looked at before what is left counts as contact. A plain crossing takes one to three; only what
 /// grazes a face without area takes more than 100.
 const INTERVALS_MAX: usize = 256;
-/// Only intervals longer than [`SHORT`] are halved, so that no more than 18 wait.
+/// Only intervals longer than [`SHORT_INTERVAL`] are halved, so that no more than 18 wait.
 const WAITING_MAX: usize = 20;
 /// A cut that leaves more than this share of an interval is followed by a halving.
 const SLOW_CUT: f64 = 0.6;
 /// Steps of advancement towards a thickness before what is left counts as contact.
 const ADVANCES_MAX: usize = 1024;
-/// With a thickness, a shorter advance ends in contact: 2^-24 of the step. The features are then nearer than the
-/// thickness and what they approach each other in that time.
-const SHORTEST_ADVANCE: f64 = 1.0 / 16_777_216.0;
-
 /// The first time at which features without thickness may touch.
 pub(super) struct Solver<'a> {
     plane: &'a Coplanarity,
@@ -59,6 +48,7 @@ impl<'a> Solver<'a> {
 
     /// `None` when they do not touch.
     pub fn first_touch(&self) -> Option<f64> {
+        // The cubic is never solved: it has no root where all moves in one plane.
         let mut waiting = [(0.0, 0.0); WAITING_MAX];
         waiting[0] = (0.0, 1.0);
         let mut n = 1;
@@ -69,23 +59,28 @@ impl<'a> Solver<'a> {
             }
             n -= 1;
             let (from, to) = waiting[n];
+            debug_assert!(0.0 <= from && from <= to && to <= 1.0, "{from}..{to}");
             let Some((mut t0, mut t1)) = self.near_plane(from, to) else { continue };
             // Still at the beginning, there the points may be in one plane.
-            if t0 == from || t1 - t0 <= SHORT {
+            // A plain crossing is cut to a point by the polynomials alone; a direction is asked for only where they
+            // made no progress, as it costs a closest point.
+            if t0 == from || t1 - t0 <= SHORT_INTERVAL {
                 let until = self.separation.until(t0);
                 if until >= t1 {
                     continue;
                 }
-                if until - t0 <= SHORTEST {
+                if until - t0 <= ADVANCE_MIN {
                     return Some(t0);
                 }
                 t0 = until;
             }
-            if t1 - t0 > SHORT && t1 - t0 > SLOW_CUT * (to - from) {
+            // The quartics are asked only where the cubic leaves much of the interval: they cost more.
+            if t1 - t0 > SHORT_INTERVAL && t1 - t0 > SLOW_CUT * (to - from) {
                 let Some(part) = self.not_outside(t0, t1) else { continue };
                 (t0, t1) = part;
             }
-            if t1 - t0 <= SHORT.max(SLOW_CUT * (to - from)) {
+            debug_assert!(n + 2 <= WAITING_MAX, "{n} intervals wait");
+            if t1 - t0 <= SHORT_INTERVAL.max(SLOW_CUT * (to - from)) {
                 waiting[n] = (t0, t1);
                 n += 1;
             } else {
@@ -95,11 +90,13 @@ impl<'a> Solver<'a> {
                 n += 2;
             }
         }
+        // Out of intervals: what is left counts as contact at its earliest time, which is never too late.
         (n > 0).then(|| waiting[n - 1].0)
     }
 
     /// Cuts an interval down to where the four points may be in one plane.
     fn near_plane(&self, from: f64, to: f64) -> Option<(f64, f64)> {
+        // From the original coefficients each time, so that errors do not grow with depth.
         let d = restrict(&self.plane.d, from, to);
         let toward = |d: [f64; 4]| match d[0] {
             x if x > self.plane_error => earliest(&d, self.plane_error),
@@ -127,6 +124,7 @@ impl<'a> Solver<'a> {
 
 /// The part `first..last` of an interval, rounded outwards; `None` when it is empty.
 fn cut(from: f64, to: f64, first: f64, last: f64) -> Option<(f64, f64)> {
+    debug_assert!(from <= to, "{from}..{to}");
     let at = |s: f64| from + (to - from) * s;
     let t0 = if first > 0.0 { (at(first) - TIME_ROUNDING).max(from) } else { from };
     let t1 = if last < 1.0 { (at(last) + TIME_ROUNDING).min(to) } else { to };
@@ -142,7 +140,8 @@ pub(super) fn first_within(separation: &Separation) -> Option<f64> {
         if until >= 1.0 {
             return None;
         }
-        if until - t <= SHORTEST_ADVANCE {
+        debug_assert!(t <= until, "time goes back from {t} to {until}");
+        if until - t <= THICK_ADVANCE_MIN {
             return Some(t);
         }
         t = until;

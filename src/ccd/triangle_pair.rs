@@ -3,12 +3,13 @@
 use glam::DVec3;
 
 use super::{
+    moving_features::{AxisGaps, MovingFeatures},
     owners::Owned,
-    sweep::{AxisGaps, Sweep},
     verdict::judge,
 };
-use crate::geometry::distance::{
-    point_triangle::closest_point, segment_segment::closest_parameters,
+use crate::geometry::{
+    distance::{point_triangle::closest_point, segment_segment::closest_parameters},
+    tolerance::UNITY_ROUNDING,
 };
 
 /// A triangle whose corners move straight from `t0` to `t1`, metres.
@@ -85,7 +86,7 @@ pub struct TriangleContact {
     /// Weights of the second's.
     pub second: DVec3,
     /// From the second towards the first as they come together, of length 1; zero where neither the features nor
-    /// the way they came tell.
+    /// their motion determine it.
     pub normal: DVec3,
 }
 
@@ -99,8 +100,8 @@ pub fn triangle_pair(
     thickness: f64,
 ) -> Option<TriangleContact> {
     let mut first: Option<(f64, FeaturePair)> = None;
-    each_meeting(a, b, shared, thickness, |features, sweep| {
-        let toi = judge(sweep, thickness).toi();
+    each_feature_pair(a, b, shared, thickness, |features, moving| {
+        let toi = judge(moving, thickness).toi();
         if let Some(toi) = toi.filter(|toi| first.is_none_or(|(best, _)| *toi < best)) {
             first = Some((toi, features));
         }
@@ -117,25 +118,27 @@ pub fn every_contact(
     thickness: f64,
     mut visit: impl FnMut(TriangleContact),
 ) {
-    each_meeting(a, b, shared, thickness, |features, sweep| {
-        if let Some(toi) = judge(sweep, thickness).toi() {
+    each_feature_pair(a, b, shared, thickness, |features, moving| {
+        if let Some(toi) = judge(moving, thickness).toi() {
             visit(contact(a, b, toi, features, thickness));
         }
     });
 }
 
 /// The pairs of features to be tested, in their order.
-fn each_meeting(
+fn each_feature_pair(
     a: &MovingTriangle,
     b: &MovingTriangle,
     shared: Shared,
     thickness: f64,
-    mut test: impl FnMut(FeaturePair, &Sweep),
+    mut test: impl FnMut(FeaturePair, &MovingFeatures),
 ) {
+    // Once for all fifteen tests of the pair, and most pairs end here.
     if AxisGaps::at(a.t0, b.t0).during(AxisGaps::at(a.t1, b.t1)).separate(thickness) {
         return;
     }
     for k in 0..3 {
+        // A vertex that both triangles have touches all along and is no contact.
         if a.owned.vertex(k) && !(0..3).any(|j| shared.has(k, j)) {
             test(FeaturePair::VertexFace(k as u8), &vertex_face(a, k, b));
         }
@@ -152,15 +155,15 @@ fn each_meeting(
     }
 }
 
-fn vertex_face(of: &MovingTriangle, k: usize, face: &MovingTriangle) -> Sweep {
+fn vertex_face(of: &MovingTriangle, k: usize, face: &MovingTriangle) -> MovingFeatures {
     let points = |v: DVec3, [a, b, c]: [DVec3; 3]| [v, a, b, c];
-    Sweep::vertex_face(&points(of.t0[k], face.t0), &points(of.t1[k], face.t1))
+    MovingFeatures::vertex_face(&points(of.t0[k], face.t0), &points(of.t1[k], face.t1))
 }
 
-fn edge_edge(a: &MovingTriangle, i: usize, b: &MovingTriangle, j: usize) -> Sweep {
+fn edge_edge(a: &MovingTriangle, i: usize, b: &MovingTriangle, j: usize) -> MovingFeatures {
     let (a, b) = (a.edge(i), b.edge(j));
     let points = |end: usize| [a[end][0], a[end][1], b[end][0], b[end][1]];
-    Sweep::edge_edge(&points(0), &points(1))
+    MovingFeatures::edge_edge(&points(0), &points(1))
 }
 
 fn contact(
@@ -174,15 +177,20 @@ fn contact(
     let (first, second) = weights(&p, &q, features);
     let gap = |p: &[DVec3; 3], q: &[DVec3; 3]| weighed(p, first) - weighed(q, second);
     let at_contact = gap(&p, &q);
+    // With a thickness the gap itself points from one to the other; without, or where rounding ate it, the features'
+    // own normal does.
     let normal = if at_contact.length() > 0.5 * thickness && thickness > 0.0 {
         at_contact.normalize()
     } else {
         let across = across(&p, &q, features);
         let before = across.dot(gap(&a.t0, &b.t0));
-        // Together from the start on: they are pushed back the way they go.
+        // Together from the start on: they are pushed back against their motion.
         let side = if before == 0.0 { -across.dot(gap(&a.t1, &b.t1)) } else { before };
         across * if side < 0.0 { -1.0 } else { 1.0 }
     };
+    debug_assert!((0.0..=1.0).contains(&toi), "{toi}");
+    let is_whole = |w: DVec3| (w.element_sum() - 1.0).abs() <= UNITY_ROUNDING;
+    debug_assert!(is_whole(first) && is_whole(second), "{first}, {second}");
     TriangleContact { toi, features, first, second, normal }
 }
 

@@ -2,10 +2,10 @@
 
 use super::{
     coplanarity::Coplanarity,
+    moving_features::{MovingFeatures, MovingNormal},
     noncollinear::Outsides,
     separation::Separation,
     solve::{Solver, first_within},
-    sweep::{Normal, Sweep},
 };
 
 /// What proved two features apart during the whole step.
@@ -23,7 +23,7 @@ pub enum Culled {
 
 /// The outcome of one elementary test.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict {
+pub enum FeatureVerdict {
     /// No contact, certainly.
     Apart(Culled),
     /// First contact at this time of the step, in [0, 1]: never later than the true one. Features that pass within
@@ -31,38 +31,40 @@ pub enum Verdict {
     Touching(f64),
 }
 
-impl Verdict {
+impl FeatureVerdict {
     /// The time of first contact.
     pub fn toi(self) -> Option<f64> {
         match self {
-            Verdict::Apart(_) => None,
-            Verdict::Touching(toi) => Some(toi),
+            FeatureVerdict::Apart(_) => None,
+            FeatureVerdict::Touching(toi) => Some(toi),
         }
     }
 
-    fn of(toi: Option<f64>) -> Verdict {
-        toi.map_or(Verdict::Apart(Culled::Subdivision), Verdict::Touching)
+    fn of(toi: Option<f64>) -> FeatureVerdict {
+        debug_assert!(toi.is_none_or(|t| (0.0..=1.0).contains(&t)), "{toi:?}");
+        toi.map_or(FeatureVerdict::Apart(Culled::Subdivision), FeatureVerdict::Touching)
     }
 }
 
-pub(super) fn judge(sweep: &Sweep, thickness: f64) -> Verdict {
+pub(super) fn judge(moving: &MovingFeatures, thickness: f64) -> FeatureVerdict {
     debug_assert!(thickness >= 0.0, "thickness {thickness}");
-    if sweep.axes.separate(thickness) {
-        return Verdict::Apart(Culled::Axis);
+    if moving.axes.separate(thickness) {
+        return FeatureVerdict::Apart(Culled::Axis);
     }
-    let extent = sweep.extent();
-    let separation = Separation::new(sweep, extent, thickness);
+    // Cheap filters first: each costs more than the one before it and sees only the pairs that those left.
+    let extent = moving.extent();
+    let separation = Separation::new(moving, extent, thickness);
     if thickness > 0.0 {
         // The polynomials only know contact at distance zero.
-        return Verdict::of(first_within(&separation));
+        return FeatureVerdict::of(first_within(&separation));
     }
-    let n = Normal::of(&sweep.u, &sweep.v);
-    let plane = Coplanarity::new(sweep, &n, extent);
+    let n = MovingNormal::of(&moving.u, &moving.v);
+    let plane = Coplanarity::new(moving, &n, extent);
     if plane.culls() {
-        return Verdict::Apart(Culled::Coplanarity);
+        return FeatureVerdict::Apart(Culled::Coplanarity);
     }
-    let Some(outsides) = Outsides::new(sweep, &n, extent) else {
-        return Verdict::Apart(Culled::NonCollinear);
+    let Some(outsides) = Outsides::new(moving, &n, extent) else {
+        return FeatureVerdict::Apart(Culled::NonCollinear);
     };
-    Verdict::of(Solver::new(&plane, &outsides, &separation).first_touch())
+    FeatureVerdict::of(Solver::new(&plane, &outsides, &separation).first_touch())
 }

@@ -3,8 +3,8 @@
 use glam::DVec3;
 
 use super::{
-    sweep::Sweep,
-    verdict::{Verdict, judge},
+    moving_features::MovingFeatures,
+    verdict::{FeatureVerdict, judge},
 };
 
 /// The first contact of a vertex with a face, both moving straight during the step.
@@ -21,6 +21,6 @@ use super::{
 /// let toi = vertex_face(&t0, &t1, 0.0).toi().expect("it falls through");
 /// assert!(toi <= 0.5 && toi > 0.499_999);
 /// ```
-pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4], thickness: f64) -> Verdict {
-    judge(&Sweep::vertex_face(t0, t1), thickness)
+pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4], thickness: f64) -> FeatureVerdict {
+    judge(&MovingFeatures::vertex_face(t0, t1), thickness)
 }

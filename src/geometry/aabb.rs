@@ -22,6 +22,7 @@ impl Aabb {
 
     /// The smallest `f32` box around some `f64` points.
     pub fn around(points: impl IntoIterator<Item = DVec3>) -> Aabb {
+        // Rounded once at the end and not for each point: the box is as small as can be.
         let (mut min, mut max) = (DVec3::INFINITY, DVec3::NEG_INFINITY);
         for p in points {
             min = min.min(p);
@@ -32,6 +33,7 @@ impl Aabb {
 
     /// Holds no point.
     pub fn is_empty(&self) -> bool {
+        // Negated, so that a box with NaN is empty too.
         !self.min.cmple(self.max).all()
     }
 
@@ -45,6 +47,7 @@ impl Aabb {
         if self.is_empty() {
             return *self;
         }
+        debug_assert!(margin >= 0.0, "margin {margin} m");
         let m = DVec3::splat(margin);
         Aabb { min: round_down(self.min.as_dvec3() - m), max: round_up(self.max.as_dvec3() + m) }
     }
@@ -56,6 +59,7 @@ impl Aabb {
 
     /// Every point of `other` is in this box.
     pub fn contains(&self, other: &Aabb) -> bool {
+        // Infinite bounds of an empty box would be in no box.
         other.is_empty() || (self.min.cmple(other.min).all() && other.max.cmple(self.max).all())
     }
 
@@ -99,6 +103,7 @@ fn round_down(p: DVec3) -> Vec3 {
 }
 
 fn round_up(p: DVec3) -> Vec3 {
+    // Negating is exact, so one rounding serves both ways.
     -round_down(-p)
 }
 

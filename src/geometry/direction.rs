@@ -1,9 +1,11 @@
-//! Which way something is.
+//! Unit vectors along others.
 
 use glam::DVec3;
 
 /// The unit vector along another; `None` for one so short, below 1.5e-154, that its square has lost its last bits.
 pub fn direction(of: DVec3) -> Option<DVec3> {
+    // At the least normal number and not at 0: below it the square is rounded to few bits, and the quotient is no
+    // unit vector.
     (of.length_squared() >= f64::MIN_POSITIVE).then(|| of.normalize())
 }
 

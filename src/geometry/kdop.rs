@@ -49,6 +49,7 @@ impl Dop16 {
 
     /// The smallest of its kind that holds both.
     pub fn union(&self, other: &Dop16) -> Dop16 {
+        // A comparison and not f32::min, which also minds NaN: it compiles to one wide instruction.
         let least = |d: usize| if other.min[d] < self.min[d] { other.min[d] } else { self.min[d] };
         let most = |d: usize| if other.max[d] > self.max[d] { other.max[d] } else { self.max[d] };
         Dop16 { min: std::array::from_fn(least), max: std::array::from_fn(most) }
@@ -59,6 +60,8 @@ impl Dop16 {
         if self.is_empty() {
             return *self;
         }
+        debug_assert!(margin >= 0.0, "margin {margin} m");
+        // Diagonal directions have length sqrt(2), and so have their intervals' margins.
         let m = |d: usize| if d < 3 { margin } else { margin * SQRT_2 };
         Dop16 {
             min: std::array::from_fn(|d| below(f64::from(self.min[d]) - m(d))),
@@ -94,6 +97,7 @@ fn projections(p: DVec3) -> [f64; N_DIRECTIONS] {
 
 fn below(along: f64) -> f32 {
     let nearest = along as f32;
+    // The least normal number is added for values near 0, whose share would be none.
     nearest - (nearest.abs() * KDOP_OUTWARD + f32::MIN_POSITIVE)
 }
 

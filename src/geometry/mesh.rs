@@ -36,12 +36,15 @@ pub struct MeshData {
 pub struct TriangleMesh {
     positions: Vec<Vec3>,
     triangles: Vec<[u32; 3]>,
+    // Lists threaded through one array, and not a list for each vertex: a cut changes three words a corner and
+    // allocates nothing.
     first_corner: Vec<u32>,
     next_corner: Vec<u32>,
     n_live: usize,
 }
 
 const NO_CORNER: u32 = u32::MAX;
+// Marked in the triangle itself: a list of holes would have to be asked at each access.
 const REMOVED: [u32; 3] = [u32::MAX; 3];
 
 impl TriangleMesh {
@@ -58,6 +61,7 @@ impl TriangleMesh {
         };
         // From the back, so that each vertex lists its corners in ascending order.
         for t in (0..n_triangles as u32).rev() {
+            // In one order, so that sums over a ring are the same on every machine.
             mesh.link_corners(TriangleId(t));
         }
         mesh
@@ -155,6 +159,7 @@ impl TriangleMesh {
 
     /// Puts a vertex elsewhere.
     pub fn move_vertex(&mut self, v: u32, to: Vec3) {
+        debug_assert!(to.is_finite(), "vertex {v} to {to}");
         self.positions[v as usize] = to;
     }
 
@@ -183,6 +188,7 @@ impl TriangleMesh {
         for (k, v) in self.vertices(t).into_iter().enumerate() {
             self.unlink_corner(3 * t.0 + k as u32, v);
         }
+        // The id is not used again: clients, indices and fronts may still name it.
         self.triangles[t.0 as usize] = REMOVED;
         self.n_live -= 1;
     }
@@ -214,6 +220,7 @@ impl TriangleMesh {
     fn unlink_corner(&mut self, corner: u32, v: u32) {
         let next = self.next_corner[corner as usize];
         let mut at = self.first_corner[v as usize];
+        // The list is followed from its head, as it is singly linked: rings are short.
         if at == corner {
             self.first_corner[v as usize] = next;
             return;

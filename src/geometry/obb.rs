@@ -2,7 +2,10 @@
 
 use glam::{DMat3, DVec3};
 
-use super::{Pose, tolerance::FRAME_ROUNDING};
+use super::{
+    Pose,
+    tolerance::{FRAME_ROUNDING, PARALLEL_AXES_SLACK},
+};
 
 /// A box by its centre, unit axes as columns and half edges, metres.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,10 +17,6 @@ pub struct Obb {
     /// Half edges along the axes; none negative.
     pub half: DVec3,
 }
-
-/// Added to each |cosine| so that near-parallel edges, whose cross product is lost in rounding, separate
-/// nothing (RAPID). Far above the rounding of a cosine, 2^-50, and it loosens a test by a millionth.
-const PARALLEL_SLACK: f64 = 1e-6;
 
 impl Obb {
     /// False only when the boxes are apart, given how the other's frame lies in this one's; `error` bounds how
@@ -36,16 +35,21 @@ impl Obb {
 /// A's frame as columns, `t` B's centre; `a` and `b` are half edges, and no place is off by more than
 /// `rounding`.
 pub(super) fn separated(r: &DMat3, t: DVec3, a: DVec3, b: DVec3, rounding: f64) -> bool {
-    let slack = DVec3::splat(PARALLEL_SLACK);
+    debug_assert!(a.min_element() >= 0.0 && b.min_element() >= 0.0, "{a}, {b}");
+    debug_assert!(rounding >= 0.0, "{rounding} m");
+    let slack = DVec3::splat(PARALLEL_AXES_SLACK);
     let loose = |axis: DVec3| axis.abs() + slack;
     let abs = DMat3::from_cols(loose(r.x_axis), loose(r.y_axis), loose(r.z_axis));
+    // A's three axes.
     if (t.abs() - a - abs * b).cmpgt(DVec3::splat(rounding)).any() {
         return true;
     }
+    // B's three axes.
     let on_b = r.transpose() * t;
     if (on_b.abs() - b - abs.transpose() * a).cmpgt(DVec3::splat(rounding)).any() {
         return true;
     }
+    // The nine cross products last: where boxes are apart, a face's normal mostly tells.
     (0..3).any(|i| {
         let (j, k) = ((i + 1) % 3, (i + 2) % 3);
         (0..3).any(|m| {

@@ -21,21 +21,23 @@ impl Pose {
     pub fn new(rotation: DQuat, translation: DVec3) -> Option<Pose> {
         let norm = rotation.length();
         let near_unit = (norm - 1.0).abs() <= QUATERNION_NORM_SLACK;
+        // Divided by its norm, because a rotation that is only nearly one would scale what it carries.
         near_unit.then(|| Pose { rotation: DMat3::from_quat(rotation / norm), translation })
     }
 
-    /// Takes a point along.
+    /// A point in the frame mapped to.
     pub fn point(&self, p: DVec3) -> DVec3 {
         self.rotation * p + self.translation
     }
 
-    /// Takes a direction along.
+    /// A direction in the frame mapped to.
     pub fn vector(&self, v: DVec3) -> DVec3 {
         self.rotation * v
     }
 
-    /// The way back.
+    /// The inverse transform.
     pub fn inverse(&self) -> Pose {
+        // The transpose is the inverse of a rotation, exactly as good as the rotation itself.
         let rotation = self.rotation.transpose();
         Pose { rotation, translation: -(rotation * self.translation) }
     }

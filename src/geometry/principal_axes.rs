@@ -19,6 +19,7 @@ pub fn principal_axes(points: &[DVec3]) -> DMat3 {
     let (values, vectors) = eigen_symmetric(c);
     let mut order = [0, 1, 2];
     order.sort_by(|&i, &j| values[j].total_cmp(&values[i]));
+    // The third from the other two, so that the frame is right-handed whatever signs Jacobi's method has found.
     let (first, second) = (vectors[order[0]], vectors[order[1]]);
     DMat3::from_cols(first, second, first.cross(second))
 }
@@ -37,6 +38,7 @@ fn eigen_symmetric(mut c: [[f64; 3]; 3]) -> ([f64; 3], [DVec3; 3]) {
                 continue;
             }
             let theta = (c[q][q] - c[p][p]) / (2.0 * c[p][q]);
+            // The smaller of two angles that do it: rotations then converge.
             let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
             let cos = 1.0 / (t * t + 1.0).sqrt();
             let sin = t * cos;

@@ -47,6 +47,111 @@ pub const FRAME_ROUNDING: f64 = 1.0 / 281_474_976_710_656.0;
 /// be 3e-8 and more of a distance, and exact predicates serve it as fast.
 pub const FLATTEST_FRAME: f64 = 1e-7;
 
+/// Unit roundoff of `f64`, 2^-53: no single operation is off by more than this share of its result.
+pub const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
+
+/// How far a computed unit vector's length, a pose's columns and the sum of barycentric weights may be from 1: 2^-40.
+/// Normalising loses 3 units of 2^-53 and a chain of poses a few more for each. Nothing is decided by it: only
+/// assertions read it, and a smaller value would make them fail on what is merely rounded.
+pub const UNITY_ROUNDING: f64 = 1.0 / 1_099_511_627_776.0;
+
+/// The plane of a triangle with |normal|^2 below this times the fourth power of its longest edge, a height of 1 % of
+/// its edges, is not asked how far another triangle is: the plane's rounding grows with edge over height, and with
+/// a smaller value it would decide.
+pub const THIN_PLANE: f64 = 1e-4;
+
+/// Relative slack of a squared distance between a plane and a triangle that is compared with a limit. Rounding loses
+/// some 1e-15 times edge over height, at most 1e-13 above [`THIN_PLANE`]; with less a triangle exactly at the limit
+/// would be lost, with more one beyond it is computed for nothing.
+pub const PLANE_GAP_ROUNDING: f64 = 1e-9;
+
+/// Added to each |cosine| of two boxes' axes so that near-parallel edges, whose cross product is lost in rounding,
+/// separate nothing (RAPID). Far above the rounding of a cosine, 2^-50, and it loosens a test by a millionth.
+pub const PARALLEL_AXES_SLACK: f64 = 1e-6;
+
+/// First-order rounding of a projection of a triangle's corner on an axis, as a share of the coordinates and the
+/// axis: 8 units in the last place. With less a box that a triangle touches would lose it.
+pub const PROJECTION_ROUNDING: f64 = 8.0 * f64::EPSILON;
+
+/// Relative rounding of the spread of a cluster of triangles, the difference of two large squares that sum many
+/// rounded terms. With less the bound on what a far view leaves out could be too small.
+pub const SPREAD_ROUNDING: f64 = 1e-12;
+
+/// A ray that crosses a triangle this near to an edge, as a share of the products that decide it, is left to another
+/// ray. Products of three coordinates are off by some 1e-15; with less a crossing could be counted in both triangles
+/// of an edge or in none, with more rays are given up that tell.
+pub const GRAZING: f64 = 1e-10;
+
+/// From a point that no ray leaves clearly to those beside it, as a share of the bounds' diagonal: a triangle whose
+/// normal is within 89 degrees of the displacement is then no longer grazed.
+pub const BESIDE_SURFACE: f64 = 1e2 * GRAZING;
+
+/// A point is on the surface when it is nearer than this share of the bounds' diagonal: ten times what rays cannot
+/// tell apart. With less the winding number would be asked where it is the mean of both sides.
+pub const ON_SURFACE: f64 = 10.0 * GRAZING;
+
+/// A field's root is larger than the surface by this at least, metres: a surface may be a single point, and cells
+/// must still be far wider than the rounding of their coordinates.
+pub const FIELD_MARGIN_MIN_M: f64 = 1e-6;
+
+/// Default tolerance of a field as a share of the surface's diagonal. Less makes fields larger in proportion to its
+/// square, more makes ticks compute exactly what a field could have told.
+pub const FIELD_TOLERANCE_SHARE: f64 = 1e-3;
+
+/// By how much two volumes may differ, relative, and be equal but for rounding: a union of octree boxes that is no box
+/// has at least an eighth more than its parts.
+pub const VOLUME_ROUNDING: f64 = 1e-9;
+
+/// Relative rounding of two distances and their sum, with room: what a candidate list is cut off by. Each is off by
+/// some 1e-15; with less a list could lack the nearest triangle of a corner of its cell.
+pub const CANDIDATE_ROUNDING: f64 = 1e-12;
+
+/// By how much an octant is inflated, relative to the coordinates, before triangles are clipped to it: 4 units in the
+/// last place of an `f64`. With less a triangle in the common face of two octants could be in neither.
+pub const OCTANT_INFLATION: f64 = 4.0 * f64::EPSILON;
+
+/// Units of [`UNIT_ROUNDOFF`] that a restriction of a polynomial of degree N to an interval is off by, for each N, of
+/// its largest coefficient. Lerps are off by at most 3 U each, 2 N of them in a row, and the right end by 3 U, which
+/// moves the value by 6 N U: 12 N U in all, taken as 16 N. With less the solver could cut off a contact.
+pub const RESTRICTION_ROUNDINGS: f64 = 16.0;
+
+/// Units of [`UNIT_ROUNDOFF`] that a coefficient of the coplanarity cubic is off by, of the product x y z of the
+/// features' extents. A triple product of vectors with components up to (x, y, z) has six terms up to x y z. To first
+/// order: a component of n0 is off by 8 U of the product of its two extents, of m by 20 U; a term of w.n0 by 12 U xyz,
+/// of w.m by 28; with sums 46 and 104; so D1 = (w0.m + w1.n0) / 3 by (150 + 18) / 3 + 6 = 62 U xyz. 72 leaves
+/// room for the higher orders. Less would cull true contacts at a face's border.
+pub const COPLANARITY_ROUNDINGS: f64 = 72.0;
+
+/// Units of [`UNIT_ROUNDOFF`] that a coefficient of a quartic of the non-collinear filter is off by, of the squared
+/// areas of the extents. With A = (y z)^2 for the product n.x q.x, in sum over the three components: a component of n0
+/// is at most 2 y z and off by 8 U y z, one of m at most 4 and off by 20. So K0 is off by 44 U A, K1 by 52, K2 by 62.
+/// Where q is the sum of two normals, K2 is off by 120; n.q + n.s - n.n by 3 * 62 + 20. 256 leaves room for the higher
+/// orders. Less would cull true contacts.
+pub const OUTSIDE_ROUNDINGS: f64 = 256.0;
+
+/// Units of [`UNIT_ROUNDOFF`] that a distance of corners along a direction is off by, of the sum of the extents. A gap
+/// r + v - u has components up to 3 extents and is off by 8 U extents; along a unit direction, itself off by 4 U,
+/// products and sums lose 15 U of the sum of the extents, and a mean of both ends 6 U more: less than 48 U in all. Less
+/// would let rounding separate what touches.
+pub const SEPARATION_ROUNDINGS: f64 = 48.0;
+
+/// From this share of the step on, 2^-16, only separating directions decide about a contact: features hardly turn in
+/// it, so that one direction serves for all of it. With more, directions fail and the polynomials are asked again; with
+/// less, the polynomials' rounding leaves more open than they tell.
+pub const SHORT_INTERVAL: f64 = 1.0 / 65_536.0;
+
+/// An advance along a separating direction that is shorter than this share of the step ends in contact: 2^-44, above
+/// the rounding of times. With less a contact is approached without end.
+pub const ADVANCE_MIN: f64 = 1.0 / 17_592_186_044_416.0;
+
+/// Times computed within an interval are off by less than this share of the step, 2^-50. With less an interval could
+/// begin after the contact in it.
+pub const TIME_ROUNDING: f64 = 1.0 / 1_125_899_906_842_624.0;
+
+/// With a thickness, an advance that is shorter than this share of the step ends in contact: 2^-24. The features are
+/// then nearer than the thickness and what they approach each other in that time.
+pub const THICK_ADVANCE_MIN: f64 = 1.0 / 16_777_216.0;
+
 /// How far off its place a point is that was carried along by a pose, or back, as a share of the greatest
 /// coordinates met: 2^-46. A rotation's entries are off by some 4 units of 2^-53, so is its transpose as its
 /// inverse, and sums of four products lose 4 more.

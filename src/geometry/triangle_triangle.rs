@@ -1,7 +1,7 @@
 //! Source 003: whether two triangles meet, without division, and where they cross.
 //!
 //! Liu Chao, Jiang Xiajun, Shi Huibin (NUAA), 2018, after Wei Lingyu, CAVW 25, 2014. A triangle's leaf box is
-//! a flat [`Rectangle`] flush with its longest edge. Seen in it, the other triangle's heights over the plane
+//! a flat [`Rectangle`] flush with its longest edge. SeenRectangle in it, the other triangle's heights over the plane
 //! cost three products that the box test has at hand; sixteen cases of where its two crossing points lie
 //! decide the rest.
 //!
@@ -11,119 +11,13 @@
 
 mod cases;
 mod coplanar;
+mod crossing;
 mod exact;
-mod flat;
+mod predicates;
 mod rectangle;
 
-use glam::DVec3;
-
-pub use cases::Verdict;
-pub use rectangle::{Rectangle, Rounded, Seen};
-
-use super::distance::point_triangle::closest_point;
-
-/// Corners in their stored order.
-pub type Triangle = [DVec3; 3];
-
-/// Whether two triangles have a point in common, exactly; touching counts. Right for triangles without area
-/// too.
-pub fn meet(a: &Triangle, b: &Triangle) -> bool {
-    exact::meet(a, b)
-}
-
-/// Where two triangles cross, `None` exactly when they do not meet.
-pub fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
-    exact::crossing(a, b)
-}
-
-/// How two triangles cross.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CrossingKind {
-    /// In a segment, which may be a point; it runs along normal A x normal B.
-    Through,
-    /// They are in one plane, or on one line. The segment is from one to the other of the two points
-    /// farthest apart that they have in common; of equal ones the first: vertices of A, vertices of B,
-    /// crossings of edges in the order of A's and then B's.
-    Coplanar,
-}
-
-/// The segment in which two triangles cross.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Crossing {
-    /// Through each other or in one plane.
-    pub kind: CrossingKind,
-    /// Where it starts and ends; equal when it is a point.
-    pub ends: [End; 2],
-}
-
-/// An end of a crossing, on an edge of one triangle and on the other triangle. It is the same to the bit for
-/// all triangles that share the edge, so crossings chain into curves. Rounding times edge over height puts
-/// it off the plane of the other triangle, and that over the sine of the angle between edge and plane off
-/// its place along the edge.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct End {
-    /// In the frame of the triangles.
-    pub point: DVec3,
-    /// Weights of A's vertices; each in [0, 1], sum 1.
-    pub barycentric_a: DVec3,
-    /// Weights of B's vertices.
-    pub barycentric_b: DVec3,
-}
-
-impl End {
-    /// Where A's edge between two of its vertices meets the plane of B; `sides` says how far off it A's
-    /// vertices are.
-    fn on_a(a: &Triangle, sides: &[f64; 3], edge: [usize; 2], b: &Triangle) -> End {
-        let (point, barycentric_a) = on_edge(a, sides, edge);
-        End { point, barycentric_a, barycentric_b: weights(point, b) }
-    }
-
-    /// Where B's edge meets the plane of A.
-    fn on_b(a: &Triangle, b: &Triangle, sides: &[f64; 3], edge: [usize; 2]) -> End {
-        End::on_a(b, sides, edge, a).swapped()
-    }
-
-    /// A vertex of A that is on B.
-    fn vertex_of_a(a: &Triangle, k: usize, b: &Triangle) -> End {
-        End { point: a[k], barycentric_a: DVec3::AXES[k], barycentric_b: weights(a[k], b) }
-    }
-
-    /// A vertex of B that is on A.
-    fn vertex_of_b(a: &Triangle, b: &Triangle, k: usize) -> End {
-        End::vertex_of_a(b, k, a).swapped()
-    }
-
-    /// A point of A's edge `i` that is on B, 0 at the edge's start and 1 at its end.
-    fn on_edge_of_a(a: &Triangle, i: usize, t: f64, b: &Triangle) -> End {
-        let j = (i + 1) % 3;
-        let mut on_a = [0.0; 3];
-        (on_a[i], on_a[j]) = (1.0 - t, t);
-        let point = a[i] + (a[j] - a[i]) * t;
-        End { point, barycentric_a: DVec3::from_array(on_a), barycentric_b: weights(point, b) }
-    }
-
-    fn swapped(self) -> End {
-        let End { point, barycentric_a, barycentric_b } = self;
-        End { point, barycentric_a: barycentric_b, barycentric_b: barycentric_a }
-    }
-}
-
-/// Of a point that is on the triangle but for rounding.
-fn weights(point: DVec3, t: &Triangle) -> DVec3 {
-    closest_point(point, t).barycentric.max(DVec3::ZERO)
-}
-
-/// The point of an edge whose ends are on different sides, or one on the plane, that is on the plane; with
-/// its weights. Computed from the lexicographically lesser end, whichever way the triangle runs.
-fn on_edge(t: &Triangle, sides: &[f64; 3], [p, q]: [usize; 2]) -> (DVec3, DVec3) {
-    let (p, q) = if t[q].to_array() < t[p].to_array() { (q, p) } else { (p, q) };
-    let (above, below) = (sides[p], sides[q]);
-    let s = above / (above - below);
-    let point = match s {
-        1.0 => t[q],
-        s => t[p] + (t[q] - t[p]) * s,
-    };
-    let mut weights = [0.0; 3];
-    (weights[p], weights[q]) = (1.0 - s, s);
-    (point, DVec3::from_array(weights))
-}
+pub use cases::PairVerdict;
+pub use crossing::{Crossing, CrossingEnd, CrossingKind};
+pub use exact::{crossing, meet};
+pub use predicates::Triangle;
+pub use rectangle::{Rectangle, Rounded, SeenRectangle};

@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 
 use glam::{DMat3, DVec2, DVec3};
 
-use super::{Aabb, TriangleMesh};
+use super::{Aabb, TriangleMesh, tolerance::SPREAD_ROUNDING};
 
 /// A winding number and how far the true one may be from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,6 +23,8 @@ impl Winding {
     /// Inside by majority, and how certain that is. Around a closed surface the number is whole, so an
     /// error below a half leaves no doubt; around an open one certainty falls to 0 where it is half.
     pub fn inside(&self, closed: bool) -> (bool, f64) {
+        debug_assert!(self.error >= 0.0, "{self:?}");
+        // A whole number is known when the error leaves room for no other; a fraction, as far as it is from a half.
         let certainty = if closed {
             f64::from(self.error < 0.5 - (self.number - self.number.round()).abs())
         } else {
@@ -40,6 +42,7 @@ pub fn winding_number(mesh: &TriangleMesh, p: DVec3) -> f64 {
 /// Signed solid angle of a triangle seen from `p`, in (-2 pi, 2 pi); positive from behind. 0 for a point
 /// in its plane. (Van Oosterom and Strackee, 1983.)
 pub fn solid_angle(p: DVec3, triangle: &[DVec3; 3]) -> f64 {
+    // In the triangle's plane the angle is 0 inside and outside alike: a point on it is on neither side.
     let half = half_angle(p, triangle);
     if half.y == 0.0 { 0.0 } else { 2.0 * half.y.atan2(half.x) }
 }
@@ -67,12 +70,13 @@ pub fn solid_angles(p: DVec3, triangles: impl Iterator<Item = [DVec3; 3]>) -> f6
         } else if im < 0.0 && product.y < 0.0 && (next.y > 0.0 || next.y == 0.0 && next.x < 0.0) {
             turns -= 1.0;
         }
+        // Kept near 1: a thousand products would overflow.
         product = next / next.abs().max_element();
     }
     2.0 * (product.y.atan2(product.x) + 2.0 * PI * turns)
 }
 
-/// What a far point sees of a cluster of triangles. Moments are about the origin of the mesh's frame, so
+/// A cluster of triangles as a far point sees it. Moments are about the origin of the mesh's frame, so
 /// that clusters join by addition.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
@@ -107,6 +111,7 @@ impl Moments {
             area_vector,
             area_position: centroid * area,
             position_normal: outer(centroid, area_vector),
+            // The integral of |x|^2 over a triangle, exactly: corners and centroid weigh 1 to 9.
             area_square: area / 12.0 * (squares + 9.0 * centroid.length_squared()),
             area,
         }
@@ -143,9 +148,12 @@ impl Moments {
             (bounds.max.as_dvec3() - centre).abs().max((bounds.min.as_dvec3() - centre).abs());
         let (r, x) = (farthest.length(), centre - p);
         let d = x.length();
+        // Nearer than that, the expansion leaves out more than the exact sum costs.
         if d < FAR_RADII * r {
             return None;
         }
+        // Moments are about the mesh's origin, so that clusters add up; here they are shifted to the cluster's
+        // centre.
         let about_centre = self.position_normal - outer(centre, self.area_vector);
         let trace = about_centre.x_axis.x + about_centre.y_axis.y + about_centre.z_axis.z;
         let first_order = trace - 3.0 * x.dot(about_centre * x) / (d * d);
@@ -153,6 +161,7 @@ impl Moments {
         let square = centre.length_squared() * self.area;
         let spread = (self.area_square - square).max(0.0) + SPREAD_ROUNDING * square;
         let error = 3.0 * spread / (4.0 * PI * (d - r).powi(4));
+        debug_assert!(error >= 0.0 && number.is_finite(), "{number} within {error}");
         Some(Winding { number, error })
     }
 }
@@ -160,9 +169,6 @@ impl Moments {
 /// A cluster is seen by its moments from this many of its radii: a sphere seen from its centre then has a
 /// bound of 0.1 on the sum of all errors, against the half that decides.
 const FAR_RADII: f64 = 6.0;
-
-/// Relative rounding of the spread's difference of two large squares; both sum many rounded terms.
-const SPREAD_ROUNDING: f64 = 1e-12;
 
 fn outer(a: DVec3, b: DVec3) -> DMat3 {
     DMat3::from_cols(a * b.x, a * b.y, a * b.z)

@@ -1,8 +1,8 @@
-//! Corners of triangles side by side: what a block stores of its triangles.
+//! Corners of triangles side by side: what a leaf stores of its triangles.
 
 use glam::Vec3;
 
-use super::leaf::{Boxes, Lane, tagged};
+use super::box_lanes::{BoxLanes, Lane, tagged};
 use crate::geometry::{
     Aabb,
     lanes::{LANES, are_wide, cross, dot, greater, lesser, minus},
@@ -12,6 +12,9 @@ use crate::geometry::{
 /// Corners of up to eight triangles, so that a search reads nothing else. Unused lanes hold NaN, which fails
 /// every comparison.
 #[derive(Clone, Debug)]
+// Corners and not boxes: a search reads nothing else, and one pass bounds eight distances by plane and box, 3.7
+// exact tests for a coherent point instead of 15.8 by boxes alone. Eight and not sixteen lanes: a query touches
+// fewer cache lines.
 pub(super) struct Corners([[Lane; 3]; 3]);
 
 impl Corners {
@@ -50,9 +53,9 @@ impl Corners {
 
     /// The triangles' boxes; NaN in unused lanes.
     #[inline(always)]
-    pub(super) fn boxes(&self) -> Boxes {
+    pub(super) fn boxes(&self) -> BoxLanes {
         let [a, b, c] = &self.0;
-        let mut boxes = Boxes::EMPTY;
+        let mut boxes = BoxLanes::EMPTY;
         for axis in 0..3 {
             for lane in 0..LANES {
                 let (a, b, c) = (a[axis][lane], b[axis][lane], c[axis][lane]);
@@ -98,26 +101,31 @@ fn distance_squared_below([a, b, c]: [Vec3; 3], slack: f32) -> f32 {
         Vec3::new(f(f(a.x, b.x), c.x), f(f(a.y, b.y), c.y), f(f(a.z, b.z), c.z))
     };
     let (lo, hi) = (of_three(lesser), of_three(greater));
+    debug_assert!(slack >= 0.0, "slack {slack}");
+    // The farthest that any corner is away, by the sum of its coordinates: an upper bound that needs no root.
     let far = greater(hi.x, -lo.x) + greater(hi.y, -lo.y) + greater(hi.z, -lo.z);
     let normal = cross(minus(b, a), minus(c, a));
     let (normal_squared, along) = (dot(normal, normal), dot(normal, a));
-    let steepness = normal_squared.sqrt();
+    let normal_length = normal_squared.sqrt();
     let size = minus(hi, lo);
+    // A cross product of two edges is off by their product times the rounding of a coordinate.
     let normal_slack = ROUNDING * dot(size, size);
     // Lessening each of several perpendicular distances lessens what they make together by as much at least.
     let moved = 2.0 * slack + ROUNDING * far;
-    let height = (along.abs() - normal_slack * far) / (steepness + normal_slack) * (1.0 - ROUNDING);
+    let height =
+        (along.abs() - normal_slack * far) / (normal_length + normal_slack) * (1.0 - ROUNDING);
     let height = greater(height - moved, 0.0);
     // The foot is off by less than the turn of the normal times the distance; times 8, nothing is left of a gap
     // where a turn of a quarter is possible.
     let foot = along / normal_squared;
-    let moved = moved + 8.0 * far * (normal_slack / steepness);
+    let moved = moved + 8.0 * far * (normal_slack / normal_length);
     let gap = |lo: f32, hi: f32, foot: f32| greater(greater(lo - foot, foot - hi) - moved, 0.0);
     let x = gap(lo.x, hi.x, normal.x * foot);
     let y = gap(lo.y, hi.y, normal.y * foot);
     let z = gap(lo.z, hi.z, normal.z * foot);
     let sum = (height * height + x * x + y * y + z * z) * (1.0 - ROUNDING);
     // What is not a number is not known.
+    // A triangle without area has no plane to be far from, and a bound of 0 leaves it to the exact test.
     let known = normal_squared > SINGLE_NORMAL_SQUARED_MIN && sum > 0.0;
     if known { lesser(sum, f32::MAX) } else { 0.0 }
 }

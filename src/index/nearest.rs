@@ -3,10 +3,10 @@
 use glam::{DVec3, Vec3};
 
 use super::{
+    box_lanes::{Lane, least},
     lat_lon::BANDS_MAX,
-    leaf::{Lane, least},
     skip_list::{HEAD_LEVELS, SkipList},
-    wide_node::Strip,
+    wide_node::WideListNode,
 };
 use crate::geometry::{
     Aabb, TriangleId,
@@ -24,28 +24,28 @@ pub struct NearestTriangle {
     pub closest: ClosestPoint,
 }
 
-/// Strips above one another: the levels of the tallest tower, and of a table of as many bands as can be.
+/// Wide nodes above one another: the levels of the tallest tower, and of a table of as many bands as can be.
 const DEPTH: usize = HEAD_LEVELS + BANDS_MAX.ilog(LANES) as usize;
 
-/// A query under way.
-struct Search<'a> {
+/// The state of one query.
+struct ListSearch<'a> {
     list: &'a SkipList,
     to: DVec3,
     /// Around it, in single precision.
     bounds: Aabb,
     slack: f32,
-    /// Nothing farther is wanted, square metres; as near is.
+    /// Triangles farther than this are of no use, square metres; one exactly as far is.
     limit: f64,
-    /// The same, not less, and finite.
+    /// `limit` in single precision, rounded up, and finite.
     limit_above: f32,
     best: Option<NearestTriangle>,
 }
 
-/// What is left of a strip.
+/// A wide node of the search's stack, and its lanes and links that are still to be visited.
 #[derive(Clone, Copy)]
-struct Run {
+struct OpenNode {
     near: NearLanes,
-    strip: u32,
+    wide_node: u32,
     rest: u32,
 }
 
@@ -58,6 +58,7 @@ impl SkipList {
         max_distance: f64,
         hint: Option<TriangleId>,
     ) -> Option<NearestTriangle> {
+        debug_assert!(to.is_finite() && max_distance >= 0.0, "{max_distance} m about {to}");
         let mut search = self.search(to, max_distance);
         if let Some((n, lane)) = hint.and_then(|t| self.handle(t)) {
             search.offer(n, lane);
@@ -66,11 +67,13 @@ impl SkipList {
         search.best
     }
 
-    fn search(&self, to: DVec3, max_distance: f64) -> Search<'_> {
+    fn search(&self, to: DVec3, max_distance: f64) -> ListSearch<'_> {
+        // The point itself may be no f32: its box is at most one step wide, and a distance from it is never too
+        // large.
         let bounds = Aabb::around([to]);
         let limit = max_distance * max_distance;
         let (slack, limit_above) = (self.slack(&bounds), above(limit));
-        Search { list: self, to, slack, bounds, limit, limit_above, best: None }
+        ListSearch { list: self, to, slack, bounds, limit, limit_above, best: None }
     }
 
     /// How much an `f32` distance along one axis between the two boxes may be too large, metres.
@@ -81,17 +84,19 @@ impl SkipList {
     }
 }
 
-/// [`Search::descend_by`] with eight lanes to an instruction instead of four.
+/// [`ListSearch::descend_by`] with eight lanes to an instruction instead of four.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn descend_wide(search: &mut Search) {
+fn descend_wide(search: &mut ListSearch) {
     search.descend_by();
 }
 
-impl Search<'_> {
+impl ListSearch<'_> {
     /// By the widest instructions that the processor has; the answer is the same.
     fn descend(&mut self) {
         #[cfg(target_arch = "x86_64")]
+        // Chosen at run time, the processor's own width takes 4 to 14 % off a cold query and 16 to 24 % off a
+        // coherent one. To compile everything for AVX2 gained nothing elsewhere and would not run everywhere.
         if are_wide() {
             // SAFETY: lanes are wide only where the processor has AVX2.
             return unsafe { descend_wide(self) };
@@ -107,26 +112,29 @@ impl Search<'_> {
         let mut depth = 0;
         loop {
             let run = &mut runs[depth];
-            let strip = &list.strips[run.strip as usize];
+            let wide_node = &list.wide_nodes[run.wide_node as usize];
+            // Nearest first within a wide node; a long run's rest is looked at link by link, in list order.
             let below = if let Some(lane) = run.near.next(self.limit_above) {
-                strip.below[lane]
-            } else if run.rest != strip.end {
+                wide_node.below[lane]
+            } else if run.rest != wide_node.end {
                 let n = run.rest;
-                let link = list.link(n, strip.level as usize);
+                let link = list.link(n, wide_node.level as usize);
                 run.rest = link.next;
+                // What is as near as the limit is still wanted: a smaller id may tie.
                 if self.lower_bound(&link.bounds) > self.limit_above {
                     continue;
                 }
-                if strip.level == 0 { n } else { link.strip }
+                if wide_node.level == 0 { n } else { link.wide_node }
             } else if depth > 0 {
                 depth -= 1;
                 continue;
             } else {
                 return;
             };
-            if strip.level == 0 {
-                self.block(below);
+            if wide_node.level == 0 {
+                self.leaf(below);
             } else {
+                debug_assert!(depth + 1 < DEPTH, "{depth} wide nodes above one another");
                 depth += 1;
                 runs[depth] = self.run(below);
             }
@@ -134,23 +142,26 @@ impl Search<'_> {
     }
 
     #[inline(always)]
-    fn run(&self, strip: u32) -> Run {
+    fn run(&self, wide_node: u32) -> OpenNode {
         let list = self.list;
-        let Strip { boxes, below, rest, level, .. } = &list.strips[strip as usize];
+        let WideListNode { boxes, below, rest, level, .. } = &list.wide_nodes[wide_node as usize];
         let near = NearLanes(boxes.distances_squared(&self.bounds, self.slack));
+        // All that lies within the limit is asked of memory before any of it is looked at, so that the waits
+        // overlap: cold points of 1 M triangles take 5.0 us instead of 7.8. In updates and in reads of a field it
+        // gained nothing.
         for (below, _) in below.iter().zip(near.0).filter(|(_, near)| *near <= self.limit_above) {
             match level {
-                0 => prefetch(&list.blocks[*below as usize].corners),
-                _ => prefetch(&list.strips[*below as usize]),
+                0 => prefetch(&list.leaves[*below as usize].corners),
+                _ => prefetch(&list.wide_nodes[*below as usize]),
             }
         }
-        Run { near, strip, rest: *rest }
+        OpenNode { near, wide_node, rest: *rest }
     }
 
     #[inline(always)]
-    fn block(&mut self, n: u32) {
-        let block = &self.list.blocks[n as usize];
-        let below = block.corners.distances_squared_below(self.bounds.min, self.slack);
+    fn leaf(&mut self, n: u32) {
+        let leaf = &self.list.leaves[n as usize];
+        let below = leaf.corners.distances_squared_below(self.bounds.min, self.slack);
         let mut near = NearLanes(below);
         while let Some(lane) = near.next(self.limit_above) {
             self.offer(n, lane);
@@ -158,14 +169,17 @@ impl Search<'_> {
     }
 
     fn offer(&mut self, n: u32, lane: usize) {
-        let block = &self.list.blocks[n as usize];
-        let t = block.triangles[lane];
+        let leaf = &self.list.leaves[n as usize];
+        let t = leaf.triangles[lane];
+        // The hint was looked at first, and its leaf is met again on the way down.
         if self.best.is_some_and(|b| b.triangle == t) {
             return;
         }
-        let triangle = block.corners.get(lane).map(|p| p.as_dvec3());
+        debug_assert!(lane < leaf.len(), "lane {lane} of leaf {n}");
+        let triangle = leaf.corners.get(lane).map(|p| p.as_dvec3());
         let closest = closest_point(self.to, &triangle);
         let d = closest.distance_squared;
+        debug_assert!(d >= 0.0, "{d} from {} to {t:?}", self.to);
         let ties = self.best.is_some_and(|b| b.closest.distance_squared == d && b.triangle < t);
         if d <= self.limit && !ties {
             self.limit = d;
@@ -194,6 +208,7 @@ impl NearLanes {
         if nearest > limit {
             return None;
         }
+        // A bound carries its lane in its last bits, so no search for the least one's place is needed.
         let lane = nearest.to_bits() as usize % LANES;
         self.0[lane] = f32::INFINITY;
         Some(lane)
@@ -213,7 +228,7 @@ mod tests {
     use super::*;
     use crate::{
         geometry::TriangleMesh,
-        index::FrameOptions,
+        index::LatLonOptions,
         oracle::{Random, shapes},
     };
 
@@ -221,7 +236,7 @@ mod tests {
     #[test]
     fn narrow_and_wide_agree() {
         let mesh = TriangleMesh::new(shapes::organ(5_000, 3));
-        let list = SkipList::build(&mesh, &FrameOptions::default());
+        let list = SkipList::build(&mesh, &LatLonOptions::default());
         let mut random = Random::new(4);
         for _ in 0..1_000 {
             let p = random.point(list.bounds().min.as_dvec3(), list.bounds().max.as_dvec3());

@@ -1,10 +1,10 @@
 //! Which triangles' boxes pass a test.
 
 use super::{
-    leaf::{Boxes, LaneSet},
+    box_lanes::{BoxLanes, LaneSet},
     skip_list::SkipList,
 };
-use crate::geometry::{Aabb, TriangleId};
+use crate::geometry::{Aabb, TriangleId, lanes::LANES};
 
 /// A test on boxes that stays true when the box grows. Closures and boxes (overlap) are tests.
 pub trait BoxTest {
@@ -21,7 +21,7 @@ pub trait BoxTest {
 /// Some boxes side by side.
 #[doc(hidden)]
 pub struct BoxesView<'a> {
-    boxes: &'a Boxes,
+    boxes: &'a BoxLanes,
     used: usize,
 }
 
@@ -49,6 +49,7 @@ impl<F: Fn(&Aabb) -> bool> BoxTest for (Aabb, F) {
     #[inline(always)]
     fn lanes(&self, boxes: &BoxesView) -> Passing {
         let overlapping = boxes.boxes.overlapping(&self.0).first(boxes.used);
+        // Closures see few boxes: eight overlaps are tested at once before them.
         Passing(overlapping.only(|lane| self.1(&boxes.boxes.get(lane))))
     }
 }
@@ -60,7 +61,7 @@ impl<F: Fn(&Aabb) -> bool> BoxTest for F {
 }
 
 impl SkipList {
-    /// Gives every triangle whose box passes to `visit`, in list order. Returns the links and blocks that
+    /// Gives every triangle whose box passes to `visit`, in list order. Returns the links and leaves that
     /// were looked at: O(bands + found) for a test on a small box, O(n) at worst.
     pub fn overlap(&self, test: &impl BoxTest, mut visit: impl FnMut(TriangleId)) -> usize {
         self.overlap_run(test, self.root(), &mut visit)
@@ -69,21 +70,24 @@ impl SkipList {
     fn overlap_run(
         &self,
         test: &impl BoxTest,
-        strip: u32,
+        wide_node: u32,
         visit: &mut impl FnMut(TriangleId),
     ) -> usize {
-        let strip = &self.strips[strip as usize];
-        let mut visited = strip.len as usize;
-        for lane in passing(test, &strip.boxes, strip.len as usize) {
-            visited += self.overlap_below(test, strip.level, strip.below[lane], visit);
+        let wide_node = &self.wide_nodes[wide_node as usize];
+        debug_assert!(wide_node.len as usize <= LANES, "{} lanes", wide_node.len);
+        // Counted in what was looked at and not in what was found: the count is the measure of a worn list.
+        let mut visited = wide_node.len as usize;
+        for lane in passing(test, &wide_node.boxes, wide_node.len as usize) {
+            visited += self.overlap_below(test, wide_node.level, wide_node.below[lane], visit);
         }
-        let mut n = strip.rest;
-        while n != strip.end {
-            let link = self.link(n, strip.level as usize);
+        let mut n = wide_node.rest;
+        // Insertions make runs longer than a wide node; a rebuild makes them short again.
+        while n != wide_node.end {
+            let link = self.link(n, wide_node.level as usize);
             visited += 1;
             if test.passes(&link.bounds) {
-                let below = if strip.level == 0 { n } else { link.strip };
-                visited += self.overlap_below(test, strip.level, below, visit);
+                let below = if wide_node.level == 0 { n } else { link.wide_node };
+                visited += self.overlap_below(test, wide_node.level, below, visit);
             }
             n = link.next;
         }
@@ -100,9 +104,9 @@ impl SkipList {
         if level > 0 {
             return self.overlap_run(test, below, visit);
         }
-        let block = &self.blocks[below as usize];
-        for lane in passing(test, &block.corners.boxes(), block.len()) {
-            visit(block.triangles[lane]);
+        let leaf = &self.leaves[below as usize];
+        for lane in passing(test, &leaf.corners.boxes(), leaf.len()) {
+            visit(leaf.triangles[lane]);
         }
         1
     }
@@ -110,6 +114,6 @@ impl SkipList {
 
 /// The lanes whose boxes pass, ascending.
 #[inline(always)]
-fn passing(test: &impl BoxTest, boxes: &Boxes, used: usize) -> LaneSet {
+fn passing(test: &impl BoxTest, boxes: &BoxLanes, used: usize) -> LaneSet {
     test.lanes(&BoxesView { boxes, used }).0
 }

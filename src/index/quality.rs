@@ -1,4 +1,4 @@
-//! How well the frame still fits: the work of a standard query now against after the build.
+//! How well the grid still fits: the work of a standard query now against after the build.
 
 use glam::Vec3;
 
@@ -34,6 +34,9 @@ impl Quality {
 
     /// So many triangles moved: runs one query where it is time for one, and takes it into the running mean.
     pub(crate) fn observe(&mut self, moved: usize, list: &mut SkipList, mesh: &TriangleMesh) {
+        // Sampled by the writer and not counted in ticks, or what clients ask would decide when the list is built
+        // anew. One query each deformation would be two fifths of a dent of 100 triangles in 1 M, because it looks
+        // anywhere: 7.5 us instead of 3.0.
         self.moved += moved;
         if self.moved < MOVED {
             return;
@@ -53,9 +56,16 @@ impl Quality {
 
     fn visited(&self, list: &mut SkipList, mesh: &TriangleMesh) -> usize {
         let end = u64::from(mesh.triangle_id_end().max(1));
+        debug_assert!(
+            self.reach >= 0.0 && self.built >= 0.0,
+            "{} m, {} nodes",
+            self.reach,
+            self.built
+        );
         let t = crate::geometry::TriangleId((list.next_random() % end) as u32);
+        // A removed triangle's id has no handle: the mean stays as it is.
         let Some((n, lane)) = list.handle(t) else { return self.running as usize };
-        let b = Aabb::of_points(list.blocks[n as usize].corners.get(lane));
+        let b = Aabb::of_points(list.leaves[n as usize].corners.get(lane));
         let around =
             Aabb { min: b.min - Vec3::splat(self.reach), max: b.max + Vec3::splat(self.reach) };
         list.overlap(&around, |_| ())
@@ -66,7 +76,7 @@ impl Quality {
 mod tests {
     use crate::{
         geometry::TriangleMesh,
-        index::FrameOptions,
+        index::LatLonOptions,
         oracle::{Random, shapes},
         surface::Surface,
     };
@@ -76,7 +86,7 @@ mod tests {
     fn wear_is_seen_however_little_moves_at_a_time() {
         for n_at_once in [3, usize::MAX] {
             let mesh = TriangleMesh::new(shapes::organ(1_000, 3));
-            let mut surface = Surface::new(mesh, FrameOptions::default());
+            let mut surface = Surface::new(mesh, LatLonOptions::default());
             let (low, high) = (surface.bounds().min.as_dvec3(), surface.bounds().max.as_dvec3());
             let vertices: Vec<u32> = (0..surface.mesh().positions().len() as u32).collect();
             let mut random = Random::new(6);

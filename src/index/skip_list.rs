@@ -1,9 +1,9 @@
 //! The list itself: nodes and towers in arenas, search, insertion and removal of single triangles.
 
 use super::{
-    lat_lon::Frame,
-    leaf::{Block, Entry, Key},
-    wide_node::Strip,
+    lat_lon::LatLonGrid,
+    leaf::{FilingKey, ListEntry, ListLeaf},
+    wide_node::WideListNode,
 };
 use crate::geometry::{Aabb, TriangleId, lanes::LANES};
 
@@ -11,7 +11,7 @@ use crate::geometry::{Aabb, TriangleId, lanes::LANES};
 pub(super) const END: u32 = u32::MAX;
 /// One node in this many is promoted to the next level.
 pub(super) const FAN_OUT: u32 = 8;
-/// Links of a band's first node: enough for 8^6 blocks, two million triangles in one band.
+/// Links of a band's first node: enough for 8^6 leaves, two million triangles in one band.
 pub(super) const HEAD_LEVELS: usize = 7;
 
 /// The bounded skip list of one surface.
@@ -20,20 +20,22 @@ pub(super) const HEAD_LEVELS: usize = 7;
 /// mesh that the list was built of, in its present state.
 #[derive(Clone, Debug)]
 pub struct SkipList {
-    pub(super) frame: Frame,
+    pub(super) grid: LatLonGrid,
     pub(super) bands: Vec<Band>,
     /// Holds every triangle.
     pub(super) bounds: Aabb,
-    pub(super) nodes: Vec<Node>,
-    pub(super) blocks: Vec<Block>,
-    pub(super) links: Vec<Link>,
+    pub(super) nodes: Vec<ListNode>,
+    pub(super) leaves: Vec<ListLeaf>,
+    pub(super) links: Vec<SkipLink>,
     /// One for each link above the bottom and each band: the boxes of what it spans. Then the table.
-    pub(super) strips: Vec<Strip>,
-    /// Strips over the bands, strips over those, and so on up to one.
+    // Boxes of a run are copied side by side, so that one wide pass tests a run: 8.4 us to 6.1 us for the nearest on
+    // 70 k triangles. The table of the bands is made of the same, so that a search is one loop from one root.
+    pub(super) wide_nodes: Vec<WideListNode>,
+    /// Wide nodes over the bands, wide nodes over those, and so on up to one.
     pub(super) table: Vec<Vec<u32>>,
     pub(super) handles: Vec<Handle>,
     pub(super) free_nodes: Vec<u32>,
-    pub(super) free_strips: Vec<u32>,
+    pub(super) free_wide_nodes: Vec<u32>,
     pub(super) free_towers: [Vec<u32>; HEAD_LEVELS],
     pub(super) touched: Touched,
     random: u64,
@@ -48,14 +50,14 @@ pub(super) struct Band {
     pub(super) top: usize,
     pub(super) bounds: Aabb,
     pub(super) n_triangles: usize,
-    /// The strip of the links on level `top`.
-    pub(super) strip: u32,
+    /// The wide node of the links on level `top`.
+    pub(super) wide_node: u32,
 }
 
-/// A block's place in the list. `low_key` <= keys in the block <= `low_key` of the next node.
+/// A leaf's place in the list. `low_key` <= keys in the leaf <= `low_key` of the next node.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) low_key: Key,
+pub(super) struct ListNode {
+    pub(super) low_key: FilingKey,
     pub(super) band: u32,
     pub(super) prev: u32,
     /// First of the node's links; the rest follow, a level each.
@@ -66,21 +68,22 @@ pub(super) struct Node {
 
 /// A forward link: spans its own node up to `next`, not included.
 #[derive(Clone, Debug)]
-pub(super) struct Link {
+pub(super) struct SkipLink {
     /// Holds every triangle box in the span.
     pub(super) bounds: Aabb,
     pub(super) next: u32,
     /// The node whose link one level up spans this link.
     pub(super) owner: u32,
-    /// Above the bottom: the strip of the links that it spans; [`END`] before the first refit.
-    pub(super) strip: u32,
+    /// Above the bottom: the wide node of the links that it spans; [`END`] before the first refit.
+    pub(super) wide_node: u32,
 }
 
-impl Link {
-    pub(super) const EMPTY: Link = Link { bounds: Aabb::EMPTY, next: END, owner: END, strip: END };
+impl SkipLink {
+    pub(super) const EMPTY: SkipLink =
+        SkipLink { bounds: Aabb::EMPTY, next: END, owner: END, wide_node: END };
 }
 
-/// Where a triangle is filed: block times [`LANES`] plus lane.
+/// Where a triangle is filed: leaf times [`LANES`] plus lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Handle(u32);
 
@@ -88,6 +91,7 @@ impl Handle {
     pub(super) const NONE: Handle = Handle(u32::MAX);
 
     pub(super) fn new(node: u32, lane: usize) -> Handle {
+        debug_assert!(lane < LANES && node < u32::MAX / LANES as u32, "leaf {node}, lane {lane}");
         Handle(node * LANES as u32 + lane as u32)
     }
 
@@ -144,20 +148,20 @@ impl Touched {
 
 impl SkipList {
     /// No triangles yet, one head a band.
-    pub(super) fn empty(frame: Frame, n_triangle_ids: u32) -> SkipList {
-        let n_bands = frame.n_bands();
+    pub(super) fn empty(grid: LatLonGrid, n_triangle_ids: u32) -> SkipList {
+        let n_bands = grid.n_bands();
         let mut list = SkipList {
-            frame,
+            grid,
             bands: Vec::with_capacity(n_bands),
             bounds: Aabb::EMPTY,
             nodes: Vec::new(),
-            blocks: Vec::new(),
+            leaves: Vec::new(),
             links: Vec::new(),
-            strips: Vec::new(),
+            wide_nodes: Vec::new(),
             table: Vec::new(),
             handles: vec![Handle::NONE; n_triangle_ids as usize],
             free_nodes: Vec::new(),
-            free_strips: Vec::new(),
+            free_wide_nodes: Vec::new(),
             free_towers: Default::default(),
             touched: Touched::default(),
             random: 0x9e37_79b9_7f4a_7c15,
@@ -167,28 +171,38 @@ impl SkipList {
             for level in 0..HEAD_LEVELS {
                 list.link_mut(head, level).owner = head;
             }
-            list.bands.push(Band { head, top: 0, bounds: Aabb::EMPTY, n_triangles: 0, strip: END });
+            list.bands.push(Band {
+                head,
+                top: 0,
+                bounds: Aabb::EMPTY,
+                n_triangles: 0,
+                wide_node: END,
+            });
+            // Every band is refitted once, empty ones too, so that the table holds no stale box.
             list.touched.add(head);
         }
         list.lay_table(n_bands);
         list
     }
 
-    /// Empty strips over so many bands, eight to one, up to a single one.
+    /// Empty wide nodes over so many bands, eight to one, up to a single one.
     fn lay_table(&mut self, n_bands: usize) {
         let mut n = n_bands;
         while n > 1 || self.table.is_empty() {
             let mut level = Vec::with_capacity(n.div_ceil(LANES));
             for first in (0..n).step_by(LANES) {
-                level.push(self.strips.len() as u32);
-                self.strips.push(Strip { len: (n - first).min(LANES) as u32, ..Strip::EMPTY });
+                level.push(self.wide_nodes.len() as u32);
+                self.wide_nodes.push(WideListNode {
+                    len: (n - first).min(LANES) as u32,
+                    ..WideListNode::EMPTY
+                });
             }
             n = level.len();
             self.table.push(level);
         }
     }
 
-    /// The strip that all searches begin at.
+    /// The wide node that all searches begin at.
     pub(super) fn root(&self) -> u32 {
         self.table[self.table.len() - 1][0]
     }
@@ -208,12 +222,12 @@ impl SkipList {
         &self.bounds
     }
 
-    pub(super) fn link(&self, node: u32, level: usize) -> &Link {
+    pub(super) fn link(&self, node: u32, level: usize) -> &SkipLink {
         debug_assert!(level < self.nodes[node as usize].n_links as usize);
         &self.links[self.nodes[node as usize].tower as usize + level]
     }
 
-    pub(super) fn link_mut(&mut self, node: u32, level: usize) -> &mut Link {
+    pub(super) fn link_mut(&mut self, node: u32, level: usize) -> &mut SkipLink {
         debug_assert!(level < self.nodes[node as usize].n_links as usize);
         &mut self.links[self.nodes[node as usize].tower as usize + level]
     }
@@ -222,28 +236,28 @@ impl SkipList {
         self.handles.get(t.0 as usize).copied().unwrap_or(Handle::NONE).get()
     }
 
-    /// A node without neighbours, with an empty block.
-    pub(super) fn new_node(&mut self, band: u32, low_key: Key, n_links: usize) -> u32 {
+    /// A node without neighbours, with an empty leaf.
+    pub(super) fn new_node(&mut self, band: u32, low_key: FilingKey, n_links: usize) -> u32 {
         let tower = match self.free_towers[n_links - 1].pop() {
             Some(tower) => {
-                self.links[tower as usize..][..n_links].fill(Link::EMPTY);
+                self.links[tower as usize..][..n_links].fill(SkipLink::EMPTY);
                 tower
             }
             None => {
-                self.links.resize(self.links.len() + n_links, Link::EMPTY);
+                self.links.resize(self.links.len() + n_links, SkipLink::EMPTY);
                 (self.links.len() - n_links) as u32
             }
         };
-        let node = Node { low_key, band, prev: END, tower, n_links: n_links as u32 };
+        let node = ListNode { low_key, band, prev: END, tower, n_links: n_links as u32 };
         match self.free_nodes.pop() {
             Some(n) => {
                 self.nodes[n as usize] = node;
-                self.blocks[n as usize] = Block::EMPTY;
+                self.leaves[n as usize] = ListLeaf::EMPTY;
                 n
             }
             None => {
                 self.nodes.push(node);
-                self.blocks.push(Block::EMPTY);
+                self.leaves.push(ListLeaf::EMPTY);
                 (self.nodes.len() - 1) as u32
             }
         }
@@ -252,47 +266,56 @@ impl SkipList {
     pub(super) fn free_node(&mut self, n: u32) {
         let node = &mut self.nodes[n as usize];
         let tower = &mut self.links[node.tower as usize..][..node.n_links as usize];
-        let strips = tower.iter_mut().map(|link| std::mem::replace(&mut link.strip, END));
-        self.free_strips.extend(strips.filter(|strip| *strip != END));
+        let wide_nodes = tower.iter_mut().map(|link| std::mem::replace(&mut link.wide_node, END));
+        self.free_wide_nodes.extend(wide_nodes.filter(|wide_node| *wide_node != END));
         self.free_towers[node.n_links as usize - 1].push(node.tower);
         node.n_links = 0;
         self.free_nodes.push(n);
     }
 
     /// Files a triangle. O(log n) expected.
-    pub(super) fn insert(&mut self, band: usize, entry: Entry) {
+    pub(super) fn insert(&mut self, band: usize, entry: ListEntry) {
+        debug_assert!(
+            self.handle(entry.triangle).is_none(),
+            "{:?} is filed already",
+            entry.triangle
+        );
         let mut n = self.find(band, entry.key);
-        if self.blocks[n as usize].is_full() {
+        if self.leaves[n as usize].is_full() {
             let upper = self.split(n);
+            // Of equal keys a triangle may be on either side: [`validate`] allows a leaf to end with the next one's
+            // low key.
             if entry.key >= self.nodes[upper as usize].low_key {
                 n = upper;
             }
         }
-        let lane = self.blocks[n as usize].push(entry);
+        let lane = self.leaves[n as usize].push(entry);
         self.handles[entry.triangle.0 as usize] = Handle::new(n, lane);
         self.bands[band].n_triangles += 1;
         self.touched.add(n);
     }
 
-    /// Takes a triangle out by its handle. O(1), or O(log n) when its block empties.
+    /// Takes a triangle out by its handle. O(1), or O(log n) when its leaf empties.
     ///
     /// # Panics
     /// When it is not filed.
     pub(super) fn remove(&mut self, t: TriangleId) {
         let (n, lane) = self.handle(t).expect("a filed triangle");
-        self.blocks[n as usize].remove(lane);
+        self.leaves[n as usize].remove(lane);
         self.handles[t.0 as usize] = Handle::NONE;
-        if lane < self.blocks[n as usize].len() {
-            let moved = self.blocks[n as usize].triangles[lane];
+        if lane < self.leaves[n as usize].len() {
+            let moved = self.leaves[n as usize].triangles[lane];
             self.handles[moved.0 as usize] = Handle::new(n, lane);
         }
         let band = self.nodes[n as usize].band as usize;
         self.bands[band].n_triangles -= 1;
+        // An emptied node is unlinked at the next refit and not here: what follows often fills it again.
         self.touched.add(n);
     }
 
     /// The last node of the band with `low_key` <= key.
-    fn find(&self, band: usize, key: Key) -> u32 {
+    fn find(&self, band: usize, key: FilingKey) -> u32 {
+        debug_assert!(band < self.bands.len(), "band {band} of {}", self.bands.len());
         let Band { head, top, .. } = self.bands[band];
         let mut n = head;
         for level in (0..=top).rev() {
@@ -306,12 +329,13 @@ impl SkipList {
         n
     }
 
-    /// Moves the upper half of a full block to a new node behind it.
+    /// Moves the upper half of a full leaf to a new node behind it.
     fn split(&mut self, n: u32) -> u32 {
-        let mut entries: Vec<Entry> = self.blocks[n as usize].entries().collect();
+        let mut entries: Vec<ListEntry> = self.leaves[n as usize].entries().collect();
         entries.sort_unstable_by_key(|e| (e.key, e.triangle));
         let upper_half = entries.split_off(entries.len() / 2);
         let band = self.nodes[n as usize].band;
+        // A seeded generator, so that the same edits give the same list on every machine.
         let height = self.random_height();
         let upper = self.new_node(band, upper_half[0].key, height);
         self.refill(n, &entries);
@@ -320,11 +344,12 @@ impl SkipList {
         upper
     }
 
-    /// Replaces a block's triangles.
-    pub(super) fn refill(&mut self, n: u32, entries: &[Entry]) {
-        self.blocks[n as usize] = Block::EMPTY;
+    /// Replaces a leaf's triangles.
+    pub(super) fn refill(&mut self, n: u32, entries: &[ListEntry]) {
+        debug_assert!(entries.len() <= LANES, "{} triangles in leaf {n}", entries.len());
+        self.leaves[n as usize] = ListLeaf::EMPTY;
         for e in entries {
-            let lane = self.blocks[n as usize].push(*e);
+            let lane = self.leaves[n as usize].push(*e);
             self.handles[e.triangle.0 as usize] = Handle::new(n, lane);
         }
         self.touched.add(n);
@@ -332,11 +357,14 @@ impl SkipList {
 
     /// Puts a new node right behind another one and its tower between the taller ones around it.
     fn link_behind(&mut self, before: u32, node: u32) {
+        debug_assert!(self.nodes[before as usize].low_key <= self.nodes[node as usize].low_key);
         let n_links = self.nodes[node as usize].n_links as usize;
         let band = self.nodes[node as usize].band as usize;
         let mut left = before;
         for level in 0..n_links {
             while self.nodes[left as usize].n_links as usize <= level {
+                // The owner one level down is the nearest node to the left that is tall enough: no search from the
+                // head.
                 left = self.link(left, level - 1).owner;
             }
             let next = self.link(left, level).next;
@@ -346,7 +374,7 @@ impl SkipList {
                 self.link(left, level).owner
             };
             self.link_mut(left, level).next = node;
-            *self.link_mut(node, level) = Link { next, owner: above, ..Link::EMPTY };
+            *self.link_mut(node, level) = SkipLink { next, owner: above, ..SkipLink::EMPTY };
             if level == 0 {
                 self.nodes[node as usize].prev = left;
                 if next != END {
@@ -364,9 +392,9 @@ impl SkipList {
 
     /// Unlinks an empty node that is no head and frees it. O(log n) expected.
     pub(super) fn unlink_empty(&mut self, node: u32) {
-        let Node { n_links, band, prev, .. } = self.nodes[node as usize].clone();
+        let ListNode { n_links, band, prev, .. } = self.nodes[node as usize].clone();
         debug_assert!(
-            self.blocks[node as usize].len() == 0 && self.bands[band as usize].head != node
+            self.leaves[node as usize].len() == 0 && self.bands[band as usize].head != node
         );
         let mut left = prev;
         for level in 0..n_links as usize {
@@ -400,6 +428,7 @@ impl SkipList {
 
     /// Sets the owner of the links at `level` from `from` up to the next taller node.
     pub(super) fn own_run(&mut self, from: u32, level: usize, owner: u32) {
+        // Ownership runs up to the next taller node: a run is short, as towers are geometric.
         let mut n = from;
         while n != END && (n == owner || self.nodes[n as usize].n_links as usize == level + 1) {
             let link = self.link_mut(n, level);

@@ -1,7 +1,7 @@
 //! What must be true of a list at all times.
 
 use super::{
-    leaf::Block,
+    leaf::ListLeaf,
     skip_list::{Band, END, HEAD_LEVELS, SkipList},
 };
 use crate::geometry::{Aabb, TriangleMesh, lanes::LANES};
@@ -18,10 +18,11 @@ impl SkipList {
             for level in 0..=self.bands[band].top {
                 self.assert_level(band, level);
             }
-            let Band { head, top, strip, .. } = self.bands[band];
-            self.assert_strip(strip, head, END, top);
+            let Band { head, top, wide_node, .. } = self.bands[band];
+            self.assert_wide_node(wide_node, head, END, top);
             self.assert_table(band);
             let Aabb { min, max } = self.bands[band].bounds;
+            // Exactly, not only large enough: a box that is too large is never wrong but never shrinks again.
             let all = self
                 .band_entries(band)
                 .fold(Aabb::EMPTY, |b, e| b.union(&Aabb::of_points(e.corners)));
@@ -45,17 +46,18 @@ impl SkipList {
                 "band and predecessor of node {n}"
             );
             let next = self.link(n, 0).next;
+            // Equal keys may be on both sides of a border, so the upper bound is included.
             let high = if next == END { u32::MAX } else { self.nodes[next as usize].low_key };
-            let block = &self.blocks[n as usize];
-            for e in block.entries() {
+            let leaf = &self.leaves[n as usize];
+            for e in leaf.entries() {
                 assert!(node.low_key <= e.key && e.key <= high, "key {} in node {n}", e.key);
             }
-            assert_lanes_clear(block);
-            assert!(prev == END || block.len() > 0, "node {n} is empty");
+            assert_lanes_clear(leaf);
+            assert!(prev == END || leaf.len() > 0, "node {n} is empty");
             if prev != END {
                 top = top.max(node.n_links as usize - 1);
             }
-            n_triangles += block.len();
+            n_triangles += leaf.len();
             prev = n;
         }
         assert_eq!(n_triangles, self.bands[band].n_triangles, "triangles of band {band}");
@@ -81,40 +83,40 @@ impl SkipList {
                 assert_eq!(link.owner, owner, "owner of link {n} at level {level}");
             }
             let bounds = if level == 0 {
-                self.blocks[n as usize].corners.boxes().union()
+                self.leaves[n as usize].corners.boxes().union()
             } else {
-                self.assert_strip(link.strip, n, link.next, level - 1);
+                self.assert_wide_node(link.wide_node, n, link.next, level - 1);
                 self.union_of_run(n, link.next, level - 1)
             };
             assert_eq!(link.bounds, bounds, "box of link {n} at level {level}");
         }
     }
 
-    /// A strip holds the first links of its run, and says where the run goes on.
-    fn assert_strip(&self, strip: u32, start: u32, end: u32, level: usize) {
-        let strip = &self.strips[strip as usize];
+    /// A wide node holds the first links of its run, and says where the run goes on.
+    fn assert_wide_node(&self, wide_node: u32, start: u32, end: u32, level: usize) {
+        let wide_node = &self.wide_nodes[wide_node as usize];
         let mut n = start;
-        for lane in 0..strip.len as usize {
-            let below = if level == 0 { n } else { self.link(n, level).strip };
-            assert_eq!(strip.below[lane], below, "strip of run {start} at level {level}");
-            assert_eq!(strip.boxes.get(lane), self.link(n, level).bounds, "box in a strip");
+        for lane in 0..wide_node.len as usize {
+            let below = if level == 0 { n } else { self.link(n, level).wide_node };
+            assert_eq!(wide_node.below[lane], below, "wide_node of run {start} at level {level}");
+            assert_eq!(wide_node.boxes.get(lane), self.link(n, level).bounds, "box in a wide_node");
             n = self.link(n, level).next;
         }
         let rest = if n == end { (END, END) } else { (n, end) };
-        assert_eq!((strip.rest, strip.end), rest, "rest of run {start} at level {level}");
-        assert_eq!(strip.level as usize, level, "level of the strip of run {start}");
-        assert!(n == end || strip.len as usize == LANES, "a strip with room has no rest");
+        assert_eq!((wide_node.rest, wide_node.end), rest, "rest of run {start} at level {level}");
+        assert_eq!(wide_node.level as usize, level, "level of the wide_node of run {start}");
+        assert!(n == end || wide_node.len as usize == LANES, "a wide_node with room has no rest");
     }
 
     /// The band is in the table, and what is above it holds it.
     fn assert_table(&self, band: usize) {
-        let (mut at, mut below) = (band, self.bands[band].strip);
+        let (mut at, mut below) = (band, self.bands[band].wide_node);
         let mut bounds = self.bands[band].bounds;
         for level in &self.table {
-            let strip = &self.strips[level[at / LANES] as usize];
-            assert_eq!(strip.boxes.get(at % LANES), bounds, "box of band {band} in the table");
-            assert_eq!(strip.below[at % LANES], below, "band {band} in the table");
-            (below, bounds) = (level[at / LANES], strip.boxes.union());
+            let wide_node = &self.wide_nodes[level[at / LANES] as usize];
+            assert_eq!(wide_node.boxes.get(at % LANES), bounds, "box of band {band} in the table");
+            assert_eq!(wide_node.below[at % LANES], below, "band {band} in the table");
+            (below, bounds) = (level[at / LANES], wide_node.boxes.union());
             at /= LANES;
         }
         assert_eq!(bounds, self.bounds, "box of the table");
@@ -126,17 +128,17 @@ impl SkipList {
         assert_eq!(self.handles.len(), mesh.triangle_id_end() as usize, "handles");
         for t in mesh.triangle_ids() {
             let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
-            let entry = self.blocks[n as usize].entry(lane);
-            assert!(lane < self.blocks[n as usize].len(), "handle of {t:?} points past its block");
+            let entry = self.leaves[n as usize].entry(lane);
+            assert!(lane < self.leaves[n as usize].len(), "handle of {t:?} points past its leaf");
             assert_eq!((entry.triangle, entry.corners), (t, mesh.corners(t)), "entry of {t:?}");
         }
     }
 }
 
-fn assert_lanes_clear(block: &Block) {
-    for lane in block.len()..LANES {
+fn assert_lanes_clear(leaf: &ListLeaf) {
+    for lane in leaf.len()..LANES {
         assert!(
-            block.entry(lane).corners.iter().all(|p| p.is_nan()),
+            leaf.entry(lane).corners.iter().all(|p| p.is_nan()),
             "an unused lane has a triangle"
         );
     }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{length, picture};
 use crate::{
     geometry::TriangleMesh,
-    index::FrameOptions,
+    index::LatLonOptions,
     scene::tool::field::field_of,
     sdf::{FieldOptions, FieldReport},
     surface::Surface,
@@ -45,7 +45,7 @@ pub fn examine(
     tolerance_m: Option<f64>,
     pictures: Option<(&Path, &str)>,
 ) -> io::Result<FieldExamination> {
-    let surface = Surface::new(mesh, FrameOptions::default());
+    let surface = Surface::new(mesh, LatLonOptions::default());
     let bar = ProgressBar::new(0);
     let style = ProgressStyle::with_template("field {bar:40} {pos}/{len} subspaces, {elapsed}");
     bar.set_style(style.expect("a template that indicatif knows"));

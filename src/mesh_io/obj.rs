@@ -5,21 +5,26 @@
 //! face of 4; it overflows on vertex number 0; and its errors name no line. The tests compare with it.
 
 use super::{
-    MeshReadError, push_fan,
-    text::{Line, Text, parse, parse_point, unexpected},
+    polygon::push_fan,
+    read_error::{MeshReadError, unexpected},
+    text::{Line, TextCursor, parse, parse_point},
 };
 use crate::geometry::MeshData;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    let mut text = Text::new(bytes);
+    let mut text = TextCursor::new(bytes);
     let mut data = MeshData::default();
     let mut corners = Vec::new();
     while let Some(line) = text.line() {
         let mut words = line.words();
         match words.next() {
+            // A fourth coordinate, or a colour, may follow and is passed over.
             Some(b"v") => data.positions.push(parse_point(&mut words, line.place())?),
             Some(b"f") => {
+                // One list for all faces, so that a file of a million faces allocates once.
                 corners.clear();
+                // Faces may come before the vertices that they name: the number is checked by the validator, which
+                // knows them all.
                 read_face(line, &mut text, data.positions.len(), &mut corners)?;
                 if !push_fan(&mut data.triangles, &corners) {
                     let got = format!("{} corners", corners.len());
@@ -27,6 +32,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
                     return Err(unexpected(text.place(), expected, Some(got.as_bytes())));
                 }
             }
+            // Materials, groups, normals, curves: none moves a vertex.
             _ => {}
         }
     }
@@ -36,7 +42,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
 /// A face goes on over lines that end in a backslash.
 fn read_face(
     first: Line,
-    text: &mut Text,
+    text: &mut TextCursor,
     n_positions: usize,
     corners: &mut Vec<u32>,
 ) -> Result<(), MeshReadError> {
@@ -44,6 +50,7 @@ fn read_face(
     let mut n_skipped = 1;
     loop {
         for word in line.words().skip(n_skipped).filter(|word| *word != b"\\") {
+            // The backslash may stand right behind a number.
             let word = word.strip_suffix(b"\\").unwrap_or(word);
             corners.push(vertex_number(word, n_positions, &line)?);
         }
@@ -60,6 +67,7 @@ fn vertex_number(word: &[u8], n_positions: usize, line: &Line) -> Result<u32, Me
     let expected = "a vertex number from 1 to 4294967295, or from -1 back to the first vertex";
     let number = word.split(|b| *b == b'/').next();
     let number: i64 = parse(number, line.place(), expected)?;
+    // Back from the vertices read so far, which is what the format says.
     let from_0 = if number < 0 { n_positions as i64 + number } else { number - 1 };
     u32::try_from(from_0).map_err(|_| unexpected(line.place(), expected, Some(word)))
 }

@@ -2,8 +2,9 @@
 //! line (normals, colours) is ignored.
 
 use super::{
-    MeshReadError, check_fits, push_fan,
-    text::{Line, Text, parse, parse_point, unexpected},
+    polygon::push_fan,
+    read_error::{MeshReadError, check_fits, unexpected},
+    text::{Line, TextCursor, parse, parse_point},
 };
 use crate::geometry::MeshData;
 
@@ -13,7 +14,8 @@ const VERTEX_BYTES_MIN: u64 = 6;
 const FACE_BYTES_MIN: u64 = 8;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    let mut text = Text::new(bytes);
+    let mut text = TextCursor::new(bytes);
+    // Own code, like OBJ's: the format is a page long, and errors name the line.
     let [n_vertices, n_faces] = read_counts(&mut text)?;
     // The last line may lack its end.
     let left = text.rest().len() + 1;
@@ -31,6 +33,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         let mut words = line.words();
         let n: u32 = parse(words.next(), line.place(), "the number of corners")?;
         corners.clear();
+        // A line that is too short ends this at once, so a lying number costs nothing.
         for _ in 0..n {
             corners.push(parse(words.next(), line.place(), "a vertex number")?);
         }
@@ -42,10 +45,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
 }
 
 /// Vertices and faces. The counts may be on the header's line.
-fn read_counts(text: &mut Text) -> Result<[u64; 2], MeshReadError> {
+fn read_counts(text: &mut TextCursor) -> Result<[u64; 2], MeshReadError> {
     let mut line = content_line(text, "OFF")?;
     let mut words = line.words();
     let header = words.next();
+    // Variants with colours or normals keep the coordinates first on each line.
     if !matches!(header, Some(b"OFF" | b"COFF" | b"NOFF" | b"CNOFF")) {
         return Err(line.unexpected("OFF"));
     }
@@ -60,7 +64,7 @@ fn read_counts(text: &mut Text) -> Result<[u64; 2], MeshReadError> {
     Ok([n_vertices, n_faces])
 }
 
-fn content_line<'a>(text: &mut Text<'a>, expected: &str) -> Result<Line<'a>, MeshReadError> {
+fn content_line<'a>(text: &mut TextCursor<'a>, expected: &str) -> Result<Line<'a>, MeshReadError> {
     while let Some(line) = text.line() {
         if line.words().next().is_some() {
             return Ok(line);

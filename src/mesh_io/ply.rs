@@ -12,7 +12,10 @@ use ply_rs_bw::{
     },
 };
 
-use super::{MeshReadError, Place, check_fits, one_line, push_fan, text::unexpected};
+use super::{
+    polygon::push_fan,
+    read_error::{FilePlace, MeshReadError, check_fits, one_line, unexpected},
+};
 use crate::geometry::MeshData;
 
 /// Corners of the smallest polygon.
@@ -22,19 +25,24 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let mut reader = Reader::new(bytes);
     let parser = Parser::<Record>::new();
     let header =
-        parser.read_header(&mut reader).map_err(|e| damaged(&e, Place::Line(reader.line())))?;
+        parser.read_header(&mut reader).map_err(|e| damaged(&e, FilePlace::Line(reader.line())))?;
     let mut payload = Payload {
+        // The reader's own count goes on, as its header may have any length.
         line: reader.line(),
         rest: reader.into_inner(),
         n_bytes: bytes.len(),
         encoding: header.encoding,
         parser,
+        // One line at a time and one buffer for all, so that memory stays within a small multiple of the file.
         text: String::new(),
     };
     let (vertex, face) = (element(&header, "vertex")?, element(&header, "face")?);
     let mut data = MeshData::default();
+    // In the order of the file, since elements have no other borders.
     for definition in header.elements.values() {
+        // Before anything is reserved: a header of 100 bytes may claim 2^32 vertices.
         payload.check_fits(definition)?;
+        // By identity: the element was found once, and its name need not be compared for each record.
         if std::ptr::eq(definition, vertex) {
             data.positions.reserve_exact(definition.count);
         }
@@ -75,6 +83,7 @@ impl PropertyAccess for Record {
                 }
                 None => return PropertyAccessResult::UnsupportedType,
             },
+            // Writers use both names.
             "vertex_indices" | "vertex_index" => self.corners = value.to_u32_list(),
             _ => return PropertyAccessResult::Ignored,
         }
@@ -94,10 +103,10 @@ struct Payload<'a> {
 }
 
 impl Payload<'_> {
-    fn place(&self) -> Place {
+    fn place(&self) -> FilePlace {
         match self.encoding {
-            Encoding::Ascii => Place::Line(self.line),
-            _ => Place::Byte(self.n_bytes - self.rest.len()),
+            Encoding::Ascii => FilePlace::Line(self.line),
+            _ => FilePlace::Byte(self.n_bytes - self.rest.len()),
         }
     }
 
@@ -107,6 +116,7 @@ impl Payload<'_> {
             .iter()
             .map(|(name, p)| smallest_size(name, &p.data_type, self.encoding))
             .sum();
+        // Elements of no bytes fit into any file, however many there are said to be.
         if smallest == 0 && definition.count > 0 {
             let expected = "an element with a property";
             return Err(unexpected(self.place(), expected, Some(definition.name.as_bytes())));
@@ -153,11 +163,11 @@ fn element<'a>(header: &'a Header, name: &str) -> Result<&'a ElementDef, MeshRea
         names.iter().any(|n| found.is_some_and(|d| d.properties.contains_key(*n)))
     };
     match needed.iter().find(|names| !has(names)) {
-        None => found.ok_or_else(|| unexpected(Place::Line(1), name, None)),
+        None => found.ok_or_else(|| unexpected(FilePlace::Line(1), name, None)),
         Some(names) => {
             let expected =
                 format!("a header that declares element {name} with {}", names.join(" or "));
-            Err(unexpected(Place::Line(1), &expected, None))
+            Err(unexpected(FilePlace::Line(1), &expected, None))
         }
     }
 }
@@ -182,9 +192,10 @@ fn smallest_size(name: &str, data_type: &PropertyType, encoding: Encoding) -> u6
 }
 
 /// The reader knows the line where it read text.
-fn damaged(error: &ParseError, place: Place) -> MeshReadError {
+fn damaged(error: &ParseError, place: FilePlace) -> MeshReadError {
     let message = one_line(&error.to_string());
     let named = error.line().map(|line| format!("Line {line}: "));
+    // The line would else be said twice.
     let message = match named.as_deref().and_then(|named| message.strip_prefix(named)) {
         Some(rest) => rest.to_owned(),
         None => message,

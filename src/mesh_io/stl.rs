@@ -10,7 +10,7 @@ use std::{
 
 use glam::Vec3;
 
-use super::{MeshReadError, Place, check_fits, one_line, text::unexpected};
+use super::read_error::{FilePlace, MeshReadError, check_fits, one_line, unexpected};
 use crate::geometry::MeshData;
 
 /// The comment and the count.
@@ -20,6 +20,7 @@ const COMMENT_BYTES: usize = 80;
 const TRIANGLE_BYTES: u64 = 50;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+    // Leading space is allowed before it.
     let says_solid = bytes.trim_ascii_start().starts_with(b"solid");
     match declared_triangles(bytes) {
         Some(n) if bytes.len() as u64 == HEADER_BYTES as u64 + TRIANGLE_BYTES * n => {
@@ -31,18 +32,19 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             // With a first line that stl_io knows: it wants a name after "solid".
             collect(&[b"solid ", &bytes[first_line_end..]].concat())
         }
+        // Neither length nor first word fits: what is wrong is the count or a file cut short.
         Some(n) => {
             let left = bytes.len() - HEADER_BYTES;
-            check_fits(Place::Byte(HEADER_BYTES), n, "triangles", TRIANGLE_BYTES, left)?;
+            check_fits(FilePlace::Byte(HEADER_BYTES), n, "triangles", TRIANGLE_BYTES, left)?;
             let surplus = left as u64 - TRIANGLE_BYTES * n;
             let got = format!("{surplus} bytes more");
-            let place = Place::Byte(bytes.len() - surplus as usize);
+            let place = FilePlace::Byte(bytes.len() - surplus as usize);
             let expected = format!("the end of the file after {n} triangles");
             Err(MeshReadError::Unexpected { place, expected, got })
         }
         None => {
             let expected = "\"solid\" or a binary header of 84 bytes";
-            Err(unexpected(Place::Byte(0), expected, Some(bytes)))
+            Err(unexpected(FilePlace::Byte(0), expected, Some(bytes)))
         }
     }
 }
@@ -53,13 +55,15 @@ fn declared_triangles(bytes: &[u8]) -> Option<u64> {
 }
 
 fn collect(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+    // The crate knows no lines; the number of the facet is what a user can count to.
     let damaged = |facet: usize, e: io::Error| MeshReadError::Reader {
-        place: Place::Facet(facet),
+        place: FilePlace::Facet(facet),
         message: one_line(&e.to_string()),
     };
     let mut source = Cursor::new(bytes);
     let facets = stl_io::create_stl_reader(&mut source).map_err(|e| damaged(0, e))?;
     let mut data = MeshData::default();
+    // By the bits of the coordinates: an STL file has no vertex numbers, and only equal bits are surely one vertex.
     let mut numbers: HashMap<[u32; 3], u32> = HashMap::new();
     for (n, facet) in facets.enumerate() {
         let corners = facet.map_err(|e| damaged(n, e))?.vertices;

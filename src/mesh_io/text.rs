@@ -1,12 +1,12 @@
-//! A place in a text of lines and words that knows its line number.
+//! A cursor in a text of lines and words that knows its line number.
 
 use std::str::FromStr;
 
-use super::{MeshReadError, Place, excerpt};
+use super::read_error::{FilePlace, MeshReadError, unexpected};
 
-/// What is left of a file, by lines or by words. The text need not be UTF-8; a binary block can be cut
-/// out with [`Text::take`].
-pub(super) struct Text<'a> {
+/// The unread part of a file, by lines or by words. The text need not be UTF-8; a binary block can be cut
+/// out with [`TextCursor::take`].
+pub(super) struct TextCursor<'a> {
     bytes: &'a [u8],
     at: usize,
     line: usize,
@@ -18,9 +18,9 @@ pub(super) struct Line<'a> {
     number: usize,
 }
 
-impl<'a> Text<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Text<'a> {
-        Text { bytes, at: 0, line: 1 }
+impl<'a> TextCursor<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> TextCursor<'a> {
+        TextCursor { bytes, at: 0, line: 1 }
     }
 
     pub(super) fn offset(&self) -> usize {
@@ -37,8 +37,8 @@ impl<'a> Text<'a> {
     }
 
     /// The line that the next byte is on, counted from 1.
-    pub(super) fn place(&self) -> Place {
-        Place::Line(self.line)
+    pub(super) fn place(&self) -> FilePlace {
+        FilePlace::Line(self.line)
     }
 
     /// The next line, or `None` at the end.
@@ -46,10 +46,12 @@ impl<'a> Text<'a> {
         if self.rest().is_empty() {
             return None;
         }
+        // The last line may lack its end.
         let end = self.rest().iter().position(|b| *b == b'\n');
         let text = &self.rest()[..end.unwrap_or(self.rest().len())];
         let number = self.line;
         self.skip(text.len() + usize::from(end.is_some()));
+        // Files from Windows end lines with two bytes.
         Some(Line { text: text.strip_suffix(b"\r").unwrap_or(text), number })
     }
 
@@ -81,14 +83,15 @@ impl<'a> Text<'a> {
     }
 
     fn skip(&mut self, n: usize) {
+        // Counted in what is skipped and not at each byte, so that long binary parts cost one pass.
         self.line += self.rest()[..n].iter().filter(|b| **b == b'\n').count();
         self.at += n;
     }
 }
 
 impl<'a> Line<'a> {
-    pub(super) fn place(&self) -> Place {
-        Place::Line(self.number)
+    pub(super) fn place(&self) -> FilePlace {
+        FilePlace::Line(self.number)
     }
 
     pub(super) fn text(&self) -> &'a [u8] {
@@ -114,9 +117,10 @@ impl<'a> Line<'a> {
 /// A word as a number.
 pub(super) fn parse<T: FromStr>(
     word: Option<&[u8]>,
-    place: Place,
+    place: FilePlace,
     expected: &str,
 ) -> Result<T, MeshReadError> {
+    // Rust's own parser: it rounds correctly and refuses what is no number, with no locale.
     word.and_then(|w| std::str::from_utf8(w).ok())
         .and_then(|w| w.parse().ok())
         .ok_or_else(|| unexpected(place, expected, word))
@@ -125,13 +129,8 @@ pub(super) fn parse<T: FromStr>(
 /// Three words as coordinates.
 pub(super) fn parse_point<'a>(
     words: &mut impl Iterator<Item = &'a [u8]>,
-    place: Place,
+    place: FilePlace,
 ) -> Result<glam::Vec3, MeshReadError> {
     let mut next = || parse(words.next(), place, "a coordinate");
     Ok(glam::Vec3::new(next()?, next()?, next()?))
-}
-
-pub(super) fn unexpected(place: Place, expected: &str, got: Option<&[u8]>) -> MeshReadError {
-    let got = got.map_or_else(|| "nothing".to_owned(), excerpt);
-    MeshReadError::Unexpected { place, expected: expected.to_owned(), got }
 }

@@ -9,11 +9,11 @@ mod block;
 use glam::Vec3;
 
 use super::{
-    MeshReadError, Place, excerpt, push_fan,
-    text::{Text, unexpected},
+    polygon::{push_fan, push_strip},
+    read_error::{FilePlace, MeshReadError, excerpt, unexpected},
 };
 use crate::geometry::MeshData;
-use block::Kind;
+use block::{Kind, Vtk};
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let mut file = Vtk::open(bytes)?;
@@ -31,6 +31,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             Section::Lines => file.cells("LINES", |_| true)?,
             Section::Field => file.field()?,
             Section::Metadata => file.skip_metadata(),
+            // What follows belongs to points or cells and says nothing of the surface.
             Section::Attributes => break,
         }
     }
@@ -61,49 +62,10 @@ const SECTIONS: [(&str, Section); 9] = [
     ("CELL_DATA", Section::Attributes),
 ];
 
-struct Vtk<'a> {
-    text: Text<'a>,
-    binary: bool,
-    major_version: u32,
-    /// The block read last, whose size is in doubt when no section follows it.
-    last: Option<LastBlock>,
-}
-
-struct LastBlock {
-    section: String,
-    at: usize,
-    n_bytes: usize,
-}
-
-impl<'a> Vtk<'a> {
-    fn open(bytes: &'a [u8]) -> Result<Vtk<'a>, MeshReadError> {
-        const MAGIC: &str = "# vtk DataFile Version ";
-        let mut text = Text::new(bytes);
-        let version = text.line().and_then(|line| {
-            let version = std::str::from_utf8(line.text().strip_prefix(MAGIC.as_bytes())?).ok()?;
-            version.trim().split('.').next()?.parse().ok()
-        });
-        let major_version = version
-            .ok_or_else(|| unexpected(Place::Line(1), &format!("\"{MAGIC}x.y\""), Some(bytes)))?;
-        // A title of any content.
-        text.line();
-        let encoding = text.word();
-        let binary = match encoding {
-            Some(b"BINARY") => true,
-            Some(b"ASCII") => false,
-            _ => return Err(unexpected(text.place(), "ASCII or BINARY", encoding)),
-        };
-        for expected in ["DATASET", "POLYDATA"] {
-            let word = text.word();
-            if word != Some(expected.as_bytes()) {
-                return Err(unexpected(text.place(), expected, word));
-            }
-        }
-        Ok(Vtk { text, binary, major_version, last: None })
-    }
-
+impl Vtk<'_> {
     /// The section that begins here; `None` at the end of the file.
     fn section(&mut self) -> Result<Option<Section>, MeshReadError> {
+        // Binary blocks end with a line end or without.
         self.text.skip_space();
         let (place, rest) = (self.place(), self.text.rest());
         let Some(word) = self.text.word() else { return Ok(None) };
@@ -135,6 +97,7 @@ impl<'a> Vtk<'a> {
             let expected = format!("cell {cell} of {section} to be one");
             Err(unexpected(place, &expected, Some(got.as_bytes())))
         };
+        // Version 5 keeps cells as offsets and connectivity, before it each as its length and its corners.
         if self.major_version >= 5 {
             let offsets = self.array("OFFSETS", n)?;
             let corners = self.array("CONNECTIVITY", size)?;
@@ -150,6 +113,7 @@ impl<'a> Vtk<'a> {
         let mut rest = &numbers[..];
         for cell in 0..n as usize {
             let found =
+                // Lengths come from the file: each is checked against what is left.
                 rest.split_first().and_then(|(k, after)| after.split_at_checked(*k as usize));
             match found {
                 Some((corners, after)) if push(corners) => rest = after,
@@ -192,14 +156,10 @@ impl<'a> Vtk<'a> {
         while self.text.line().is_some_and(|line| !line.text().is_empty()) {}
     }
 
-    /// In a binary file lines cannot be counted.
-    fn place(&self) -> Place {
-        if self.binary { Place::Byte(self.text.offset()) } else { self.text.place() }
-    }
-
     /// After a block no section begins. When one begins elsewhere, the block's size is what is wrong.
     fn wrong_block_size(&self) -> Option<MeshReadError> {
         let last = self.last.as_ref()?;
+        // Looked for from the start of the block, because its declared end is what is in doubt.
         let bytes = self.text.since(last.at);
         let (found, next) = bytes
             .iter()
@@ -207,7 +167,7 @@ impl<'a> Vtk<'a> {
             .filter(|(_, byte)| **byte == b'\n')
             .find_map(|(i, _)| Some((i, section_line(&bytes[i + 1..])?)))?;
         Some(MeshReadError::BlockSize {
-            place: Place::Byte(last.at),
+            place: FilePlace::Byte(last.at),
             section: last.section.clone(),
             declared: last.n_bytes as u64,
             next: next.to_owned(),
@@ -228,20 +188,12 @@ fn section_line(line: &[u8]) -> Option<&'static str> {
 
 /// Texts such as `\E3` in bytes that are a text throughout, as binary numbers are not.
 fn count_escapes(bytes: &[u8]) -> u64 {
+    // Binary numbers are no text for long; bytes that are were converted.
     if std::str::from_utf8(bytes).is_err() {
         return 0;
     }
     let is_escape = |w: &&[u8]| w[0] == b'\\' && w[1..].iter().all(u8::is_ascii_hexdigit);
     bytes.windows(3).filter(is_escape).count() as u64
-}
-
-/// Every second triangle of a strip is wound the other way.
-fn push_strip(triangles: &mut Vec<[u32; 3]>, corners: &[u32]) -> bool {
-    triangles.extend(corners.windows(3).enumerate().map(|(i, t)| match i % 2 {
-        0 => [t[0], t[1], t[2]],
-        _ => [t[1], t[0], t[2]],
-    }));
-    corners.len() >= 3
 }
 
 #[cfg(test)]

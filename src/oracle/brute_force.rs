@@ -12,7 +12,7 @@ use crate::geometry::{Aabb, Pose, TriangleId, TriangleMesh};
 
 /// The nearest point of a mesh.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Nearest {
+pub struct BruteNearest {
     /// Metres, unsigned.
     pub distance: f64,
     /// On the mesh.
@@ -22,13 +22,14 @@ pub struct Nearest {
 }
 
 /// The nearest point of the mesh to `p`; `None` for a mesh without triangles.
-pub fn nearest(mesh: &TriangleMesh, p: DVec3) -> Option<Nearest> {
-    let mut best: Option<Nearest> = None;
+pub fn nearest(mesh: &TriangleMesh, p: DVec3) -> Option<BruteNearest> {
+    let mut best: Option<BruteNearest> = None;
     for triangle in mesh.triangle_ids() {
         let point = closest_on_triangle(p, &mesh.triangle(triangle));
         let distance = p.distance(point);
+        // Ids ascend, so of equally near ones the first stays.
         if best.is_none_or(|b| distance < b.distance) {
-            best = Some(Nearest { distance, point, triangle });
+            best = Some(BruteNearest { distance, point, triangle });
         }
     }
     best
@@ -39,6 +40,7 @@ pub fn box_overlaps(mesh: &TriangleMesh, b: &Aabb) -> Vec<TriangleId> {
     let overlaps = |t: &TriangleId| {
         let corners = mesh.vertices(*t).map(|v| mesh.positions()[v as usize]);
         (0..3).all(|axis| {
+            // Not by the engine's boxes: corner by corner, so that an error there shows here.
             let along = corners.map(|p| p[axis]);
             along.iter().any(|x| *x <= b.max[axis]) && along.iter().any(|x| *x >= b.min[axis])
         })
@@ -61,6 +63,7 @@ pub fn placed(mesh: &TriangleMesh, pose: &Pose) -> Vec<[DVec3; 3]> {
 pub fn surface_distance(a: &[[DVec3; 3]], b: &[[DVec3; 3]]) -> f64 {
     let extent = |t: &[DVec3; 3]| (t[0].min(t[1]).min(t[2]), t[0].max(t[1]).max(t[2]));
     let boxes: Vec<_> = b.iter().map(extent).collect();
+    // A first guess from corners alone: with it most pairs of boxes are skipped, and the truth is still that of all.
     let first = |t: &[DVec3; 3]| t[0].distance(closest_of_corners(t[0], b));
     let mut least = a.iter().map(first).fold(f64::INFINITY, f64::min);
     for s in a {
@@ -88,6 +91,7 @@ pub fn beside_crossings(mesh: &TriangleMesh) -> HashSet<TriangleId> {
     let mut beside = HashSet::new();
     for (i, (a, a_box)) in all.iter().enumerate() {
         for (b, b_box) in &all[i + 1..] {
+            // Boxes first, or a few thousand triangles would take minutes.
             if a_box.overlaps(b_box) && crosses(*a, *b) {
                 let corners = [mesh.vertices(*a), mesh.vertices(*b)].concat();
                 beside.extend(corners.into_iter().flat_map(|v| mesh.ring(v)).map(|(t, _)| t));

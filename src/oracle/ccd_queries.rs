@@ -21,7 +21,7 @@ pub enum QueryKind {
 
 /// One query.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct CcdQuery {
     /// Which features.
     pub kind: QueryKind,
     /// At the step's start.
@@ -40,7 +40,7 @@ pub struct QueryFile {
     /// Relative to the folder that was read.
     pub name: String,
     /// In the order of the file.
-    pub queries: Vec<Query>,
+    pub queries: Vec<CcdQuery>,
 }
 
 /// The folder named by `PALPATE_CCD`, or `ccd` of the shared data.
@@ -95,19 +95,21 @@ fn kind_of(path: &Path) -> Option<QueryKind> {
 
 /// # Errors
 /// When the text is not of the format: the line, what was expected and what found.
-pub fn parse(kind: QueryKind, text: &str) -> Result<Vec<Query>, String> {
+pub fn parse(kind: QueryKind, text: &str) -> Result<Vec<CcdQuery>, String> {
     let mut rows = Vec::new();
+    // Line numbers are the file's, empty lines included.
     for (i, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
         rows.push(row(line).map_err(|e| format!("line {}: {e}", i + 1))?);
     }
     if rows.len() % 8 != 0 {
         return Err(format!("{} rows, expected a multiple of 8", rows.len()));
     }
-    let query = |rows: &[Row]| Query {
+    let query = |rows: &[Row]| CcdQuery {
         kind,
         t0: std::array::from_fn(|k| rows[k].point),
         t1: std::array::from_fn(|k| rows[k + 4].point),
         touches: rows[0].touches,
+        // The published truth is that of the rationals; where rounding moved a point, a grazing query may differ.
         exact: rows.iter().all(|r| r.exact),
     };
     Ok(rows.chunks_exact(8).map(query).collect())

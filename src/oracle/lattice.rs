@@ -13,6 +13,7 @@ type Vector = [i128; 3];
 
 /// Touching counts.
 pub fn meet(a: &[Point; 3], b: &[Point; 3]) -> bool {
+    // Minkowski difference: the triangles meet when it holds the origin.
     let differences: [Vector; 9] = std::array::from_fn(|i| {
         std::array::from_fn(|axis| i128::from(a[i / 3][axis]) - i128::from(b[i % 3][axis]))
     });
@@ -22,6 +23,7 @@ pub fn meet(a: &[Point; 3], b: &[Point; 3]) -> bool {
     if strictly_positive(&sum, &differences) {
         return false;
     }
+    // A full cone without a separating direction: the origin is inside.
     if rank_is_full(crosses.clone(), &differences) {
         return true;
     }
@@ -48,6 +50,7 @@ fn add_if_no_side(sum: &mut Vector, n: &Vector, points: &[Vector; 9]) {
     let turn = match (along.iter().all(|d| *d >= 0), along.iter().all(|d| *d <= 0)) {
         (true, false) => 1,
         (false, true) => -1,
+        // All zero, or some on each side: no direction of the cone.
         _ => return,
     };
     (0..3).for_each(|axis| sum[axis] += turn * n[axis]);

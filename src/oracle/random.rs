@@ -20,6 +20,7 @@ impl Random {
 
     /// Uniform over all values.
     pub fn u64(&mut self) -> u64 {
+        // Not a crate's generator: its stream may change with a version, and recorded seeds would then mean nothing.
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -29,6 +30,7 @@ impl Random {
 
     /// Uniform in [0, 1), a multiple of 2^-53.
     pub fn f64(&mut self) -> f64 {
+        // 53 bits, all that an f64 in [0, 1) can hold evenly.
         (self.u64() >> 11) as f64 * 2f64.powi(-53)
     }
 
@@ -43,11 +45,13 @@ impl Random {
     /// When `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         assert!(n > 0, "nothing to choose from");
+        // Lemire's multiplication without its rejection: the bias is far below what a test can see.
         ((u128::from(self.u64()) * n as u128) >> 64) as usize
     }
 
     /// Uniform on the unit sphere.
     pub fn unit_vector(&mut self) -> DVec3 {
+        // Archimedes: equal heights of a sphere have equal areas.
         let z = self.range(-1.0, 1.0);
         let (sin, cos) = self.range(0.0, TAU).sin_cos();
         let r = (1.0 - z * z).max(0.0).sqrt();

@@ -15,6 +15,7 @@ pub fn nearest_f64(numerator: &str, denominator: &str) -> Option<(f64, bool)> {
         return Some((0.0, true));
     }
     // A quotient in [2^54, 2^56): at least two bits more than a significand has.
+    // Long division in whole numbers, so that nothing is rounded before the end.
     let shift = 55 + d.bits() as i64 - n.bits() as i64;
     if shift >= 0 {
         n.shift_left(shift as usize)
@@ -25,6 +26,7 @@ pub fn nearest_f64(numerator: &str, denominator: &str) -> Option<(f64, bool)> {
     // A remainder makes the last bit odd, so that a tie is none.
     let sticky = quotient | u64::from(!exact);
     let rounded = sticky as f64;
+    // Clamped, as 2^-2000 is 0 and 2^2000 is infinite in any case.
     let value = rounded * 2f64.powi(-(shift as i32).clamp(-2000, 2000));
     let exact = exact && rounded as u64 == quotient && value.is_normal();
     Some((if negative { -value } else { value }, exact))

@@ -12,6 +12,7 @@ pub fn triangle_meets_box(triangle: &[DVec3; 3], b: &Aabb) -> bool {
     let (min, max) = (b.min.as_dvec3(), b.max.as_dvec3());
     let [p, q, r] = *triangle;
     let (low, high) = (p.min(q).min(r), p.max(q).max(r));
+    // The box's own axes exactly, as touching counts and coordinates are compared as they are.
     if low.cmpgt(max).any() || high.cmplt(min).any() {
         return false;
     }

@@ -13,6 +13,7 @@ use crate::geometry::MeshData;
 
 /// A geodesic sphere about the origin: `20 * frequency^2` triangles, all vertices at `radius`.
 pub fn sphere(radius: f64, frequency: u32) -> MeshData {
+    // Even triangles everywhere, unlike a grid of longitudes with its needles at the poles.
     let mut mesh = Geodesic::new(frequency);
     for p in &mut mesh.directions {
         *p *= radius;
@@ -43,6 +44,7 @@ pub fn torus(ring_radius: f64, tube_radius: f64, nu: u32, nv: u32) -> MeshData {
         DVec3::new(r * cu, r * su, tube_radius * sv).as_vec3()
     };
     let positions = (0..nu).flat_map(|i| (0..nv).map(move |j| at(i, j))).collect();
+    // Both ways round, so that it closes without a seam.
     let id = |i: u32, j: u32| (i % nu) * nv + j % nv;
     let triangles = cells(nu, nv)
         .flat_map(|(i, j)| quad(id(i, j), id(i + 1, j), id(i + 1, j + 1), id(i, j + 1)))
@@ -53,6 +55,7 @@ pub fn torus(ring_radius: f64, tube_radius: f64, nu: u32, nv: u32) -> MeshData {
 /// A cylinder along z from `-half_length` to `half_length` with a half sphere on each end; `n` (>= 4)
 /// steps about the axis.
 pub fn capsule(radius: f64, half_length: f64, n: u32) -> MeshData {
+    // A quarter of a circle in as many steps as the axis has in a quarter: triangles are about even.
     let n_rings = (n / 4).max(1);
     let mut rings = Vec::new();
     for (centre, first) in [(-half_length, 1), (half_length, 0)] {
@@ -98,6 +101,7 @@ pub fn tube(radius: f64, length: f64, n: u32, m: u32) -> MeshData {
 pub fn torn(mut data: MeshData, n: usize, random: &mut Random) -> MeshData {
     for _ in 0..n {
         let at = random.below(data.triangles.len());
+        // Ids of what is left change, which no test of a torn shape minds.
         data.triangles.swap_remove(at);
     }
     data
@@ -113,6 +117,7 @@ pub fn organ(n_triangles_target: u32, seed: u64) -> MeshData {
         .collect();
     let mut mesh = Geodesic::new(frequency);
     for p in &mut mesh.directions {
+        // Lobes are functions of the direction alone, so the radius is one value and the organ cannot cross itself.
         let bump = |(d, height, sharpness): &(DVec3, f64, f64)| {
             height * (sharpness * (d.dot(*p) - 1.0)).exp()
         };
@@ -123,6 +128,7 @@ pub fn organ(n_triangles_target: u32, seed: u64) -> MeshData {
     let min = mesh.directions.iter().copied().reduce(DVec3::min).expect("has vertices");
     let max = mesh.directions.iter().copied().reduce(DVec3::max).expect("has vertices");
     for p in &mut mesh.directions {
+        // Centred and scaled last, so that every organ has one size whatever its lobes are.
         *p = (*p - 0.5 * (min + max)) * (0.2 / (max - min).max_element());
     }
     mesh.into_data()
@@ -169,6 +175,7 @@ pub fn subdivide(mesh: &MeshData) -> MeshData {
         let [ab, bc, ca] = [(*a, *b), (*b, *c), (*c, *a)].map(|(u, v)| {
             *midpoints.entry((u.min(v), u.max(v))).or_insert_with(|| {
                 let sum = positions[u as usize].as_dvec3() + positions[v as usize].as_dvec3();
+                // Found by its two ends, so that both triangles of an edge have the same midpoint.
                 positions.push((sum * 0.5).as_vec3());
                 positions.len() as u32 - 1
             })
@@ -187,6 +194,7 @@ struct Geodesic {
 impl Geodesic {
     fn new(frequency: u32) -> Geodesic {
         let (corners, faces) = icosahedron();
+        // By whole numbers and not by position: rounding would part vertices that two faces share.
         let mut numbers: HashMap<[(u32, u32); 3], u32> = HashMap::new();
         let mut directions = Vec::new();
         let mut triangles = Vec::new();
@@ -197,6 +205,7 @@ impl Geodesic {
                 let mut key: [(u32, u32); 3] = std::array::from_fn(|k| {
                     if weights[k] == 0 { (0, 0) } else { (face[k] + 1, weights[k]) }
                 });
+                // The same set of weights from each face that has the point.
                 key.sort_unstable();
                 *numbers.entry(key).or_insert_with(|| {
                     let sum: DVec3 =

@@ -1,4 +1,4 @@
-//! Distances of single triangles, by other ways than `geometry` takes.
+//! Distances of single triangles, by other formulas than those of `geometry`.
 //!
 //! Point to triangle: the foot on the plane when signed areas find it inside, and the three segments; no
 //! Voronoi regions. Triangle to triangle: the difference of the two is the convex hull of nine points, whose

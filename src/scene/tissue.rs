@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use super::limits::Limits;
 use crate::{
     geometry::{MeshReport, TriangleId, TriangleMesh},
-    index::{FrameOptions, Updated},
+    index::{LatLonOptions, Updated},
     surface::Surface,
 };
 use deform::{DeformError, Deformation, Deformed};
@@ -94,7 +94,7 @@ impl Change {
 }
 
 impl Revision {
-    pub(super) fn first(mesh: TriangleMesh, options: FrameOptions, now_ns: u64) -> Revision {
+    pub(super) fn first(mesh: TriangleMesh, options: LatLonOptions, now_ns: u64) -> Revision {
         let surface = Surface::new(mesh, options);
         Revision {
             surface,

@@ -5,12 +5,12 @@ pub mod field;
 use glam::DVec3;
 
 use crate::{
-    bvh::{Rigid, Tree},
+    bvh::{BoxTree, Rigid},
     geometry::{
         Pose, TriangleId, TriangleMesh,
         mesh::{load::LoadedMesh, report::MeshReport, topology::first_of_each_body},
     },
-    index::FrameOptions,
+    index::LatLonOptions,
     sdf::Field,
     surface::Surface,
 };
@@ -44,7 +44,7 @@ pub struct Link {
     /// Of the surface.
     pub field: Field,
     /// Boxes of its triangles.
-    pub tree: Tree,
+    pub tree: BoxTree,
     /// A triangle of each body.
     pub bodies: Vec<TriangleId>,
     /// The vertices farthest along the axes, both ways: one of them is often nearest to a tissue.
@@ -61,8 +61,8 @@ impl Link {
     ) -> Link {
         let bodies = first_of_each_body(&loaded.mesh);
         let extremes = extremes(&loaded.mesh);
-        let tree = Tree::build(&loaded.mesh);
-        let surface = Surface::new(loaded.mesh, FrameOptions::default());
+        let tree = BoxTree::build(&loaded.mesh);
+        let surface = Surface::new(loaded.mesh, LatLonOptions::default());
         let field = field_of(&surface);
         Link { name, report: loaded.report, rest, surface, field, tree, bodies, extremes }
     }

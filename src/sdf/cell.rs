@@ -1,10 +1,9 @@
-//! What one cell of a grid can promise, decided once when it is built.
+//! How a cell of a grid answers, decided once when it is built.
 
-use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{build::Source, region::Region, short_list::ShortList};
-use crate::geometry::{TriangleId, distance::point_triangle::closest_point};
+use super::{candidates::CandidateList, exact::Corner, region::Region, source::FieldSource};
+use crate::geometry::distance::point_triangle::closest_point;
 
 /// How a cell answers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,47 +22,50 @@ pub(super) enum Cell {
     Wide,
 }
 
-/// A sample of the exact search at a corner.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Corner {
-    pub(super) at: DVec3,
-    pub(super) signed_distance: f64,
-    pub(super) triangle: TriangleId,
-    pub(super) winding: Option<f64>,
-}
-
-/// What a cell came out as; the list is still to be numbered.
+/// A classified cell; its list has no number yet.
 pub(super) enum Classified {
     Cell(Cell),
-    List(ShortList),
+    List(CandidateList),
 }
 
 /// Decides how a cell answers within the tolerance.
-pub(super) fn classify(source: &Source, region: &Region, corners: &[Corner; 8]) -> Classified {
-    let Source { mesh, exact, sides, tolerance, .. } = source;
+pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner; 8]) -> Classified {
+    let FieldSource { mesh, exact, sign_from_normal, tolerance, .. } = source;
     let (centre, radius) = (region.centre(), region.radius());
+    debug_assert!(
+        radius > 0.0 && corners.iter().all(|c| c.signed_distance.is_finite()),
+        "{region:?}"
+    );
     let middle = (exact.distance)(centre, Some(corners[0].triangle));
     let distance = middle.signed_distance.abs();
     let one_side =
         corners.iter().all(|c| (c.signed_distance < 0.0) == (middle.signed_distance < 0.0));
     // Nothing of the surface is nearer than this to any point of the cell.
+    // Distance is 1-Lipschitz.
     let clearance = distance - radius;
     let mut interpolate = None;
     if clearance > 0.0 && one_side {
         let nearest = mesh.triangle(middle.triangle);
+        // Below: outside a ball of radius r about every surface point the distance has second derivatives of at most
+        // 1 / r, across the medial axis too, so interpolation overshoots by at most sum(h^2) / (8 r).
         let overshoot = region.size().length_squared() / (8.0 * clearance);
+        // Above: the distance to the triangle nearest to the middle is convex, so interpolated between the corners
+        // it is never too small, and the true distance is no more. Both are proved for polygons and need no case for
+        // edges and vertices.
         let excess = corners.iter().map(|c| {
             closest_point(c.at, &nearest).distance_squared.sqrt() - c.signed_distance.abs()
         });
+        debug_assert!(overshoot > 0.0, "{overshoot} m at {clearance} m from the surface");
         let (below, above) = (overshoot.min(radius), excess.fold(0.0, f64::max).min(radius));
         let cell = Cell::Interpolate { below: round_up(below), above: round_up(above) };
         if below.max(above) <= *tolerance {
             return Classified::Cell(cell);
         }
+        // Too loose for the tolerance, but better than nothing where a list would be too long.
         interpolate = Some(cell);
     }
-    match ShortList::around(mesh, exact, centre, distance + 2.0 * radius) {
-        Some(list) => Classified::List(list.with_sides(mesh, sides, corners)),
+    match CandidateList::around(mesh, exact, centre, distance + 2.0 * radius) {
+        Some(list) => Classified::List(list.with_sign(mesh, sign_from_normal, corners)),
         None => Classified::Cell(interpolate.unwrap_or(Cell::Wide)),
     }
 }

@@ -29,6 +29,7 @@ impl Spread {
         if count == 0.0 {
             return Spread::default();
         }
+        // Chan, Golub, LeVeque 1979: joined so, nothing cancels, however often regions are merged.
         let delta = other.mean - self.mean;
         Spread {
             count,
@@ -40,6 +41,7 @@ impl Spread {
     }
 
     pub(super) fn variance(&self) -> f64 {
+        debug_assert!(self.squares >= 0.0, "{self:?}");
         if self.count == 0.0 { 0.0 } else { self.squares / self.count }
     }
 }
@@ -63,6 +65,11 @@ impl Detail {
 
     /// Q for the weights (a, b) and the root's volume.
     pub(super) fn complexity(&self, (a, b): (f64, f64), root_volume: f64) -> f64 {
+        debug_assert!(
+            a >= 0.0 && b >= 0.0 && self.region.volume() > 0.0,
+            "{a}, {b}, {:?}",
+            self.region
+        );
         let detail = a * f64::from(self.vertices) + b * self.angles.variance();
         detail * root_volume / self.region.volume()
     }
@@ -77,6 +84,7 @@ pub(super) fn dihedral_angles(mesh: &TriangleMesh) -> Vec<(glam::DVec3, f64)> {
         let shared =
             mesh.vertices(a.triangle).into_iter().filter(|v| mesh.vertices(b.triangle).contains(v));
         let ends: Vec<_> = shared.map(|v| mesh.position(v)).collect();
+        // By atan2, which is exact near 0 and near pi, where an arc cosine loses half its digits.
         angles.push(((ends[0] + ends[1]) * 0.5, n.cross(m).length().atan2(n.dot(m))));
     });
     angles

@@ -2,14 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{cell::Cell, free_leaf::FreeLeaf, grid::Grid, octree::Node, region::Region};
+use super::{cell::Cell, free_leaf::FreeLeaf, grid::Grid, octree::OctreeNode, region::Region};
 use crate::geometry::Aabb;
 
 /// Signed distance of a rigid surface, in the surface's frame. Answers with the mesh that it was built of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     pub(super) root: Region,
-    pub(super) nodes: Vec<Node>,
+    // Leaves are split and not gridded finer: detail of a surface is local. The transform of a subspace is one scale
+    // and shift after the pose, because precomposing each with the pose would save nothing: the subspace is found in
+    // the link's frame.
+    pub(super) nodes: Vec<OctreeNode>,
     pub(super) free: Vec<FreeLeaf>,
     pub(super) grids: Vec<Grid>,
     /// Box of the triangles.
@@ -32,7 +35,7 @@ pub struct FieldReport {
     pub bytes: usize,
     /// Cells that interpolate within the tolerance.
     pub interpolated_cells: usize,
-    /// Cells that answer exactly from a short list.
+    /// Cells that answer exactly from a candidate list.
     pub exact_cells: usize,
     /// Cells that do neither: their interval is wider than the tolerance.
     pub wide_cells: usize,

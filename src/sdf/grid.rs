@@ -4,11 +4,11 @@ use glam::{DVec3, UVec3};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    build::{Exact, ExactDistance, Source},
-    cell::{Cell, Classified, Corner, classify},
-    octree::Leaf,
+    candidates::CandidateList,
+    cell::{Cell, Classified, classify},
+    exact::{Corner, Exact, ExactDistance},
     region::Region,
-    short_list::ShortList,
+    source::FieldSource,
 };
 use crate::geometry::TriangleId;
 
@@ -26,7 +26,7 @@ pub(super) struct Grid {
     pub(super) samples: Vec<f32>,
     /// One fewer on each axis, x fastest.
     pub(super) cells: Vec<Cell>,
-    pub(super) lists: Vec<ShortList>,
+    pub(super) lists: Vec<CandidateList>,
     /// Largest error of storing a sample, metres.
     pub(super) rounding: f64,
 }
@@ -40,11 +40,11 @@ const LIST_GOOD: usize = 12;
 
 impl Grid {
     /// Samples in proportion to the region's vertices.
-    pub(super) fn build(source: &Source, leaf: &Leaf) -> Grid {
+    pub(super) fn build(source: &FieldSource, region: Region, n_vertices: u32) -> Grid {
         let options = source.options;
-        let n = options.samples_per_vertex * f64::from(leaf.vertices);
-        let step = (leaf.region.volume() / n.max(options.samples_min)).cbrt();
-        Grid::sample(source, leaf.region, step)
+        let n = options.samples_per_vertex * f64::from(n_vertices);
+        let step = (region.volume() / n.max(options.samples_min)).cbrt();
+        Grid::sample(source, region, step)
     }
 
     /// The leaf should be split further.
@@ -52,8 +52,10 @@ impl Grid {
         self.poor_share(tolerance) > POOR_SHARE_MAX
     }
 
-    fn sample(source: &Source, region: Region, step: f64) -> Grid {
+    fn sample(source: &FieldSource, region: Region, step: f64) -> Grid {
+        debug_assert!(step > 0.0, "{step} m between samples of {region:?}");
         let size = region.size();
+        // Steps divide the region evenly on each axis, so that samples of neighbouring regions need no match.
         let cells_on = |w: f64| (w / step).ceil().clamp(f64::from(SAMPLES_MIN - 1), 1e6) as u32;
         let cells = UVec3::new(cells_on(size.x), cells_on(size.y), cells_on(size.z));
         let step = size / cells.as_dvec3();
@@ -68,13 +70,16 @@ impl Grid {
             lists: Vec::new(),
             rounding: 0.0,
         };
+        debug_assert!(dims.cmpge(UVec3::splat(SAMPLES_MIN)).all(), "{dims} samples");
         let mut corners: Vec<Corner> = Vec::with_capacity(dims.element_product() as usize);
         for i in indices(dims) {
+            // The nearest triangle of the sample before is near this one too.
             let last = corners.last().map(|c| c.triangle);
             corners.push(grid.corner(source.exact, i, last));
         }
         grid.samples = corners.iter().map(|c| c.signed_distance as f32).collect();
         let largest = corners.iter().map(|c| c.signed_distance.abs()).fold(0.0, f64::max);
+        // One rounding to f32 each; interpolation with weights that sum to one loses no more than the worst corner.
         grid.rounding = largest * f64::from(f32::EPSILON);
         for i in indices(cells) {
             let around: [Corner; 8] =
@@ -104,10 +109,12 @@ impl Grid {
     }
 
     pub(super) fn sample_index(&self, i: UVec3) -> usize {
+        debug_assert!(i.cmplt(self.dims).all(), "sample {i} of {}", self.dims);
         (i.x + self.dims.x * (i.y + self.dims.y * i.z)) as usize
     }
 
     pub(super) fn cell_index(&self, i: UVec3) -> usize {
+        debug_assert!((i + 1).cmplt(self.dims).all(), "cell {i} of {}", self.dims - 1);
         (i.x + (self.dims.x - 1) * (i.y + (self.dims.y - 1) * i.z)) as usize
     }
 
@@ -123,9 +130,11 @@ impl Grid {
 
     /// The largest certified error of a cell that interpolates, metres.
     pub(super) fn bound(&self) -> f64 {
+        debug_assert!(self.rounding >= 0.0, "{}", self.rounding);
         let error = |cell: &Cell| match cell {
             Cell::Interpolate { below, above } => f64::from(below.max(*above)),
             Cell::List(_) => 0.0,
+            // Half a diagonal: Lipschitz from the nearest corner.
             Cell::Wide => self.step.length() * 0.5,
         };
         self.cells.iter().map(error).fold(0.0, f64::max) + self.rounding
@@ -136,7 +145,7 @@ impl Grid {
         size_of::<Grid>()
             + size_of_val(&self.samples[..])
             + size_of_val(&self.cells[..])
-            + self.lists.iter().map(ShortList::bytes).sum::<usize>()
+            + self.lists.iter().map(CandidateList::bytes).sum::<usize>()
     }
 }
 

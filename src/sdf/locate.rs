@@ -1,4 +1,4 @@
-//! Where in the tree points are.
+//! The leaves of the tree that points are in.
 
 use glam::{DVec3, UVec3};
 
@@ -6,13 +6,13 @@ use super::{
     field::Field,
     free_leaf::FreeLeaf,
     grid::Grid,
-    octree::{DEPTH_MAX, Node},
+    octree::{DEPTH_MAX, OctreeNode},
     region::Region,
 };
 
-/// A leaf of the tree: its node, and where it is.
+/// A leaf of the tree: its node, its level and the point's cell.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct LeafLocation {
     /// Morton code of the point, of the smallest cells there could be: three bits a level.
     code: u64,
     node: u32,
@@ -20,8 +20,8 @@ pub(super) struct Place {
     level: u32,
 }
 
-/// What answers there.
-pub(super) enum Leaf<'a> {
+/// The part of the field that answers in a leaf.
+pub(super) enum LeafAnswer<'a> {
     Grid(&'a Grid),
     Free(Region, &'a FreeLeaf),
 }
@@ -29,42 +29,48 @@ pub(super) enum Leaf<'a> {
 impl Field {
     /// The leaves that points of the root are in.
     #[inline(always)]
-    pub(super) fn locate<const N: usize>(&self, points: &[DVec3; N]) -> [Place; N] {
+    pub(super) fn locate<const N: usize>(&self, points: &[DVec3; N]) -> [LeafLocation; N] {
         const CELLS: f64 = (1u32 << DEPTH_MAX) as f64;
+        // One Morton code for all levels: a level's octant is three bits of it, so the way down has no comparison
+        // with a node's centre.
         let per_metre = CELLS / self.root.size();
-        let mut places = [Place { code: 0, node: 0, level: DEPTH_MAX }; N];
-        for (place, p) in places.iter_mut().zip(points) {
+        let mut locations = [LeafLocation { code: 0, node: 0, level: DEPTH_MAX }; N];
+        for (location, p) in locations.iter_mut().zip(points) {
             let scaled = (*p - self.root.min) * per_metre;
             let cell = scaled.clamp(DVec3::ZERO, DVec3::splat(CELLS - 1.0)).as_uvec3();
-            place.code = spread(cell.x) | spread(cell.y) << 1 | spread(cell.z) << 2;
+            location.code = spread(cell.x) | spread(cell.y) << 1 | spread(cell.z) << 2;
         }
         let mut n_inner = N;
         while n_inner > 0 {
+            // All points go down a level at a time, so that their waits for memory overlap.
             n_inner = 0;
-            for place in &mut places {
-                if let Node::Inner(first) = self.nodes[place.node as usize] {
-                    place.level -= 1;
-                    place.node = first + (place.code >> (3 * place.level) & 7) as u32;
+            for location in &mut locations {
+                if let OctreeNode::Inner(first) = self.nodes[location.node as usize] {
+                    debug_assert!(location.level > 0, "the tree is deeper than {DEPTH_MAX}");
+                    location.level -= 1;
+                    location.node = first + (location.code >> (3 * location.level) & 7) as u32;
                     n_inner += 1;
                 }
             }
         }
-        places
+        locations
     }
 
     /// What answers at a point that was located.
     #[inline(always)]
-    pub(super) fn leaf(&self, place: Place, p: DVec3) -> Leaf<'_> {
-        match self.nodes[place.node as usize] {
-            Node::Kept(grid) => Leaf::Grid(&self.grids[grid as usize]),
-            Node::Deleted(leaf) => {
-                let size = self.root.size() / f64::from(1u32 << (DEPTH_MAX - place.level));
-                let code = place.code >> (3 * place.level);
+    pub(super) fn leaf(&self, location: LeafLocation, p: DVec3) -> LeafAnswer<'_> {
+        debug_assert!(self.root.contains(p), "{p} is outside the root");
+        match self.nodes[location.node as usize] {
+            OctreeNode::Kept(grid) => LeafAnswer::Grid(&self.grids[grid as usize]),
+            OctreeNode::Deleted(leaf) => {
+                // A free leaf's box is computed from its code and not stored: the leaf keeps its nine numbers alone.
+                let size = self.root.size() / f64::from(1u32 << (DEPTH_MAX - location.level));
+                let code = location.code >> (3 * location.level);
                 let cell = UVec3::new(gather(code), gather(code >> 1), gather(code >> 2));
                 let min = self.root.min + cell.as_dvec3() * size;
-                Leaf::Free(Region { min, max: min + size }, &self.free[leaf as usize])
+                LeafAnswer::Free(Region { min, max: min + size }, &self.free[leaf as usize])
             }
-            Node::Inner(_) => unreachable!("{p} was located in a leaf"),
+            OctreeNode::Inner(_) => unreachable!("{p} was located in a leaf"),
         }
     }
 }

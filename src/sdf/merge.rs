@@ -8,6 +8,7 @@ use std::{
 use glam::DVec3;
 
 use super::{complexity::Detail, region::Region};
+use crate::geometry::tolerance::VOLUME_ROUNDING;
 
 /// Joins face neighbours whose complexities differ by less than `threshold` and whose union is a box, most
 /// alike first, ties by the smaller numbers. Returns the subspaces and each leaf's subspace.
@@ -16,7 +17,7 @@ pub(super) fn merge(
     complexity: impl Fn(&Detail) -> f64,
     threshold: Option<f64>,
 ) -> (Vec<Detail>, Vec<u32>) {
-    let mut partition = Partition::new(leaves);
+    let mut partition = RegionMerge::new(leaves);
     let threshold = threshold.unwrap_or_else(|| partition.median_difference(&complexity));
     let mut heap = BinaryHeap::new();
     for i in 0..partition.details.len() {
@@ -25,6 +26,7 @@ pub(super) fn merge(
         }
     }
     while let Some(Reverse((_, i, j))) = heap.pop() {
+        // Joined since it was put on the heap; what it became has candidates of its own.
         if !partition.is_there(i) || !partition.is_there(j) {
             continue;
         }
@@ -37,17 +39,17 @@ pub(super) fn merge(
 }
 
 /// Regions under merging: a joined region gets a new number, its parts point to it.
-struct Partition {
+struct RegionMerge {
     details: Vec<Detail>,
     neighbours: Vec<BTreeSet<usize>>,
     joined_into: Vec<Option<usize>>,
     n_leaves: usize,
 }
 
-type Candidate = Reverse<(u64, usize, usize)>;
+type MergeCandidate = Reverse<(u64, usize, usize)>;
 
-impl Partition {
-    fn new(details: Vec<Detail>) -> Partition {
+impl RegionMerge {
+    fn new(details: Vec<Detail>) -> RegionMerge {
         let n = details.len();
         let mut neighbours = vec![BTreeSet::new(); n];
         for i in 0..n {
@@ -58,7 +60,7 @@ impl Partition {
                 }
             }
         }
-        Partition { details, neighbours, joined_into: vec![None; n], n_leaves: n }
+        RegionMerge { details, neighbours, joined_into: vec![None; n], n_leaves: n }
     }
 
     fn is_there(&self, i: usize) -> bool {
@@ -80,17 +82,20 @@ impl Partition {
         j: usize,
         complexity: &impl Fn(&Detail) -> f64,
         threshold: f64,
-    ) -> Option<Candidate> {
+    ) -> Option<MergeCandidate> {
         let (a, b) = (&self.details[i], &self.details[j]);
+        debug_assert!(complexity(a) >= 0.0 && complexity(b) >= 0.0, "{a:?}, {b:?}");
         let difference = (complexity(a) - complexity(b)).abs();
         let is_box = a.region.union(&b.region).volume()
             <= (a.region.volume() + b.region.volume()) * (1.0 + VOLUME_ROUNDING);
         // Bits of a non-negative float order as the float does.
+        // Only boxes are joined, so a subspace stays one grid.
         (difference <= threshold && is_box)
             .then(|| Reverse((difference.to_bits(), i.min(j), i.max(j))))
     }
 
     fn join(&mut self, i: usize, j: usize) -> usize {
+        debug_assert!(self.is_there(i) && self.is_there(j) && i != j, "{i} and {j}");
         let joined = self.details.len();
         self.details.push(self.details[i].join(&self.details[j]));
         let mut around: BTreeSet<usize> = &self.neighbours[i] | &self.neighbours[j];
@@ -103,6 +108,7 @@ impl Partition {
         }
         self.neighbours.push(around);
         self.joined_into.push(None);
+        // Parts keep their numbers and point to what they went into, so that leaves find their subspace at the end.
         self.joined_into[i] = Some(joined);
         self.joined_into[j] = Some(joined);
         joined
@@ -116,12 +122,15 @@ impl Partition {
         };
         let number = |i: usize| kept.binary_search(&i).expect("a root is kept") as u32;
         let subspaces = (0..self.n_leaves).map(|leaf| number(root(leaf))).collect();
+        debug_assert!(
+            kept.len() <= self.n_leaves.max(1),
+            "{} subspaces of {} leaves",
+            kept.len(),
+            self.n_leaves
+        );
         (kept.iter().map(|i| self.details[*i]).collect(), subspaces)
     }
 }
-
-/// Two volumes that are equal but for rounding.
-const VOLUME_ROUNDING: f64 = 1e-9;
 
 /// Boxes of an octree share coordinates exactly, so faces are compared without a tolerance.
 fn share_face(a: &Region, b: &Region) -> bool {

@@ -7,19 +7,18 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    build::{ExactDistance, Source},
-    free_leaf::FreeLeaf,
-    grid::Grid,
-    region::Region,
+    exact::ExactDistance, free_leaf::FreeLeaf, grid::Grid, region::Region, source::FieldSource,
 };
-use crate::geometry::{TriangleId, TriangleMesh, triangle_box::triangle_meets_box};
+use crate::geometry::{
+    TriangleId, TriangleMesh, tolerance::OCTANT_INFLATION, triangle_box::triangle_meets_box,
+};
 
 /// Deeper trees are not built: a leaf's place is a whole number of this many bits on each axis.
 pub(super) const DEPTH_MAX: u32 = 21;
 
 /// A node of the tree; children of a node stand together, by octant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Node {
+pub(super) enum OctreeNode {
     /// Index of the first of eight children.
     Inner(u32),
     /// Answered by a subspace's grid.
@@ -31,19 +30,19 @@ pub(super) enum Node {
 
 /// A leaf that is kept, before leaves are merged.
 #[derive(Clone, Debug)]
-pub(super) struct Leaf {
+pub(super) struct KeptLeaf {
     pub(super) region: Region,
     pub(super) vertices: u32,
 }
 
-/// The tree and its kept leaves; `Node::Kept` counts them.
+/// The tree and its kept leaves; `OctreeNode::Kept` counts them.
 pub(super) struct Octree {
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<OctreeNode>,
     pub(super) free: Vec<FreeLeaf>,
-    pub(super) leaves: Vec<Leaf>,
+    pub(super) leaves: Vec<KeptLeaf>,
 }
 
-/// What is known of a node when its children are looked at.
+/// What a node's centre tells its children.
 #[derive(Clone, Copy)]
 struct Near {
     /// Nearest to the centre.
@@ -53,50 +52,51 @@ struct Near {
 }
 
 /// A node with its children, before all are laid out in one row.
-enum Tree {
-    Inner(Vec<Tree>),
-    Kept(Leaf),
+enum SubTree {
+    Inner(Vec<SubTree>),
+    Kept(KeptLeaf),
     Deleted(FreeLeaf),
 }
 
 /// What a node holds while it is being split.
-struct Content {
+struct SplitContent {
     triangles: Vec<TriangleId>,
     vertices: Vec<u32>,
 }
 
 impl Octree {
-    pub(super) fn build(source: &Source, root: Region) -> Octree {
+    pub(super) fn build(source: &FieldSource, root: Region) -> Octree {
         let mesh = source.mesh;
         let triangles: Vec<TriangleId> = mesh.triangle_ids().collect();
+        // Vertices that no triangle uses would split nodes where there is no surface.
         let used: HashSet<u32> = triangles.iter().flat_map(|t| mesh.vertices(*t)).collect();
         let mut vertices: Vec<u32> = used.into_iter().collect();
         vertices.sort_unstable();
         let nowhere = Near { triangle: None, side: None };
-        let tree = source.split(root, &Content { triangles, vertices }, 0, nowhere);
+        let tree = source.split(root, &SplitContent { triangles, vertices }, 0, nowhere);
         let mut octree =
-            Octree { nodes: vec![Node::Inner(0)], free: Vec::new(), leaves: Vec::new() };
+            Octree { nodes: vec![OctreeNode::Inner(0)], free: Vec::new(), leaves: Vec::new() };
         octree.lay_out(0, tree);
         octree
     }
 
-    fn lay_out(&mut self, node: usize, tree: Tree) {
+    fn lay_out(&mut self, node: usize, tree: SubTree) {
         self.nodes[node] = match tree {
-            Tree::Deleted(leaf) => {
+            SubTree::Deleted(leaf) => {
                 self.free.push(leaf);
-                Node::Deleted(self.free.len() as u32 - 1)
+                OctreeNode::Deleted(self.free.len() as u32 - 1)
             }
-            Tree::Kept(leaf) => {
+            SubTree::Kept(leaf) => {
                 self.leaves.push(leaf);
-                Node::Kept(self.leaves.len() as u32 - 1)
+                OctreeNode::Kept(self.leaves.len() as u32 - 1)
             }
-            Tree::Inner(children) => {
+            SubTree::Inner(children) => {
                 let first = self.nodes.len();
-                self.nodes.resize(first + 8, Node::Inner(0));
+                self.nodes.resize(first + 8, OctreeNode::Inner(0));
                 for (i, child) in children.into_iter().enumerate() {
                     self.lay_out(first + i, child);
                 }
-                Node::Inner(first as u32)
+                OctreeNode::Inner(first as u32)
             }
         };
     }
@@ -104,45 +104,54 @@ impl Octree {
     /// The nodes, with each kept leaf naming its subspace.
     pub(super) fn name_subspaces(&mut self, subspace_of_leaf: &[u32]) {
         for node in &mut self.nodes {
-            if let Node::Kept(leaf) = node {
+            if let OctreeNode::Kept(leaf) = node {
+                debug_assert!((*leaf as usize) < subspace_of_leaf.len(), "leaf {leaf}");
                 *leaf = subspace_of_leaf[*leaf as usize];
             }
         }
     }
 }
 
-impl Source<'_> {
+impl FieldSource<'_> {
     /// `near`: what is known of the node around this one.
-    fn split(&self, region: Region, content: &Content, depth: u32, near: Near) -> Tree {
+    fn split(&self, region: Region, content: &SplitContent, depth: u32, near: Near) -> SubTree {
         let is_free = content.triangles.is_empty();
+        // One search a node, whose triangle is a good hint for the node's children.
         let centre = self.distance(region.centre(), &near);
         let distance = centre.signed_distance;
         let near = Near { triangle: Some(centre.triangle), side: self.side(&centre, is_free) };
-        let leaf = Leaf { region, vertices: content.vertices.len() as u32 };
+        debug_assert!(distance.is_finite(), "{distance} m at {}", region.centre());
+        let leaf = KeptLeaf { region, vertices: content.vertices.len() as u32 };
         let splits = depth < self.options.depth_max.min(DEPTH_MAX)
             && if is_free && distance > 0.0 {
+                // A free leaf is split until what it answers is within the tolerance or 1.5 % of the distance;
+                // nearer to the surface the tolerance decides, farther away the share.
                 overshoot(&region, distance) > self.tolerance.max(FREE_OVERSHOOT_MAX * distance)
             } else {
                 content.vertices.len() >= self.options.leaf_vertices || self.is_too_coarse(&leaf)
             };
         if splits {
             let children = (0..8).into_par_iter().map(|i| {
+                // In parallel over octants; each is laid out in order afterwards, so the number of threads shows
+                // nowhere.
                 let octant = region.octant(i);
                 self.split(octant, &content.within(self.mesh, &region, i, &octant), depth + 1, near)
             });
-            return Tree::Inner(children.collect());
+            return SubTree::Inner(children.collect());
         }
         if is_free && distance > 0.0 {
             let corners: [f64; 8] =
                 std::array::from_fn(|i| self.distance(region.corner(i), &near).signed_distance);
+            // About an open end the side may change without a triangle: such a leaf is kept.
             if corners.iter().all(|d| *d > 0.0) {
-                return Tree::Deleted(FreeLeaf::new(&region, distance, corners));
+                return SubTree::Deleted(FreeLeaf::new(&region, distance, corners));
             }
         }
-        Tree::Kept(leaf)
+        SubTree::Kept(leaf)
     }
 
     fn distance(&self, p: DVec3, near: &Near) -> ExactDistance {
+        // Where no triangle is in a node, its side is known from its centre and the search needs none.
         let Some(side) = near.side else { return (self.exact.distance)(p, near.triangle) };
         let (distance, triangle) = (self.exact.nearest)(p, near.triangle);
         ExactDistance { signed_distance: distance * side, triangle, winding: None }
@@ -151,14 +160,15 @@ impl Source<'_> {
     /// The side of a whole node, where its centre tells.
     fn side(&self, centre: &ExactDistance, is_free: bool) -> Option<f64> {
         let decided = |w: f64| (w - 0.5).abs() >= DECIDED;
+        // Nothing is known of the sign where the surface is open and the winding number near a half.
         let is_told = self.exact.closed || centre.winding.is_none_or(decided);
         (is_free && is_told).then_some(centre.signed_distance.signum())
     }
 
     /// A grid over the leaf would leave too many cells wide.
-    fn is_too_coarse(&self, leaf: &Leaf) -> bool {
+    fn is_too_coarse(&self, leaf: &KeptLeaf) -> bool {
         leaf.region.radius() > RADIUS_MIN * self.tolerance
-            && Grid::build(self, leaf).is_poor(self.tolerance)
+            && Grid::build(self, leaf.region, leaf.vertices).is_poor(self.tolerance)
     }
 }
 
@@ -172,29 +182,35 @@ const FREE_OVERSHOOT_MAX: f64 = 0.015;
 
 /// A winding number this far from a half at the centre of a free node tells the side of all of it: it grows
 /// to a half in the mouth of a hole, over the hole's radius a by 0.5 / a at most, and a free node as near to
-/// its rim is smaller than half of that.
+/// its boundary is smaller than half of that.
 const DECIDED: f64 = 0.25;
 
 /// By how much the distances of a free region's corners may overshoot inside it.
 fn overshoot(region: &Region, distance: f64) -> f64 {
+    debug_assert!(distance > 0.0, "{distance} m in a free leaf");
     let (radius, clearance) = (region.radius(), distance - region.radius());
     if clearance > 0.5 * radius { radius * radius / (2.0 * clearance) } else { radius }
 }
 
-impl Content {
-    /// What of it is in an octant: vertices half-open, triangles by the closed box, a little inflated.
-    fn within(&self, mesh: &TriangleMesh, parent: &Region, i: usize, octant: &Region) -> Content {
-        let inflated =
-            octant.size() * 0.5 + DVec3::splat(INFLATION) * parent.max.abs().max(parent.min.abs());
+impl SplitContent {
+    /// The part of it in an octant: a vertex is in one octant only, a triangle in each whose inflated closed box it
+    /// meets.
+    fn within(
+        &self,
+        mesh: &TriangleMesh,
+        parent: &Region,
+        i: usize,
+        octant: &Region,
+    ) -> SplitContent {
+        debug_assert!(i < 8 && parent.contains(octant.centre()), "octant {i} of {parent:?}");
+        let inflated = octant.size() * 0.5
+            + DVec3::splat(OCTANT_INFLATION) * parent.max.abs().max(parent.min.abs());
         let meets =
             |t: &&TriangleId| triangle_meets_box(&mesh.triangle(**t), octant.centre(), inflated);
         let here = |v: &&u32| parent.octant_of(mesh.position(**v)) == i;
-        Content {
+        SplitContent {
             triangles: self.triangles.iter().filter(meets).copied().collect(),
             vertices: self.vertices.iter().filter(here).copied().collect(),
         }
     }
 }
-
-/// Relative to the coordinates: 4 units in the last place of an `f64`.
-const INFLATION: f64 = 4.0 * f64::EPSILON;

@@ -50,11 +50,14 @@ impl Region {
     /// The eighth of the box at corner `i`.
     pub(super) fn octant(&self, i: usize) -> Region {
         let (centre, corner) = (self.centre(), self.corner(i));
+        debug_assert!(i < 8, "octant {i}");
         Region { min: centre.min(corner), max: centre.max(corner) }
     }
 
     /// The octant that a point is in; a point in a middle plane goes to the upper one.
     pub(super) fn octant_of(&self, p: DVec3) -> usize {
+        // The same expression as the octants' common corner, so that a point in a middle plane is in the octant it
+        // is said to be in, to the bit.
         let c = self.centre();
         usize::from(p.x >= c.x) | usize::from(p.y >= c.y) << 1 | usize::from(p.z >= c.z) << 2
     }

@@ -3,12 +3,13 @@
 use glam::{DVec3, UVec3};
 
 use super::{
-    build::{Exact, FieldOptions, Frame},
     cell::Cell,
+    exact::Exact,
     field::Field,
     free_leaf::FreeLeaf,
     grid::Grid,
-    octree::{DEPTH_MAX, Node},
+    octree::{DEPTH_MAX, OctreeNode},
+    options::{FieldFrame, FieldOptions},
     region::Region,
 };
 use crate::geometry::TriangleMesh;
@@ -18,7 +19,7 @@ impl Field {
     /// subspace are those of the field that would be built of `mesh`. A field that passes never panics
     /// when it is read.
     pub fn is_of(&self, mesh: &TriangleMesh, exact: &Exact, options: &FieldOptions) -> bool {
-        let frame = Frame::of(mesh, options);
+        let frame = FieldFrame::of(mesh, options);
         let by_winding = (exact.distance)(frame.root.min, None).winding.is_some();
         self.root == frame.root
             && self.surface == frame.surface
@@ -31,22 +32,23 @@ impl Field {
     /// Every node is met once on the way down, and every grid covers the leaves that name it.
     fn tree_is_well_formed(&self) -> bool {
         let mut met = vec![false; self.nodes.len()];
-        let mut ways = vec![(0, self.root, 0)];
-        while let Some((at, region, depth)) = ways.pop() {
+        let mut open = vec![(0, self.root, 0)];
+        while let Some((at, region, depth)) = open.pop() {
             let Some(node) = self.nodes.get(at) else { return false };
+            // A node met twice would make a loop, and a tree that never ends.
             if met[at] || depth > DEPTH_MAX {
                 return false;
             }
             met[at] = true;
             match node {
-                Node::Inner(first) => {
-                    ways.extend((0..8).map(|i| (*first as usize + i, region.octant(i), depth + 1)))
+                OctreeNode::Inner(first) => {
+                    open.extend((0..8).map(|i| (*first as usize + i, region.octant(i), depth + 1)))
                 }
-                Node::Kept(grid) => match self.grids.get(*grid as usize) {
+                OctreeNode::Kept(grid) => match self.grids.get(*grid as usize) {
                     Some(grid) if grid.region.union(&region) == grid.region => {}
                     _ => return false,
                 },
-                Node::Deleted(leaf) => {
+                OctreeNode::Deleted(leaf) => {
                     if !self.free.get(*leaf as usize).is_some_and(FreeLeaf::is_well_formed) {
                         return false;
                     }
@@ -78,6 +80,8 @@ impl Grid {
 
     /// A few samples are what the exact search says.
     fn agrees(&self, exact: &Exact) -> bool {
+        // The first, the middle and the last sample: a field of another surface fails at once, and one that was
+        // damaged since it was checked when it was written is not what this is for.
         let places = [UVec3::ZERO, self.dims / 2, self.dims - 1];
         places.into_iter().all(|i| {
             let at: DVec3 = self.region.min + i.as_dvec3() * self.step;

@@ -1,9 +1,14 @@
-//! How often a surface encloses a point: by crossings of a ray with it and with the cap over its rim.
+//! How often a surface encloses a point: by crossings of a ray with it and with the cap over its boundary.
 
 use glam::DVec3;
 
 use crate::{
-    geometry::{Aabb, TriangleMesh, mesh::cap::Cap, winding::Winding},
+    geometry::{
+        Aabb, TriangleMesh,
+        mesh::cap::Cap,
+        tolerance::{BESIDE_SURFACE, GRAZING},
+        winding::Winding,
+    },
     index::{BoxTest, SkipList},
 };
 
@@ -16,13 +21,6 @@ const RAYS: [DVec3; 4] = [
     DVec3::new(-0.613_007, -0.309_611, -0.726_911),
 ];
 
-/// A crossing this near to an edge, as a share of the products that decide it, is left to another ray.
-pub(super) const GRAZING: f64 = 1e-10;
-
-/// From a point that no ray leaves clearly to those beside it, as a share of the bounds' diagonal: a triangle whose
-/// normal is within 89 degrees of the way there is no longer grazed.
-const BESIDE: f64 = 1e2 * GRAZING;
-
 /// A surface in its list, and the cap over its boundary.
 struct Capped<'a> {
     list: &'a SkipList,
@@ -30,7 +28,7 @@ struct Capped<'a> {
     cap: &'a Cap,
 }
 
-/// The winding number of a surface around `p`: what a ray counts with the rim capped, less the cap's share. On the
+/// The winding number of a surface around `p`: what a ray counts with the boundary capped, less the cap's share. On the
 /// surface or on the cap it is the mean of both sides. `None` when all rays that were tried graze an edge.
 pub(super) fn counted_winding(
     list: &SkipList,
@@ -44,34 +42,39 @@ pub(super) fn counted_winding(
 impl Capped<'_> {
     fn winding(&self, p: DVec3) -> Option<Winding> {
         let at = |p: DVec3| {
+            // A ray counts whole numbers, which only a closed surface has; what the cap itself winds is taken off
+            // again.
             let Winding { number, error } = self.cap.winding(self.mesh, p);
             Some(Winding { number: self.crossings(p)? - number, error })
         };
-        let beside = |way: &DVec3| {
-            let step = *way * (BESIDE * self.list.bounds().diagonal());
+        let beside = |direction: &DVec3| {
+            let step = *direction * (BESIDE_SURFACE * self.list.bounds().diagonal());
             let (a, b) = at(p + step).zip(at(p - step))?;
             let number = 0.5 * (a.number + b.number);
             Some(Winding { number, error: a.error.max(b.error) })
         };
+        // The mean of two points beside it: no ray leaves a point on the surface clearly.
         at(p).or_else(|| RAYS.iter().find_map(beside))
     }
 
-    /// How often a surface and the cap over its rim together enclose `p`: the signed crossings of a ray. O(sqrt n) for
+    /// How often surface and cap together enclose `p`: the signed crossings of a ray. O(sqrt n) for
     /// a compact surface. `None` when every ray tried grazes an edge, or `p` is on one of the two to rounding.
     fn crossings(&self, p: DVec3) -> Option<f64> {
         let along_axis = |axis: usize| {
             // Eight boxes at once: such a ray is a box itself.
-            let (mut ray, mut way) = (Aabb::around([p]), DVec3::AXES[axis]);
+            let (mut ray, mut direction) = (Aabb::around([p]), DVec3::AXES[axis]);
             let bounds = self.list.bounds();
             let [behind, ahead] = [bounds.min, bounds.max].map(|b| f64::from(b[axis]));
+            // Towards the nearer side of the bounds, where fewer triangles are met.
             if p[axis] - behind < ahead - p[axis] {
-                (ray.min[axis], way) = (f32::NEG_INFINITY, -way);
+                (ray.min[axis], direction) = (f32::NEG_INFINITY, -direction);
             } else {
                 ray.max[axis] = f32::INFINITY;
             }
-            self.crossings_of_ray(p, way, &ray)
+            self.crossings_of_ray(p, direction, &ray)
         };
         let aslant = |d: &DVec3| self.crossings_of_ray(p, *d, &|b: &Aabb| ray_meets_box(p, *d, b));
+        // Axes first: such a ray is a box, which the index tests eight at a time.
         (0..3).find_map(along_axis).or_else(|| RAYS.iter().find_map(aslant))
     }
 

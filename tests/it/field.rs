@@ -2,5 +2,5 @@
 
 mod certified;
 mod layout;
-mod places;
+mod points;
 mod truth;

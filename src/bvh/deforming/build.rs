@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use super::{Content, DeformingTree, Link, NONE, ROOT};
+use super::{DeformingTree, DopNode, NONE, NodeContent, ROOT};
 use crate::geometry::{Dop16, TriangleId};
 
 /// A side with less than a quarter of the triangles is no split: many such in a row would make a list of a
@@ -11,15 +11,15 @@ const LEAST_SHARE: usize = 4;
 
 /// A triangle to be placed.
 #[derive(Clone, Copy)]
-pub(super) struct Item {
+pub(super) struct LeafDop {
     pub triangle: TriangleId,
     pub dop: Dop16,
     centre: DVec3,
 }
 
-impl Item {
-    pub fn new(triangle: TriangleId, dop: Dop16) -> Item {
-        Item { triangle, dop, centre: dop.centre() }
+impl LeafDop {
+    pub fn new(triangle: TriangleId, dop: Dop16) -> LeafDop {
+        LeafDop { triangle, dop, centre: dop.centre() }
     }
 }
 
@@ -27,11 +27,11 @@ impl DeformingTree {
     /// # Panics
     /// When a triangle is given twice, or one's box is empty.
     pub fn build(triangles: impl IntoIterator<Item = (TriangleId, Dop16)>) -> DeformingTree {
-        let mut items: Vec<Item> =
-            triangles.into_iter().map(|(t, dop)| Item::new(t, dop)).collect();
+        let mut items: Vec<LeafDop> =
+            triangles.into_iter().map(|(t, dop)| LeafDop::new(t, dop)).collect();
         let mut tree = DeformingTree {
             boxes: vec![Dop16::EMPTY],
-            links: vec![Link { parent: NONE, rank: 0, content: Content::Empty }],
+            nodes: vec![DopNode { parent: NONE, rank: 0, content: NodeContent::Empty }],
             leaf_of: Vec::new(),
             n_triangles: items.len(),
             edits: 0,
@@ -60,7 +60,7 @@ impl DeformingTree {
     }
 
     /// Makes a node out of triangles, with new nodes below it.
-    pub(super) fn place(&mut self, n: u32, items: &mut [Item]) {
+    pub(super) fn place(&mut self, n: u32, items: &mut [LeafDop]) {
         let mut waiting = vec![(n, 0..items.len())];
         while let Some((n, range)) = waiting.pop() {
             let items = &mut items[range.clone()];
@@ -68,16 +68,21 @@ impl DeformingTree {
                 [] => {}
                 [item] => {
                     self.boxes[n as usize] = item.dop;
-                    self.links[n as usize].content = Content::Leaf(item.triangle);
+                    self.nodes[n as usize].content = NodeContent::Leaf(item.triangle);
                     self.set_leaf(item.triangle, n);
                 }
                 _ => {
                     self.boxes[n as usize] =
                         items.iter().fold(Dop16::EMPTY, |all, i| all.union(&i.dop));
                     let middle = range.start + split(items);
+                    debug_assert!(
+                        range.contains(&middle) && middle > range.start,
+                        "{middle} of {range:?}"
+                    );
                     let children =
-                        [(); 2].map(|()| self.push_node(n, Dop16::EMPTY, Content::Empty));
-                    self.links[n as usize].content = Content::Inner(children);
+                        [(); 2].map(|()| self.push_node(n, Dop16::EMPTY, NodeContent::Empty));
+                    self.nodes[n as usize].content = NodeContent::Inner(children);
+                    // The left one is done first, so that its nodes follow their parent in memory.
                     waiting.push((children[1], middle..range.end));
                     waiting.push((children[0], range.start..middle));
                 }
@@ -86,12 +91,12 @@ impl DeformingTree {
     }
 
     /// The triangles below a node.
-    pub(super) fn collect(&self, n: u32, items: &mut Vec<Item>) {
+    pub(super) fn collect(&self, n: u32, items: &mut Vec<LeafDop>) {
         let mut waiting = vec![n];
         while let Some(n) = waiting.pop() {
-            match self.link(n).content {
-                Content::Leaf(t) => items.push(Item::new(t, *self.dop(n))),
-                Content::Inner([left, right]) => waiting.extend([right, left]),
+            match self.node(n).content {
+                NodeContent::Leaf(t) => items.push(LeafDop::new(t, *self.dop(n))),
+                NodeContent::Inner([left, right]) => waiting.extend([right, left]),
                 _ => {}
             }
         }
@@ -100,12 +105,14 @@ impl DeformingTree {
 
 /// Orders items so that those before the returned index, at least one and not all, are on the low side of the
 /// mean centre along the axis in which the centres are spread most.
-fn split(items: &mut [Item]) -> usize {
+fn split(items: &mut [LeafDop]) -> usize {
     let n = items.len();
+    // By the mean and not the median of the centres: it needs one pass and keeps what is close together.
     let mean = items.iter().map(|i| i.centre).sum::<DVec3>() / n as f64;
     let spread = items.iter().fold(DVec3::ZERO, |s, i| s + (i.centre - mean).abs());
     let axis = spread.max_position();
-    let key = |i: &Item| (i.centre[axis], i.triangle);
+    let key = |i: &LeafDop| (i.centre[axis], i.triangle);
+    // Partitioned in place: the mean is known, and no order within the sides is needed.
     let mut low = 0;
     for i in 0..n {
         if items[i].centre[axis] < mean[axis] {
@@ -116,7 +123,8 @@ fn split(items: &mut [Item]) -> usize {
     if low.min(n - low) * LEAST_SHARE >= n {
         return low;
     }
-    let compare = |a: &Item, b: &Item| key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1));
+    let compare =
+        |a: &LeafDop, b: &LeafDop| key(a).0.total_cmp(&key(b).0).then(key(a).1.cmp(&key(b).1));
     items.select_nth_unstable_by(n / 2, compare);
     n / 2
 }

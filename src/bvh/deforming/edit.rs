@@ -1,6 +1,6 @@
 //! Triangles that come and go: cuts.
 
-use super::{Content, DeformingTree, NONE, ROOT};
+use super::{DeformingTree, NONE, NodeContent, ROOT};
 use crate::geometry::{Dop16, TriangleId, kdop::N_DIRECTIONS};
 
 /// A path longer than this many times the logarithm of the triangles below is too long, and what is below its top
@@ -27,17 +27,17 @@ impl DeformingTree {
             depth += 1;
         }
         // The leaf becomes a node above its triangle and the new one, so that what names it stays right.
-        if let Content::Leaf(old) = self.link(n).content {
+        if let NodeContent::Leaf(old) = self.node(n).content {
             let old_dop = *self.dop(n);
-            let left = self.push_node(n, old_dop, Content::Leaf(old));
-            let right = self.push_node(n, dop, Content::Leaf(t));
-            self.links[n as usize].content = Content::Inner([left, right]);
+            let left = self.push_node(n, old_dop, NodeContent::Leaf(old));
+            let right = self.push_node(n, dop, NodeContent::Leaf(t));
+            self.nodes[n as usize].content = NodeContent::Inner([left, right]);
             self.boxes[n as usize] = old_dop.union(&dop);
             self.set_leaf(old, left);
             self.set_leaf(t, right);
             self.balance(right, depth + 1);
         } else {
-            self.links[n as usize].content = Content::Leaf(t);
+            self.nodes[n as usize].content = NodeContent::Leaf(t);
             self.boxes[n as usize] = dop;
             self.set_leaf(t, n);
         }
@@ -54,14 +54,14 @@ impl DeformingTree {
         self.leaf_of[t.0 as usize] = NONE;
         self.n_triangles -= 1;
         self.edits += 1;
-        let parent = self.link(leaf).parent;
+        let parent = self.node(leaf).parent;
         if parent == NONE {
-            self.links[leaf as usize].content = Content::Empty;
+            self.nodes[leaf as usize].content = NodeContent::Empty;
             self.boxes[leaf as usize] = Dop16::EMPTY;
             return;
         }
         let sibling = self.sibling(leaf);
-        self.links[leaf as usize].content = Content::Removed;
+        self.nodes[leaf as usize].content = NodeContent::Removed;
         self.take_place(sibling, parent);
         self.mark_above(parent);
         self.refit_marked();
@@ -70,30 +70,32 @@ impl DeformingTree {
 
     /// Puts a child in the place of its parent.
     fn take_place(&mut self, child: u32, parent: u32) {
-        let content = self.link(child).content;
+        let content = self.node(child).content;
         match content {
-            Content::Inner(children) => {
+            NodeContent::Inner(children) => {
                 for c in children {
-                    self.links[c as usize].parent = parent;
+                    self.nodes[c as usize].parent = parent;
                 }
             }
-            Content::Leaf(t) => self.set_leaf(t, parent),
+            NodeContent::Leaf(t) => self.set_leaf(t, parent),
             _ => unreachable!("a child in use"),
         }
-        self.links[parent as usize].content = content;
+        self.nodes[parent as usize].content = content;
         self.boxes[parent as usize] = *self.dop(child);
-        self.links[child as usize].content = Content::Moved(parent);
+        // A front that names it follows this to where its triangles are.
+        self.nodes[child as usize].content = NodeContent::Moved(parent);
     }
 
     /// Builds anew what is below the lowest node from which the path down to a leaf at this depth is too long.
     fn balance(&mut self, leaf: u32, depth: usize) {
         let longest = |n_below: usize| STRETCH_MAX * (n_below as f64).log2() + 1.0;
+        // The leaf is no deeper than any sound tree of so many triangles could have it.
         if depth as f64 <= longest(self.n_triangles) {
             return;
         }
         let (mut n, mut n_below) = (leaf, 1);
         for length in 1..=depth {
-            let parent = self.link(n).parent;
+            let parent = self.node(n).parent;
             n_below += self.n_below(self.sibling(n));
             n = parent;
             if length as f64 > longest(n_below) {
@@ -103,7 +105,7 @@ impl DeformingTree {
     }
 
     fn sibling(&self, n: u32) -> u32 {
-        let [left, right] = self.children(self.link(n).parent).expect("a parent");
+        let [left, right] = self.children(self.node(n).parent).expect("a parent");
         if left == n { right } else { left }
     }
 
@@ -113,25 +115,27 @@ impl DeformingTree {
 
     /// Builds a sub-tree anew. Its old nodes go out of use and point to its root.
     pub(super) fn rebuild_below(&mut self, n: u32) {
+        debug_assert!(self.children(n).is_some(), "node {n} has nothing below");
         let mut items = Vec::new();
         self.collect(n, &mut items);
         let mut waiting: Vec<u32> = self.children(n).into_iter().flatten().collect();
         while let Some(below) = waiting.pop() {
             waiting.extend(self.children(below).into_iter().flatten());
-            self.links[below as usize].content = Content::Moved(n);
+            self.nodes[below as usize].content = NodeContent::Moved(n);
         }
         self.place(n, &mut items);
     }
 
     fn tidy(&mut self) {
+        // Nodes out of use cost memory only, and forwarding keeps fronts valid, so they are cleared seldom.
         let in_use = (2 * self.n_triangles).max(64);
-        if self.links.len() > (1 + OUT_OF_USE_MAX) * in_use {
+        if self.nodes.len() > (1 + OUT_OF_USE_MAX) * in_use {
             self.rebuild();
         }
     }
 }
 
-/// By how much a box's extents grow in sum when it takes another in, with its size to break ties.
+/// The growth of a box's summed extents by a union with another one, and its present sum, which breaks ties.
 fn growth(dop: &Dop16, other: &Dop16) -> (f64, f64) {
     let size = |d: &Dop16| (0..N_DIRECTIONS).map(|i| f64::from(d.max[i] - d.min[i])).sum::<f64>();
     let before = size(dop);

@@ -7,7 +7,7 @@
 use std::collections::HashSet;
 
 use super::{
-    Content, DeformingTree, NONE, ROOT,
+    DeformingTree, NONE, NodeContent, ROOT,
     pairs::{NodePair, Trees},
 };
 use crate::geometry::TriangleId;
@@ -15,16 +15,16 @@ use crate::geometry::TriangleId;
 /// The front of one tree with itself, or of two trees. Keep one for each, and give it always the same trees.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
-    entries: Vec<Entry>,
+    entries: Vec<FrontEntry>,
     /// The next entries while a step goes on; otherwise empty.
-    next: Vec<Entry>,
+    next: Vec<FrontEntry>,
     waiting: Vec<NodePair>,
     /// Of each tree: generation and edits when the entries were made.
     seen: Option<[(u64, u64); 2]>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct FrontEntry {
     pair: NodePair,
     is_apart: bool,
 }
@@ -49,15 +49,17 @@ impl Front {
             self.waiting.push(entry.pair);
             while let Some(pair) = self.waiting.pop() {
                 if trees.is_apart(pair) {
+                    // Kept even where it stays apart: the next step begins here.
                     self.push_apart(trees, pair);
                 } else if let Some((a, b)) = trees.triangles(pair) {
                     visit(a, b);
-                    self.next.push(Entry { pair, is_apart: false });
+                    self.next.push(FrontEntry { pair, is_apart: false });
                 } else {
                     self.open(trees, pair);
                 }
             }
         }
+        // The two lists change places, so that neither is allocated anew.
         self.entries = std::mem::replace(&mut self.next, entries);
         self.next.clear();
     }
@@ -66,7 +68,7 @@ impl Front {
     fn open(&mut self, trees: Trees, pair: NodePair) {
         let opened = trees.opened(pair);
         if opened[0].is_none() {
-            self.next.push(Entry { pair, is_apart: false });
+            self.next.push(FrontEntry { pair, is_apart: false });
         }
         self.waiting.extend(opened.into_iter().rev().flatten());
     }
@@ -74,6 +76,8 @@ impl Front {
     /// Adds a pair that is apart, and prunes.
     fn push_apart(&mut self, trees: Trees, mut pair: NodePair) {
         while let Some(last) = self.next.last().filter(|e| e.is_apart) {
+            // Siblings stand beside each other in the front, because a pair is opened in order: only the last entry
+            // is to be looked at.
             match parent_of(trees, last.pair, pair) {
                 Some(parent) if trees.is_apart(parent) => {
                     self.next.pop();
@@ -82,7 +86,7 @@ impl Front {
                 _ => break,
             }
         }
-        self.next.push(Entry { pair, is_apart: true });
+        self.next.push(FrontEntry { pair, is_apart: true });
     }
 
     /// Brings the entries up to date with insertions, removals and rebuilt sub-trees.
@@ -92,16 +96,18 @@ impl Front {
             self.seen.replace(now).filter(|s| s[0].0 == now[0].0 && s[1].0 == now[1].0)
         else {
             self.entries.clear();
-            self.entries.push(Entry { pair: [ROOT, ROOT], is_apart: false });
+            self.entries.push(FrontEntry { pair: [ROOT, ROOT], is_apart: false });
             return;
         };
         if seen == now {
             return;
         }
+        // Entries of a rebuilt sub-tree all become its root: one of them stays.
         let mut reset = HashSet::new();
         self.entries.retain_mut(|entry| {
             let [a, b] = entry.pair;
             let (now_a, now_b) = (in_use(trees.first(), a), in_use(trees.second(), b));
+            // A node whose triangle was removed has no pairs any more.
             let (Some(now_a), Some(now_b)) = (now_a, now_b) else { return false };
             entry.pair = [now_a, now_b];
             let is_first = [now_a, now_b] == [a, b] || reset.insert([now_a, now_b]);
@@ -144,8 +150,8 @@ fn leaves(tree: &DeformingTree, n: u32) -> Vec<TriangleId> {
 /// The pair that falls into these two, in this order.
 fn parent_of(trees: Trees, [a0, b0]: NodePair, [a1, b1]: NodePair) -> Option<NodePair> {
     let siblings = |tree: &DeformingTree, m: u32, n: u32| {
-        let parent = tree.link(n).parent;
-        (m != n && parent != NONE && tree.link(m).parent == parent).then_some(parent)
+        let parent = tree.node(n).parent;
+        (m != n && parent != NONE && tree.node(m).parent == parent).then_some(parent)
     };
     if b0 == b1 {
         siblings(trees.first(), a0, a1).map(|parent| [parent, b0])
@@ -159,16 +165,16 @@ fn parent_of(trees: Trees, [a0, b0]: NodePair, [a1, b1]: NodePair) -> Option<Nod
 /// The node that has a node's triangles now.
 fn in_use(tree: &DeformingTree, mut n: u32) -> Option<u32> {
     loop {
-        match tree.link(n).content {
-            Content::Moved(to) => n = to,
-            Content::Removed => return None,
+        match tree.node(n).content {
+            NodeContent::Moved(to) => n = to,
+            NodeContent::Removed => return None,
             _ => return Some(n),
         }
     }
 }
 
 fn ancestors(tree: &DeformingTree, n: u32) -> impl Iterator<Item = u32> + Clone + '_ {
-    std::iter::successors(Some(n), |n| Some(tree.link(*n).parent).filter(|p| *p != NONE))
+    std::iter::successors(Some(n), |n| Some(tree.node(*n).parent).filter(|p| *p != NONE))
 }
 
 /// A reset entry covers all that is below a rebuilt node; another reset entry may cover more.

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use super::{Content, DeformingTree, ROOT};
+use super::{DeformingTree, NodeContent, ROOT};
 use crate::geometry::{Dop16, TriangleId};
 
 /// What is tested against what.
@@ -72,11 +72,13 @@ impl<'a> Trees<'a> {
 
     /// Of a pair of two leaves.
     pub(super) fn triangles(self, [a, b]: NodePair) -> Option<(TriangleId, TriangleId)> {
-        let contents = (self.first().link(a).content, self.second().link(b).content);
+        let contents = (self.first().node(a).content, self.second().node(b).content);
         match (self, contents) {
             _ if self.is_self_pair([a, b]) => None,
-            (Trees::Itself(_), (Content::Leaf(s), Content::Leaf(t))) => Some((s.min(t), s.max(t))),
-            (Trees::Two(..), (Content::Leaf(s), Content::Leaf(t))) => Some((s, t)),
+            (Trees::Itself(_), (NodeContent::Leaf(s), NodeContent::Leaf(t))) => {
+                Some((s.min(t), s.max(t)))
+            }
+            (Trees::Two(..), (NodeContent::Leaf(s), NodeContent::Leaf(t))) => Some((s, t)),
             _ => None,
         }
     }
@@ -90,7 +92,9 @@ impl<'a> Trees<'a> {
                 [Some([l, l]), Some([l, r]), Some([r, r])]
             }
             (Some([l, r]), below)
-                if below.is_none() || first.link(a).rank <= second.link(b).rank =>
+                // The shallower one is opened. A front so knows the pair that an entry came from, and need not store
+                // it.
+                if below.is_none() || first.node(a).rank <= second.node(b).rank =>
             {
                 [Some([l, b]), Some([r, b]), None]
             }
@@ -108,9 +112,9 @@ impl DeformingTree {
             if !self.dop(n).overlaps(dop) {
                 continue;
             }
-            match self.link(n).content {
-                Content::Leaf(t) => visit(t),
-                Content::Inner([left, right]) => waiting.extend([right, left]),
+            match self.node(n).content {
+                NodeContent::Leaf(t) => visit(t),
+                NodeContent::Inner([left, right]) => waiting.extend([right, left]),
                 _ => {}
             }
         }

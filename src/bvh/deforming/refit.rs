@@ -16,6 +16,7 @@ impl DeformingTree {
         for (t, dop) in moved {
             let leaf = self.leaf_of[t.0 as usize];
             assert!(!dop.is_empty(), "the box of {t:?} is empty");
+            debug_assert!(leaf != NONE, "{t:?} is not in the tree");
             self.boxes[leaf as usize] = dop;
             self.mark_above(leaf);
         }
@@ -24,25 +25,27 @@ impl DeformingTree {
 
     /// Marks the nodes above one.
     pub(super) fn mark_above(&mut self, n: u32) {
-        let mut above = self.link(n).parent;
+        let mut above = self.node(n).parent;
+        // Above a marked node all are marked already.
         while above != NONE && !self.is_dirty[above as usize] {
             self.is_dirty[above as usize] = true;
             self.dirty.push(above);
-            above = self.link(above).parent;
+            above = self.node(above).parent;
         }
     }
 
     /// Children have greater numbers, so that they are done when their parent's turn comes.
     pub(super) fn refit_marked(&mut self) {
         let mut dirty = std::mem::take(&mut self.dirty);
-        if dirty.len() * MANY > self.links.len() {
-            for n in (0..self.links.len() as u32).rev() {
+        if dirty.len() * MANY > self.nodes.len() {
+            for n in (0..self.nodes.len() as u32).rev() {
                 if !self.is_dirty[n as usize] {
                     continue;
                 }
                 self.boxes[n as usize] = self.union_of_children(n);
             }
         } else {
+            // By falling number instead of by a heap: the list is known before the first is done.
             dirty.sort_unstable_by(|a, b| b.cmp(a));
             for n in &dirty {
                 self.boxes[*n as usize] = self.union_of_children(*n);

@@ -4,7 +4,7 @@
 
 use glam::DVec3;
 
-use crate::geometry::tolerance::SLIVER;
+use crate::geometry::tolerance::{SLIVER, UNITY_ROUNDING};
 
 /// A part of a triangle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +42,7 @@ pub fn closest_point(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
     // Areas of p with each edge, seen along the normal. Ericson has them as d1 d4 - d3 d2 and so on, which
     // loses digits with the square of edge over height.
     let area = |edge: DVec3, to_p: DVec3| normal.dot(edge.cross(to_p));
+    // 5.1.5: vertices first, then edges, then what is left is the face; a region is left as soon as it is found.
     let (d1, d2) = (ab.dot(ap), ac.dot(ap));
     if d1 <= 0.0 && d2 <= 0.0 {
         return at(p, triangle, DVec3::X, Feature::Vertex(0));
@@ -109,6 +110,8 @@ pub fn nearest_on_segment(p: DVec3, a: DVec3, b: DVec3) -> f64 {
 }
 
 fn at(p: DVec3, [a, b, c]: &[DVec3; 3], barycentric: DVec3, feature: Feature) -> ClosestPoint {
+    debug_assert!((barycentric.element_sum() - 1.0).abs() <= UNITY_ROUNDING, "{barycentric}");
+    // From the weights and not along an edge: point and weights then agree to the bit.
     let point = *a * barycentric.x + *b * barycentric.y + *c * barycentric.z;
     ClosestPoint { point, barycentric, feature, distance_squared: p.distance_squared(point) }
 }

@@ -34,6 +34,7 @@ impl TriangleLanes {
     /// No triangle is nearer to `p` than this, metres; infinite in lanes without a triangle.
     pub fn distances_below(&self, p: DVec3) -> [f32; LANES] {
         let at = p.as_vec3();
+        // The point itself is rounded to f32; what that moves it is taken off each bound.
         let moved = at.as_dvec3().distance(p) as f32;
         let [a, b, c] = &self.corners;
         let mut below = [f32::INFINITY; LANES];
@@ -61,6 +62,7 @@ fn distance_below(a: Vec3, b: Vec3, c: Vec3) -> f32 {
     let slack = ROUNDING * long_squared + f32::MIN_POSITIVE;
     // Where the foot on the plane may be inside; the plane is never farther than the triangle.
     let areas = [cross(b, c), cross(c, a), cross(a, b)].map(|area| dot(normal, area));
+    // Doubt goes to inside: the plane's distance is the lower one.
     let inside = lesser(lesser(areas[0], areas[1]), areas[2]) >= -(slack * far_squared);
     let height = greater(dot(normal, a).abs() - slack * far, 0.0);
     let to_plane = height / (dot(normal, normal).sqrt() + slack) * (1.0 - ROUNDING);
@@ -70,6 +72,7 @@ fn distance_below(a: Vec3, b: Vec3, c: Vec3) -> f32 {
 /// Squared distance of the segment that begins at `a`.
 #[inline(always)]
 fn segment(a: Vec3, along: Vec3) -> f32 {
+    // The least normal number keeps an edge without length from dividing by zero.
     let s = -dot(a, along) / greater(dot(along, along), f32::MIN_POSITIVE);
     let s = lesser(greater(s, 0.0), 1.0);
     let nearest = Vec3::new(a.x + along.x * s, a.y + along.y * s, a.z + along.z * s);

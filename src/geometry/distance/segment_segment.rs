@@ -15,6 +15,8 @@ pub fn closest_parameters(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> (f64, f
         return closest_of_ends(a0, a1, b0, b1);
     }
     let (uw, vw) = (u.dot(w), v.dot(w));
+    // Clamped, then the best t for that s, then the best s for that t: the last step mends what the first clamping
+    // broke.
     let s = ((uv * vw - vv * uw) / determinant).clamp(0.0, 1.0);
     // Neither has no length: the determinant would be 0.
     let t = ((uv * s + vw) / vv).clamp(0.0, 1.0);

@@ -6,7 +6,10 @@ use super::{
     point_triangle::{Feature, closest_point},
     segment_segment::closest_parameters,
 };
-use crate::geometry::direction::direction;
+use crate::geometry::{
+    direction::direction,
+    tolerance::{PLANE_GAP_ROUNDING, THIN_PLANE},
+};
 
 /// The closest points of triangles A and B.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,6 +42,7 @@ pub fn closest_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
 /// [`closest_pair`], unless the plane of one triangle tells that they are farther apart than `limit`, square
 /// metres.
 pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option<ClosestPair> {
+    // Two planes first: most pairs that a search meets are farther apart than its limit, and six heights tell.
     let (over_b, over_a) = (Heights::of(a, b), Heights::of(b, a));
     if over_b.are_beyond(limit) || over_a.are_beyond(limit) {
         return None;
@@ -50,11 +54,15 @@ pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option
     if !is_least && let Some((k, weights)) = over_a.over_face(b, a) {
         (best, is_least) = (Some(pair_of(a, weights, b, DVec3::AXES[k])), !over_a.thin);
     }
+    // A vertex over the inside of a face that is not thin is the closest pair for certain, and saves nine edge
+    // pairs.
     if is_least {
         return best;
     }
+    // Without a vertex over a face the closest points are on two edges.
     let edges = edge_pair(a, b);
     let best = best.filter(|f| f.distance_squared < edges.distance_squared).unwrap_or(edges);
+    // Only triangles that each cut the other's plane can cross.
     if over_a.lowest().is_none() && over_b.lowest().is_none() {
         for i in 0..3 {
             if let Some((s, weights)) = crossing(a[i], a[(i + 1) % 3], b) {
@@ -102,7 +110,7 @@ impl Heights {
         Heights {
             of: vertices.map(|p| (p - plane[0]).dot(normal)),
             normal_squared,
-            thin: normal_squared < THIN * longest * longest,
+            thin: normal_squared < THIN_PLANE * longest * longest,
         }
     }
 
@@ -132,16 +140,9 @@ impl Heights {
     /// Farther from the plane than that.
     fn are_beyond(&self, limit: f64) -> bool {
         let Some(k) = self.lowest().filter(|_| !self.thin) else { return false };
-        self.of[k] * self.of[k] > limit * self.normal_squared * (1.0 + GAP_ROUNDING)
+        self.of[k] * self.of[k] > limit * self.normal_squared * (1.0 + PLANE_GAP_ROUNDING)
     }
 }
-
-/// The plane of a triangle whose height is less than 1 % of its edges is not asked: its rounding grows with
-/// edge over height.
-const THIN: f64 = 1e-4;
-
-/// Covers the rounding of a slab's width, relative: a triangle exactly at the limit is not lost.
-const GAP_ROUNDING: f64 = 1e-9;
 
 fn on_edge(k: usize, s: f64) -> DVec3 {
     DVec3::AXES[k] * (1.0 - s) + DVec3::AXES[(k + 1) % 3] * s
@@ -165,6 +166,7 @@ fn crossing(p: DVec3, q: DVec3, triangle: &[DVec3; 3]) -> Option<(f64, DVec3)> {
     let d = q - p;
     // Volumes of the line with each edge; all of one sign when the line passes inside.
     let w = DVec3::new(d.dot(b.cross(c)), d.dot(c.cross(a)), d.dot(a.cross(b)));
+    // Strictly inside: a border is left to the distances, which are 0 to rounding there.
     if !(w.min_element() > 0.0 || w.max_element() < 0.0) {
         return None;
     }

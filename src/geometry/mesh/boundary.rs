@@ -1,9 +1,10 @@
-//! The rim of an open surface: about it, and nowhere else, inside turns to outside without a triangle between.
+//! The boundary of an open surface: about it, and nowhere else, inside turns to outside without a triangle between.
 //!
-//! The winding number's fractional part is a smooth function of the point and depends on the rim alone (Ampère: a
-//! surface with the same rim differs by whole numbers). Along its way to infinity it changes by at most the integral
-//! of its slope, and that is the rim's line integral of 1 / (4 pi distance^2). Or one looks at any cap over the rim: the
-//! fractional part is the cap's winding number, which its area bounds. Of the bounds below the lesser holds.
+//! There a signed distance is not 1-Lipschitz and nothing proved by that holds. The winding number says where: its
+//! fractional part is a smooth function of the point and depends on the boundary alone (Ampere: a surface with the
+//! same boundary differs by whole numbers). Two bounds on it are at hand, and the lesser holds. From a point to
+//! infinity it changes by at most the integral of its gradient, which is the boundary's line integral of
+//! 1 / (4 pi distance). And it is the winding number of any cap over the boundary, which the cap's area bounds.
 
 use std::{collections::BTreeMap, f64::consts::PI};
 
@@ -12,13 +13,13 @@ use glam::DVec3;
 use super::{cap::Cap, topology::visit_edges_at};
 use crate::geometry::{Aabb, TriangleMesh};
 
-/// The edges that are not traversed as often one way as the other.
+/// The edges that triangles traverse more often in one direction than in the other.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rim {
-    /// From and to, as often as one way has more; closed walks, one after another.
+pub struct Boundary {
+    /// From and to, as often as one direction has more; closed loops, one after another.
     edges: Vec<[u32; 2]>,
-    /// The walks, or all of them as one where there are many.
-    walks: Vec<Piece>,
+    /// The loops, or all of them as one where there are many.
+    loops: Vec<Piece>,
     /// The same in shorter pieces.
     runs: Vec<Piece>,
     cap: Cap,
@@ -26,7 +27,7 @@ pub struct Rim {
     vertices: Vec<u32>,
 }
 
-/// Edges that follow each other in the rim.
+/// Edges that follow each other in the boundary.
 #[derive(Clone, Debug, PartialEq)]
 struct Piece {
     /// One after its last edge.
@@ -36,58 +37,62 @@ struct Piece {
     length: f64,
 }
 
-/// Walks that are told apart at most.
-const WALKS_MAX: usize = 32;
+/// Loops that are told apart at most.
+const LOOPS_MAX: usize = 32;
 /// Edges of a run, unless there would be more runs than this.
 const RUN: usize = 4;
 const RUNS_MAX: usize = 256;
 /// Inside is where the winding number is above a half; as near to a whole number as this leaves no doubt.
 const DECIDED: f64 = 0.25;
 
-impl Rim {
+impl Boundary {
     /// Of a mesh as it is.
-    pub fn of(mesh: &TriangleMesh) -> Rim {
-        Rim::through(mesh, open_edges(mesh, 0..mesh.positions().len() as u32))
+    pub fn of(mesh: &TriangleMesh) -> Boundary {
+        Boundary::through(mesh, open_edges(mesh, 0..mesh.positions().len() as u32))
     }
 
     /// After triangles came and went at `vertices`, ascending: elsewhere it is what it was.
-    pub fn edited(&self, mesh: &TriangleMesh, vertices: &[u32]) -> Rim {
+    pub fn edited(&self, mesh: &TriangleMesh, vertices: &[u32]) -> Boundary {
         let is_elsewhere = |[a, b]: &[u32; 2]| vertices.binary_search(a.min(b)).is_err();
         let elsewhere = self.edges.iter().copied().filter(is_elsewhere);
         let here = open_edges(mesh, vertices.iter().copied());
-        Rim::through(mesh, elsewhere.chain(here).collect())
+        Boundary::through(mesh, elsewhere.chain(here).collect())
     }
 
-    fn through(mesh: &TriangleMesh, open: Vec<[u32; 2]>) -> Rim {
-        let (edges, mut ends) = closed_walks(open);
+    fn through(mesh: &TriangleMesh, open: Vec<[u32; 2]>) -> Boundary {
+        let (edges, mut ends) = boundary_loops(open);
         let mut vertices: Vec<u32> = edges.iter().map(|[from, _]| *from).collect();
         vertices.sort_unstable();
         vertices.dedup();
         let starts = std::iter::once(0).chain(ends.iter().copied());
+        // Boundary loops and cap are made anew after a cut, in what the boundary is long; elsewhere nothing is
+        // looked at.
         let cap = Cap::over(mesh, starts.zip(&ends).map(|(start, end)| &edges[start..*end]));
-        if ends.len() > WALKS_MAX {
+        // Many small holes are looked at as one: a bound for each would cost more than it tells.
+        if ends.len() > LOOPS_MAX {
             ends = vec![edges.len()];
         }
         let run = RUN.max(edges.len().div_ceil(RUNS_MAX));
-        let walks = ends.iter().map(|end| Piece::until(*end)).collect();
+        let loops = ends.iter().map(|end| Piece::until(*end)).collect();
         let runs = (0..edges.len()).step_by(run).map(|i| Piece::until((i + run).min(edges.len())));
-        let mut rim = Rim { runs: runs.collect(), walks, cap, vertices, edges };
-        rim.follow(mesh);
-        rim
+        let mut boundary = Boundary { runs: runs.collect(), loops, cap, vertices, edges };
+        boundary.follow(mesh);
+        boundary
     }
 
-    /// Goes with these vertices, which have moved.
+    /// Follows some vertices that have moved.
     pub fn follow_some(&mut self, mesh: &TriangleMesh, moved: &[u32]) {
         let is_on = |v: &u32| self.vertices.binary_search(v).is_ok();
         if moved.len() >= self.vertices.len() || moved.iter().any(is_on) {
+            // More vertices than the boundary has: to look for them costs more than to follow.
             self.follow(mesh);
         }
     }
 
-    /// Goes with all vertices, wherever they are now.
+    /// Follows all vertices to where they are now.
     pub fn follow(&mut self, mesh: &TriangleMesh) {
         self.cap.follow(mesh);
-        for pieces in [&mut self.walks, &mut self.runs] {
+        for pieces in [&mut self.loops, &mut self.runs] {
             let mut first = 0;
             for piece in pieces {
                 let edges = &self.edges[first..piece.end];
@@ -111,35 +116,40 @@ impl Rim {
 
     /// False only when inside and outside are parted by triangles everywhere within `radius` metres of `p`.
     pub fn is_near(&self, p: DVec3, radius: f64) -> bool {
-        let off = |walk: &Piece| walk.length / walk.distance(p, radius);
-        let is_far = || self.walks.iter().map(off).sum::<f64>() <= 4.0 * PI * DECIDED;
-        !self.walks.is_empty() && !is_far() && self.cap.winding_max(p, radius) > DECIDED
+        let off = |each: &Piece| each.length / each.distance(p, radius);
+        debug_assert!(radius >= 0.0, "{radius} m about {p}");
+        // Ampere: the winding number's fractional part is at most the line integral of 1 / (4 pi distance) along the
+        // boundary. The cap's bound is asked second, as it goes through a tree.
+        let is_far = || self.loops.iter().map(off).sum::<f64>() <= 4.0 * PI * DECIDED;
+        !self.loops.is_empty() && !is_far() && self.cap.winding_max(p, radius) > DECIDED
     }
 
     /// The winding number changes by no more than this a metre within `radius` metres of `p`, but for whole numbers at
     /// triangles.
-    pub fn steepness(&self, p: DVec3, radius: f64) -> f64 {
-        let steepness = |run: &Piece| run.length / run.distance(p, radius).powi(2);
-        let of_rim = self.runs.iter().map(steepness).sum::<f64>() / (4.0 * PI);
-        of_rim.min(self.cap.steepness(p, radius))
+    pub fn gradient_bound(&self, p: DVec3, radius: f64) -> f64 {
+        debug_assert!(radius >= 0.0, "{radius} m about {p}");
+        let gradient_bound = |run: &Piece| run.length / run.distance(p, radius).powi(2);
+        let of_boundary = self.runs.iter().map(gradient_bound).sum::<f64>() / (4.0 * PI);
+        // Near a long slit the cap is small and its bound the better one; near a round hole the boundary's is.
+        of_boundary.min(self.cap.gradient_bound(p, radius))
     }
 
     /// Checks that it is the mesh's, where that is now, and that the cap closes it. O(n).
     pub fn assert_of(&self, mesh: &TriangleMesh) {
-        let sorted = |rim: &Rim| {
-            let mut edges = rim.edges.clone();
+        let sorted = |boundary: &Boundary| {
+            let mut edges = boundary.edges.clone();
             edges.sort_unstable();
-            (edges, rim.vertices.clone())
+            (edges, boundary.vertices.clone())
         };
-        assert_eq!(sorted(self), sorted(&Rim::of(mesh)), "edges of the rim");
+        assert_eq!(sorted(self), sorted(&Boundary::of(mesh)), "edges of the boundary");
         let mut fresh = self.clone();
         fresh.follow(mesh);
-        assert!(*self == fresh, "the rim has not followed the mesh");
+        assert!(*self == fresh, "the boundary has not followed the mesh");
         let of_cap = self.cap.triangles().iter().flat_map(|&[a, b, c]| [[a, b], [b, c], [c, a]]);
         let mut net: BTreeMap<[u32; 2], i64> = BTreeMap::new();
         for [from, to] in self.edges.iter().copied().chain(of_cap) {
-            let way = i64::from(from < to) - i64::from(from > to);
-            *net.entry([from.min(to), from.max(to)]).or_default() += way;
+            let sign = i64::from(from < to) - i64::from(from > to);
+            *net.entry([from.min(to), from.max(to)]).or_default() += sign;
         }
         assert!(net.values().all(|n| *n == 0), "the cap leaves the surface open");
     }
@@ -147,7 +157,7 @@ impl Rim {
     /// What it has allocated.
     pub fn heap_bytes(&self) -> usize {
         size_of::<[u32; 2]>() * self.edges.capacity()
-            + size_of::<Piece>() * (self.walks.capacity() + self.runs.capacity())
+            + size_of::<Piece>() * (self.loops.capacity() + self.runs.capacity())
             + size_of::<u32>() * self.vertices.capacity()
             + self.cap.heap_bytes()
     }
@@ -164,24 +174,24 @@ impl Piece {
     }
 }
 
-/// Those whose lower vertex is one of these, as they are traversed more often.
+/// The open edges whose lower vertex is one of these, each in the direction in which it is traversed more often.
 fn open_edges(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> Vec<[u32; 2]> {
     let mut open = Vec::new();
     visit_edges_at(mesh, vertices, |edge, uses| {
         let ascending = uses.iter().filter(|u| u.ascending).count();
         let descending = uses.len() - ascending;
         let [low, high] = edge;
-        let way = if ascending > descending { [low, high] } else { [high, low] };
-        open.extend(std::iter::repeat_n(way, ascending.abs_diff(descending)));
+        let edge = if ascending > descending { [low, high] } else { [high, low] };
+        open.extend(std::iter::repeat_n(edge, ascending.abs_diff(descending)));
     });
     open
 }
 
-/// The edges as walks that end as soon as they come back to where they began, and where each ends: as many edges come to
-/// a vertex as leave it, so that a walk can stop nowhere else.
-fn closed_walks(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
+/// The edges as loops that end as soon as they come back to where they began, and where each ends: as many edges come to
+/// a vertex as leave it, so that a loop can end nowhere else.
+fn boundary_loops(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
     edges.sort_unstable();
-    // At a vertex's first edge: how many of its edges are walked.
+    // At a vertex's first edge: how many of its edges are in a loop.
     let mut taken = vec![0; edges.len()];
     let mut leave = |vertex: u32| {
         let first = edges.partition_point(|[from, _]| *from < vertex);
@@ -189,18 +199,18 @@ fn closed_walks(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
         taken[first] += 1;
         Some(*edge)
     };
-    let (mut walked, mut ends) = (Vec::with_capacity(edges.len()), Vec::new());
+    let (mut in_loops, mut ends) = (Vec::with_capacity(edges.len()), Vec::new());
     for [start, _] in edges.iter().copied() {
         let mut at = start;
         while let Some(edge) = leave(at) {
-            walked.push(edge);
+            in_loops.push(edge);
             at = edge[1];
             if at == start {
-                ends.push(walked.len());
+                ends.push(in_loops.len());
             }
         }
     }
-    (walked, ends)
+    (in_loops, ends)
 }
 
 #[cfg(test)]
@@ -229,20 +239,20 @@ mod tests {
             };
             let n = random.below(4);
             let mesh = TriangleMesh::new(shapes::torn(data, n, &mut random));
-            let rim = Rim::of(&mesh);
+            let boundary = Boundary::of(&mesh);
             let b = mesh.used_box().grown(0.03);
             for _ in 0..20 {
                 let p = random.point(b.min.as_dvec3(), b.max.as_dvec3());
                 let radius = random.range(0.0, 0.01);
                 let q = p + random.unit_vector() * radius * random.f64();
                 let (at_p, at_q) = (winding_number(&mesh, p), winding_number(&mesh, q));
-                if rim.is_near(p, radius) {
+                if boundary.is_near(p, radius) {
                     near += 1;
                 } else {
                     far += 1;
                     assert!(to_whole(at_q) <= DECIDED + 1e-9, "{at_q} at {q}, {radius} from {p}");
                 }
-                let most = rim.steepness(p, radius) * p.distance(q) + 1e-9;
+                let most = boundary.gradient_bound(p, radius) * p.distance(q) + 1e-9;
                 assert!(to_whole(at_p - at_q) <= most, "{at_p}, {at_q}, {most}: {p}, {q}");
             }
         }
@@ -252,35 +262,35 @@ mod tests {
     #[test]
     fn a_closed_surface_has_none() {
         let mesh = TriangleMesh::new(shapes::torus(0.02, 0.006, 14, 9));
-        let rim = Rim::of(&mesh);
-        assert!(rim.edges.is_empty() && !rim.is_near(DVec3::ZERO, 1.0));
-        assert_eq!(rim.steepness(DVec3::ZERO, 1.0), 0.0);
+        let boundary = Boundary::of(&mesh);
+        assert!(boundary.edges.is_empty() && !boundary.is_near(DVec3::ZERO, 1.0));
+        assert_eq!(boundary.gradient_bound(DVec3::ZERO, 1.0), 0.0);
     }
 
-    /// Two that share a vertex: as many walks, or one that passes it twice, and every edge in one.
+    /// Two that share a vertex: as many loops, or one that passes it twice, and every edge in one.
     #[test]
     fn walks_close() {
-        let (edges, ends) = closed_walks(vec![[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 2]]);
+        let (edges, ends) = boundary_loops(vec![[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 2]]);
         assert_eq!((edges.len(), ends.last()), (6, Some(&6)));
         let mut first = 0;
         for end in ends {
-            let walk = &edges[first..end];
-            assert!(walk.windows(2).all(|pair| pair[0][1] == pair[1][0]), "{walk:?}");
-            assert_eq!(walk[0][0], walk[walk.len() - 1][1]);
+            let edges = &edges[first..end];
+            assert!(edges.windows(2).all(|pair| pair[0][1] == pair[1][0]), "{edges:?}");
+            assert_eq!(edges[0][0], edges[edges.len() - 1][1]);
             first = end;
         }
     }
 
-    /// Walks may pass a vertex very often: nothing is looked through again each time.
+    /// Loops may pass a vertex very often: nothing is looked through again each time.
     #[test]
     fn a_star_of_triangles_is_as_many_walks() {
         const N: u32 = 200_000;
         for centre in [0, 2 * N] {
             let tips = (0..N).map(|i| [2 * i + 1, 2 * i + 2].map(|v| v - u32::from(centre > 0)));
             let star = tips.flat_map(|[a, b]| [[centre, a], [a, b], [b, centre]]);
-            let (edges, ends) = closed_walks(star.collect());
+            let (edges, ends) = boundary_loops(star.collect());
             assert_eq!((edges.len(), ends.last()), (3 * N as usize, Some(&(3 * N as usize))));
-            assert!(centre > 0 || ends.len() == N as usize, "{} walks", ends.len());
+            assert!(centre > 0 || ends.len() == N as usize, "{} loops", ends.len());
         }
     }
 }

@@ -48,7 +48,7 @@ impl Default for LoadOptions {
     }
 }
 
-/// A mesh in metres, right-handed, and what was found on the way.
+/// A mesh in metres, right-handed, and a report of it.
 #[derive(Clone, Debug)]
 pub struct LoadedMesh {
     /// Vertices and triangles are numbered as sent.
@@ -138,6 +138,7 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
     // A corner is numbered 3 * triangle + k in 32 bits, the greatest of which means none.
     let max_triangles = options.max_triangles.min((u32::MAX - 1) / 3);
     check_size("triangles", data.triangles.len(), max_triangles)?;
+    // Everything refused is refused before anything is allocated for the mesh.
     check_indices(&data)?;
     to_metres(&mut data.positions, options)?;
     if options.basis == Basis::LeftHanded {
@@ -146,6 +147,8 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
     let mesh = TriangleMesh::new(data);
     let turn = triangles_to_turn(&mesh);
     let n_turned = turn.iter().filter(|t| **t).count() as u32;
+    // Made anew where something is turned, because the ring of a vertex names corners by their place in the
+    // triangle.
     let mesh = if n_turned == 0 { mesh } else { turned(&mesh, &turn) };
     let report = MeshReport::of(&mesh, n_turned);
     Ok(LoadedMesh { mesh, report })
@@ -181,6 +184,7 @@ fn to_metres(positions: &mut [Vec3], options: &LoadOptions) -> Result<(), MeshEr
         Basis::LeftHanded => DVec3::new(1.0, 1.0, -1.0),
     };
     for (vertex, p) in positions.iter_mut().enumerate() {
+        // In f64, so that a scale of 0.001 rounds once and not twice.
         let scaled = p.as_dvec3() * scale * mirror;
         for axis in 0..3 {
             let (place, got_m) = (Coordinate { vertex, axis }, scaled[axis]);

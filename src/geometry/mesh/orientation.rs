@@ -50,8 +50,8 @@ impl Patches {
         }
     }
 
-    /// The root, and whether `t` is wound against it. Joining the smaller set to the larger keeps the
-    /// way short: log2(n) steps.
+    /// The root, and whether `t` is wound against it. Joining the smaller set to the larger keeps the path to log2(n)
+    /// steps.
     fn root(&self, t: TriangleId) -> (usize, bool) {
         let (mut at, mut against) = (t.0 as usize, false);
         while self.parent[at] as usize != at {
@@ -68,6 +68,7 @@ impl Patches {
             self.one_sided[root_a] |= roots_against;
             return;
         }
+        // The smaller set goes below the larger, which keeps paths to a root logarithmic.
         let (to, from) = if self.size[root_a] >= self.size[root_b] {
             (root_a, root_b)
         } else {
@@ -94,6 +95,7 @@ impl Patches {
         let mut turn = vec![false; self.parent.len()];
         for t in mesh.triangle_ids() {
             let (root, against) = self.root(t);
+            // The root's winding is that of whoever came first; the majority's is kept.
             let root_is_in_the_minority = 2 * n_against[root] > self.size[root];
             turn[t.0 as usize] = !self.one_sided[root] && (against ^ root_is_in_the_minority);
         }
@@ -136,6 +138,7 @@ fn turn_outwards(mesh: &TriangleMesh, bodies: &[Vec<TriangleId>], turn: &mut [bo
         let with_its_outermost =
             around.iter().any(|o| containers[*o].is_empty() && outermost_turned[*o]);
         inside_out[body] ^= with_its_outermost;
+        // At odd depth both windings mean something, so only even depths are turned.
         let turn_itself = inside_out[body] && around.len().is_multiple_of(2);
         if with_its_outermost ^ turn_itself {
             bodies[body].iter().for_each(|t| turn[t.0 as usize] ^= true);
@@ -160,12 +163,15 @@ fn containers(
         let vertex = mesh.triangle(bodies[inner][0])[0];
         for (outer, triangles) in bodies.iter().enumerate() {
             work += 1;
+            // A body in another has its box in the other's: most pairs end here.
             if outer != inner && boxes[outer].contains(&boxes[inner]) {
                 work += triangles.len();
                 if winding_number(mesh, triangles, turn, vertex).abs() > 0.5 {
                     around.push(outer);
                 }
             }
+            // Given up as a whole and not for some bodies: half a decision would turn a cavity's wall and not its
+            // body.
             if work > NESTING_WORK_MAX {
                 return None;
             }
@@ -176,6 +182,7 @@ fn containers(
 
 /// Six times the signed volume, cubic metres, about one of the body's vertices so that little cancels.
 fn volume(mesh: &TriangleMesh, body: &[TriangleId], turn: &[bool]) -> f64 {
+    // About a vertex of the body and not the origin: far from it volumes cancel to nothing.
     let origin = mesh.triangle(body[0])[0];
     body.iter()
         .map(|t| {

@@ -9,7 +9,7 @@ use glam::DVec3;
 use super::topology::has_three_vertices;
 use crate::geometry::{TriangleId, TriangleMesh, distance::point_triangle::Feature};
 
-/// Which way is out at a feature.
+/// The direction out of the surface at a feature.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pseudonormal {
     /// Unit; zero when nothing at the feature has an area.
@@ -23,6 +23,8 @@ pub fn pseudonormal(mesh: &TriangleMesh, t: TriangleId, feature: Feature) -> Pse
     let mut sum = DVec3::ZERO;
     let mut complete = true;
     // A triangle that names a vertex twice bounds nothing and has no say.
+    // Computed at the query from the ring and not stored: current for whatever moved, at no cost to an update, which
+    // is where the targets are tightest.
     let mut add = |t: TriangleId, weight: f64| {
         if !has_three_vertices(mesh.vertices(t)) {
             return;
@@ -57,5 +59,6 @@ pub fn unit_normal(mesh: &TriangleMesh, t: TriangleId) -> DVec3 {
 
 fn corner_angle(triangle: &[DVec3; 3], k: usize) -> f64 {
     let (u, v) = (triangle[(k + 1) % 3] - triangle[k], triangle[(k + 2) % 3] - triangle[k]);
+    // Exact at small and at flat angles, where an arc cosine is not.
     u.cross(v).length().atan2(u.dot(v))
 }

@@ -94,6 +94,7 @@ fn count_duplicates(mesh: &TriangleMesh) -> u32 {
             vertices
         })
         .collect();
+    // Sorted twice, in each triangle and over all: equal ones stand together without a hash map.
     sorted.sort_unstable();
     sorted.windows(2).filter(|pair| pair[0] == pair[1]).count() as u32
 }

@@ -1,8 +1,8 @@
 //! What the edges of a mesh say about it: is it closed, how many bodies, do neighbours agree in winding.
 //!
-//! Found through the rings of corners in one pass, each edge at its lower vertex, in
-//! O(n_triangles log(largest ring)) and without a hash map. After an edit edges are counted at its own vertices only, and
-//! bodies all over where the mesh is closed and may be in parts.
+//! One pass through the rings of corners finds each edge at its lower vertex, in O(n_triangles log(largest ring)) and
+//! without a hash map. After an edit only edges at its own vertices are counted again, and bodies only where the mesh
+//! is closed and may be in parts.
 
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub struct EdgeCounts {
     pub inconsistent: u32,
 }
 
-/// What is to be known of a mesh's edges.
+/// The counts over a mesh's edges and its bodies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Topology {
     /// Over all edges.
@@ -42,12 +42,12 @@ pub struct Topology {
     pub bodies: Option<u32>,
 }
 
-/// Where triangles come and go.
+/// The surroundings of an edit, as they are before it.
 #[derive(Clone, Debug)]
 pub struct EditSite {
-    /// Theirs, ascending.
+    /// Vertices of all triangles that come and go, ascending.
     vertices: Vec<u32>,
-    /// Of the edges with one of them as the lower vertex, before.
+    /// Counts before the edit, over the edges whose lower vertex is one of them.
     before: EdgeCounts,
 }
 
@@ -76,6 +76,7 @@ impl EditSite {
         vertices.sort_unstable();
         vertices.dedup();
         let n_vertices = mesh.positions().len() as u32;
+        // New vertices have no edges yet.
         let known = vertices.iter().copied().take_while(|v| *v < n_vertices);
         let before = EdgeCounts::at(mesh, known);
         EditSite { vertices, before }
@@ -86,8 +87,8 @@ impl EditSite {
         &self.vertices
     }
 
-    /// Whether what is about here is joined by edges about here, to what was there before too. `first_added`: the
-    /// first triangle that was not.
+    /// Whether edges about the site join all triangles about it with each other and with one from before the edit.
+    /// `first_added`: the first triangle that the edit added.
     fn is_joined(&self, mesh: &TriangleMesh, first_added: TriangleId) -> bool {
         let about = self.vertices.iter().flat_map(|v| mesh.ring(*v)).map(|(t, _)| t);
         let mut about: Vec<_> = about.filter(|t| has_three_vertices(mesh.vertices(*t))).collect();
@@ -96,7 +97,7 @@ impl EditSite {
         let mut vertices: Vec<u32> = about.iter().flat_map(|t| mesh.vertices(*t)).collect();
         vertices.sort_unstable();
         vertices.dedup();
-        let mut joined = Partition::new(about.len() as u32);
+        let mut joined = DisjointSets::new(about.len() as u32);
         visit_edges_at(mesh, vertices.into_iter(), |_, uses| {
             let place = |u: &EdgeUse| about.binary_search(&u.triangle).ok();
             let here: Vec<usize> = uses.iter().filter_map(place).collect();
@@ -120,7 +121,7 @@ impl Topology {
     /// Counts the edges of the triangles that are there.
     pub fn of(mesh: &TriangleMesh) -> Topology {
         let mut edges = EdgeCounts::default();
-        let mut joined = Partition::new(mesh.triangle_id_end());
+        let mut joined = DisjointSets::new(mesh.triangle_id_end());
         visit_edges(mesh, |_, uses| {
             edges.add(uses);
             joined.join_all(uses);
@@ -135,12 +136,16 @@ impl Topology {
         let after = EdgeCounts::at(mesh, site.vertices.iter().copied());
         let changed = |all: u32, before: u32, after: u32| all - before + after;
         let (all, before) = (self.edges, site.before);
+        // Counted again only where the edit was: over all edges one triangle of 70 k took 3.6 ms and of a million
+        // 80, twice, because the spare copy is cut too; so it takes 16 and 12 us.
         self.edges = EdgeCounts {
             open: changed(all.open, before.open, after.open),
             non_manifold: changed(all.non_manifold, before.non_manifold, after.non_manifold),
             inconsistent: changed(all.inconsistent, before.inconsistent, after.inconsistent),
         };
         // Each part of what was one body has triangles about the site.
+        // Whether it is one body still is seen about the cut where all there is joined by edges. Otherwise all of
+        // the mesh is walked, and only a closed one: of an open one the number decides nothing.
         self.bodies = if self.bodies == Some(1) && site.is_joined(mesh, first_added) {
             Some(1)
         } else if self.edges == EdgeCounts::default() {
@@ -167,20 +172,20 @@ impl Topology {
 
 /// The smallest triangle of each body, ascending.
 pub fn first_of_each_body(mesh: &TriangleMesh) -> Vec<TriangleId> {
-    let mut joined = Partition::new(mesh.triangle_id_end());
+    let mut joined = DisjointSets::new(mesh.triangle_id_end());
     visit_edges(mesh, |_, uses| joined.join_all(uses));
     joined.firsts(mesh)
 }
 
 /// The body of each triangle id, named by its smallest triangle.
 pub fn body_of_each(mesh: &TriangleMesh) -> Vec<TriangleId> {
-    let mut joined = Partition::new(mesh.triangle_id_end());
+    let mut joined = DisjointSets::new(mesh.triangle_id_end());
     visit_edges(mesh, |_, uses| joined.join_all(uses));
     (0..mesh.triangle_id_end()).map(|t| TriangleId(joined.root(t))).collect()
 }
 
-/// Shows each edge once, its lower vertex first, with all triangles that use it in ascending order. Edges come by their lower
-/// vertex, then by their higher. Triangles that name a vertex twice are left out.
+/// Shows each edge once, its lower vertex first, with all triangles that use it in ascending order. Edges come by
+/// their lower vertex, then by their higher. Triangles that name a vertex twice are left out.
 pub fn visit_edges(mesh: &TriangleMesh, visit: impl FnMut([u32; 2], &[EdgeUse])) {
     visit_edges_at(mesh, 0..mesh.positions().len() as u32, visit);
 }
@@ -222,17 +227,18 @@ pub fn has_three_vertices([a, b, c]: [u32; 3]) -> bool {
 }
 
 /// Disjoint sets of numbers; the least member is the root of its set.
-struct Partition {
+struct DisjointSets {
     parent: Vec<u32>,
 }
 
-impl Partition {
-    fn new(n: u32) -> Partition {
-        Partition { parent: (0..n).collect() }
+impl DisjointSets {
+    fn new(n: u32) -> DisjointSets {
+        DisjointSets { parent: (0..n).collect() }
     }
 
     fn root(&mut self, mut i: u32) -> u32 {
         while self.parent[i as usize] != i {
+            // Path halving: each look shortens the next one's.
             let grandparent = self.parent[self.parent[i as usize] as usize];
             self.parent[i as usize] = grandparent;
             i = grandparent;
@@ -254,6 +260,7 @@ impl Partition {
 
     fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
+        // The least member is the root, so that a body is named alike however its triangles were joined.
         self.parent[a.max(b) as usize] = a.min(b);
     }
 }

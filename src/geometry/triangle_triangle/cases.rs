@@ -8,11 +8,9 @@
 
 use glam::DVec2;
 
-use super::coplanar::apart_in_plane;
-
 /// A triangle in its own frame: (0, 0), (l, 0) and (al, d).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Flat {
+pub(super) struct LocalTriangle {
     /// The longest edge.
     pub(super) l: f64,
     /// The height on it.
@@ -21,9 +19,9 @@ pub(super) struct Flat {
     pub(super) al: f64,
 }
 
-/// What can be told for certain.
+/// What floating point can tell for certain of two triangles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PairVerdict {
     /// No point in common.
     Apart,
     /// A point in common.
@@ -39,23 +37,27 @@ pub enum Verdict {
 /// `error / reach`, which is enough: from 1/16 on all that passes the plane is unsure. The few roundings of
 /// its own, 2^-53 of the terms, are within FRAME_ROUNDING.
 pub(super) fn decide(
-    a: &Flat,
+    a: &LocalTriangle,
     z: [f64; 3],
     xy: impl FnOnce() -> [DVec2; 3],
     error: f64,
     reach: f64,
-) -> Verdict {
+) -> PairVerdict {
+    debug_assert!(0.0 <= error && error <= reach, "{error} of {reach}");
     let above = z.map(|z| z > error);
     let below = z.map(|z| z < -error);
+    // All on one side for certain.
     if above == [true; 3] || below == [true; 3] {
-        return Verdict::Apart;
+        return PairVerdict::Apart;
     }
     let bits = |b: [bool; 3]| u32::from(b[0]) | u32::from(b[1]) << 1 | u32::from(b[2]) << 2;
     let (above, below) = (bits(above), bits(below));
+    // A height that may be zero is never decided here: touching goes to the exact predicates, which cost 150 ns and
+    // are seldom asked.
     if above | below != 0b111 {
         let coplanar = above | below == 0;
         let apart = coplanar && apart_in_plane(a, &xy(), error, reach);
-        return if apart { Verdict::Apart } else { Verdict::Unsure };
+        return if apart { PairVerdict::Apart } else { PairVerdict::Unsure };
     }
     // The vertex alone on its side.
     let alone = if above.count_ones() == 1 { above } else { below };
@@ -74,7 +76,8 @@ pub(super) fn decide(
 /// With e the error and m the reach: delta <= 2m is off by 2e, N <= 2m^2 by 4em, c1 <= 2m^3 by 6em^2,
 /// c2 <= 4m^3 by 12em^2, `inside` by 24em^2, N1 x N2 by 32em^3, o1 and o2 by 80em^3. The constants below
 /// leave a quarter and more for roundings and second-order terms.
-fn cross(a: &Flat, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f64) -> Verdict {
+fn cross(a: &LocalTriangle, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f64) -> PairVerdict {
+    debug_assert!(delta[0] > 0.0 && delta[1] > 0.0, "{delta:?}");
     // 2.4: c1 = e1 x N, c2 = e2 x N; both points beyond e1, or both beyond e2, are the seven N.
     let c1 = n.map(|n| a.l * n.y);
     let c2 = n.map(|n| a.al * n.y - a.d * n.x);
@@ -88,15 +91,37 @@ fn cross(a: &Flat, delta: [f64; 2], n: [DVec2; 2], error: f64, reach: f64) -> Ve
     let o1 = o - delta[0] * c1[1] + delta[1] * c1[0];
     let o2 = o - delta[0] * c2[1] + delta[1] * c2[0];
     let beside = greater(lesser(o, lesser(o1, o2)), -greater(o, greater(o1, o2)));
+    // One comparison at the end and no branch in between, unlike the table of sixteen cases.
     let apart = greater(greater(beyond_edges, 0.5 * beyond_third) * (8.0 * reach), beside);
     let off = 128.0 * error * reach * reach * reach;
     if apart > off {
-        Verdict::Apart
+        PairVerdict::Apart
     } else if apart < -off {
-        Verdict::Meet
+        PairVerdict::Meet
     } else {
-        Verdict::Unsure
+        PairVerdict::Unsure
     }
+}
+
+/// Whether triangles in one plane are certainly apart in it (2.5): some edge of one has the other certainly beyond it,
+/// or beyond the corner across. `error` and `reach` as for `decide`. Apart along the plane is apart, whatever the
+/// heights are.
+fn apart_in_plane(a: &LocalTriangle, b: &[DVec2; 3], error: f64, reach: f64) -> bool {
+    let a = [DVec2::ZERO, DVec2::new(a.l, 0.0), DVec2::new(a.al, a.d)];
+    // Differences of at most 2m are off by 2e, each of the two products by 8em.
+    let off = 32.0 * error * reach;
+    edge_separates(&a, b, off) || edge_separates(b, &a, off)
+}
+
+fn edge_separates(own: &[DVec2; 3], other: &[DVec2; 3], off: f64) -> bool {
+    (0..3).any(|k| {
+        let edge = own[(k + 1) % 3] - own[k];
+        let across = edge.perp_dot(own[(k + 2) % 3] - own[k]);
+        let beyond = other.map(|p| edge.perp_dot(p - own[k]));
+        let (least, most) =
+            (beyond[0].min(beyond[1]).min(beyond[2]), beyond[0].max(beyond[1]).max(beyond[2]));
+        most < across.min(0.0) - 2.0 * off || least > across.max(0.0) + 2.0 * off
+    })
 }
 
 /// As one instruction, for numbers: `f64::min` also minds NaN.
@@ -153,16 +178,16 @@ mod tests {
             let delta = [next(1, 4), next(1, 4)];
             let n = [[next(-20, 20), next(-20, 20)], [next(-20, 20), next(-20, 20)]];
             let expected = table([l, 0], [al, d], delta, n);
-            let flat = Flat { l: l as f64, d: d as f64, al: al as f64 };
+            let flat = LocalTriangle { l: l as f64, d: d as f64, al: al as f64 };
             let points = n.map(|[x, y]| DVec2::new(x as f64, y as f64));
             // All is exact, so only what is zero is unsure.
             let got = cross(&flat, delta.map(|x| x as f64), points, 1e-30, 1.0);
-            n_certain += usize::from(got != Verdict::Unsure);
+            n_certain += usize::from(got != PairVerdict::Unsure);
             n_met += usize::from(expected);
             let right = match got {
-                Verdict::Meet => expected,
-                Verdict::Apart => !expected,
-                Verdict::Unsure => true,
+                PairVerdict::Meet => expected,
+                PairVerdict::Apart => !expected,
+                PairVerdict::Unsure => true,
             };
             assert!(right, "{got:?}, expected {expected}: {flat:?}, {delta:?}, {n:?}");
         }

@@ -1,55 +1,34 @@
 //! The exact decision, and where two proper triangles that meet cross.
 //!
 //! Guigue, Devillers, "Fast and robust triangle-triangle overlap test using orientation predicates", JGT 8,
-//! 2003, with Shewchuk's adaptive predicates: signs of determinants of the vertices as given decide, so
-//! nothing is rounded. (Barring underflow: coordinates may not differ by less than 1e-100.)
+//! 2003: signs of determinants of the vertices as given decide ([`super::predicates`]), so nothing is rounded.
 
-use glam::{DVec2, DVec3};
-use robust::{Coord, Coord3D};
+use super::{
+    coplanar,
+    crossing::{Crossing, CrossingEnd, CrossingKind},
+    predicates::{Triangle, on_one_side, orient_3d, sides},
+};
 
-use super::{Crossing, CrossingKind, End, Triangle, flat};
-
-/// Positive when `d` is on the side of the plane from which `a`, `b`, `c` are seen counter-clockwise. The
-/// sign is exact.
-pub(super) fn orient_3d(a: DVec3, b: DVec3, c: DVec3, d: DVec3) -> f64 {
-    let coordinate = |p: DVec3| Coord3D { x: p.x, y: p.y, z: p.z };
-    -robust::orient3d(coordinate(a), coordinate(b), coordinate(c), coordinate(d))
-}
-
-/// Positive when `a`, `b`, `c` turn to the left. The sign is exact.
-pub(super) fn orient_2d(a: DVec2, b: DVec2, c: DVec2) -> f64 {
-    let coordinate = |p: DVec2| Coord { x: p.x, y: p.y };
-    robust::orient2d(coordinate(a), coordinate(b), coordinate(c))
-}
-
-/// On which side of the plane of `face` each vertex of `t` is.
-pub(super) fn sides(t: &Triangle, face: &Triangle) -> [f64; 3] {
-    t.map(|p| orient_3d(face[0], face[1], face[2], p))
-}
-
-/// All strictly on one side.
-pub(super) fn on_one_side(sides: &[f64]) -> bool {
-    sides.iter().all(|s| *s > 0.0) || sides.iter().all(|s| *s < 0.0)
-}
-
-/// Whether two triangles have a point in common, touching included.
-pub(super) fn meet(a: &Triangle, b: &Triangle) -> bool {
+/// Whether two triangles have a point in common, exactly; touching counts. Right for triangles without area
+/// too.
+pub fn meet(a: &Triangle, b: &Triangle) -> bool {
     let sides_b = sides(b, a);
     if on_one_side(&sides_b) {
         return false;
     }
+    // The second triangle's sides only where the first's did not tell.
     let sides_a = sides(a, b);
     if on_one_side(&sides_a) {
         return false;
     }
     match Lines::of(&sides_a, &sides_b) {
         Some(lines) => lines.meet(a, b),
-        None => flat::meet(a, b),
+        None => coplanar::meet(a, b),
     }
 }
 
-/// Where two triangles cross.
-pub(super) fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
+/// Where two triangles cross, `None` exactly when they do not meet.
+pub fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
     let (sides_a, sides_b) = (sides(a, b), sides(b, a));
     if on_one_side(&sides_a) || on_one_side(&sides_b) {
         return None;
@@ -57,7 +36,7 @@ pub(super) fn crossing(a: &Triangle, b: &Triangle) -> Option<Crossing> {
     match Lines::of(&sides_a, &sides_b) {
         Some(lines) if lines.meet(a, b) => Some(lines.crossing(a, &sides_a, b, &sides_b)),
         Some(_) => None,
-        None => flat::crossing(a, b),
+        None => coplanar::crossing(a, b),
     }
 }
 
@@ -109,8 +88,9 @@ impl Lines {
         b: &Triangle,
         sides_b: &[f64; 3],
     ) -> Crossing {
-        let of_a = |i: usize| End::on_a(a, sides_a, [self.order_a[0], self.order_a[i]], b);
-        let of_b = |j: usize| End::on_b(a, b, sides_b, [self.order_b[0], self.order_b[j]]);
+        let of_a = |i: usize| CrossingEnd::on_a(a, sides_a, [self.order_a[0], self.order_a[i]], b);
+        let of_b = |j: usize| CrossingEnd::on_b(a, b, sides_b, [self.order_b[0], self.order_b[j]]);
+        // The later of two beginnings, and the earlier of two ends; of equal ones A's.
         let start = if self.before(a, 2, b, 1) > 0.0 { of_b(1) } else { of_a(2) };
         let end = if self.before(a, 1, b, 2) > 0.0 { of_a(1) } else { of_b(2) };
         let ends = if self.reversed { [end, start] } else { [start, end] };
@@ -125,6 +105,7 @@ fn lone(sides: &[f64; 3]) -> Option<(usize, bool)> {
         let mut found = (0..3).filter(|k| is_it(sides[*k]));
         found.next().filter(|_| found.next().is_none())
     };
+    // Above is tried before below, so that the order of lines is the same whichever triangle is asked first.
     if let Some(k) = only(|s| s > 0.0) {
         return Some((k, true));
     }

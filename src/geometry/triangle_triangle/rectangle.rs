@@ -11,13 +11,13 @@
 use glam::{DMat3, DVec2, DVec3};
 
 use super::{
-    Triangle,
-    cases::{Flat, Verdict, decide},
+    cases::{LocalTriangle, PairVerdict, decide},
+    predicates::Triangle,
 };
 use crate::geometry::{
     Obb, Pose,
     obb::separated,
-    tolerance::{FLATTEST_FRAME, FRAME_ROUNDING},
+    tolerance::{FLATTEST_FRAME, FRAME_ROUNDING, UNITY_ROUNDING},
 };
 
 /// The frame and the sides of a triangle's rectangle. Lengths in metres.
@@ -31,7 +31,7 @@ pub struct Rectangle {
     y: DVec3,
     /// The triangle's normal.
     z: DVec3,
-    flat: Flat,
+    flat: LocalTriangle,
     /// How far off a unit of length may be seen from here: the rounding of the axes.
     slack: f64,
 }
@@ -57,7 +57,7 @@ impl Rounded {
 
 /// Another triangle's rectangle seen from one: what the box test computes and the triangle test re-uses.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
+pub struct SeenRectangle {
     /// The other's axes as columns.
     pub rotation: DMat3,
     /// The other's corner.
@@ -78,7 +78,9 @@ impl Rectangle {
             return None;
         }
         let (x, z) = (e1 / l, normal / (l * d));
-        let flat = Flat { l, d, al: e2.dot(x).clamp(0.0, l) };
+        debug_assert!(x.dot(z).abs() <= UNITY_ROUNDING * l / d, "{x}, {z}");
+        let flat = LocalTriangle { l, d, al: e2.dot(x).clamp(0.0, l) };
+        // The normal is a cross product: its rounding grows with edge over height.
         let slack = FRAME_ROUNDING * l / d;
         Some(Rectangle { corner: start, x, y: z.cross(x), z, flat, slack })
     }
@@ -99,9 +101,10 @@ impl Rectangle {
     /// (`cargo bench -- P7`) this takes 50 ns, corners carried along included; by rectangles 56 ns, 106 ns
     /// with the other's built for it; exact predicates alone 150 ns. So no number of tool triangles met in a
     /// tick repays a tissue triangle's rectangle, and the exact test is never the faster one.
-    pub fn meets(&self, other: &Rounded) -> Verdict {
+    pub fn meets(&self, other: &Rounded) -> PairVerdict {
         let from = other.corners.map(|p| p - self.corner);
         let [x, y, z] = from[0].to_array();
+        // Seen from the corner, so that a tool far from the origin loses nothing.
         let reach = x.abs() + y.abs() + z.abs() + other.size + self.flat.l;
         let error = other.error + self.slack * reach;
         let heights = from.map(|p| self.z.dot(p));
@@ -110,17 +113,17 @@ impl Rectangle {
     }
 
     /// Another triangle's rectangle seen from this one, given how the other's frame lies in this one's.
-    pub fn see(&self, other: &Rectangle, this_from_other: &Pose) -> Seen {
+    pub fn see(&self, other: &Rectangle, this_from_other: &Pose) -> SeenRectangle {
         let to_own = self.axes().transpose();
-        Seen {
+        SeenRectangle {
             rotation: to_own * this_from_other.rotation * other.axes(),
             corner: to_own * (this_from_other.point(other.corner) - self.corner),
         }
     }
 
     /// False only when the rectangles are apart: the box test that `seen` serves first.
-    pub fn may_meet_seen(&self, other: &Rectangle, seen: &Seen, error: f64) -> bool {
-        let half = |f: &Flat| DVec3::new(0.5 * f.l, 0.5 * f.d, 0.0);
+    pub fn may_meet_seen(&self, other: &Rectangle, seen: &SeenRectangle, error: f64) -> bool {
+        let half = |f: &LocalTriangle| DVec3::new(0.5 * f.l, 0.5 * f.d, 0.0);
         let (own, others) = (half(&self.flat), half(&other.flat));
         // T = t + half of B's sides - half of A's.
         let between = seen.corner + seen.rotation * others - own;
@@ -131,8 +134,8 @@ impl Rectangle {
 
     /// Whether the triangle of a rectangle that was seen from this one meets it. `error` bounds how far off
     /// its true place each coordinate of the other is, metres.
-    pub fn meets_seen(&self, other: &Rectangle, seen: &Seen, error: f64) -> Verdict {
-        let Flat { l, d, al } = other.flat;
+    pub fn meets_seen(&self, other: &Rectangle, seen: &SeenRectangle, error: f64) -> PairVerdict {
+        let LocalTriangle { l, d, al } = other.flat;
         let (rx, ry, t) = (seen.rotation.x_axis, seen.rotation.y_axis, seen.corner);
         let reach = t.abs().element_sum() + 2.0 * l + self.flat.l;
         let error = error + (self.slack + other.slack) * reach;

@@ -1,9 +1,8 @@
-//! The runs of numbers of a VTK file, as text or as big-endian bytes.
+//! A VTK file's header and its runs of numbers, as text or as big-endian bytes.
 
-use super::{LastBlock, Vtk};
 use crate::mesh_io::{
-    MeshReadError, Place, check_fits,
-    text::{Text, unexpected},
+    read_error::{FilePlace, MeshReadError, check_fits, unexpected},
+    text::TextCursor,
 };
 
 /// What numbers are stored as. Signed and unsigned are told apart only by their names: where it would
@@ -24,6 +23,7 @@ const NAMES: [(&str, Kind); 13] = [
     ("vtktypeint32", Kind::Int),
     ("vtktypeint64", Kind::Long),
     ("int", Kind::Int),
+    // Legacy files hold it in 4 bytes, although the type has 8 in memory.
     ("vtkIdType", Kind::Int),
     ("long", Kind::Long),
     ("char", Kind::Byte),
@@ -45,7 +45,56 @@ impl Kind {
     }
 }
 
+/// A VTK file as far as it was read.
+pub(super) struct Vtk<'a> {
+    pub(super) text: TextCursor<'a>,
+    pub(super) binary: bool,
+    pub(super) major_version: u32,
+    /// The block read last, whose size is in doubt when no section follows it.
+    pub(super) last: Option<LastBlock>,
+}
+
+/// A block of binary numbers: the line that declares it, and where it is.
+pub(super) struct LastBlock {
+    pub(super) section: String,
+    pub(super) at: usize,
+    pub(super) n_bytes: usize,
+}
+
 impl<'a> Vtk<'a> {
+    /// Reads the header.
+    pub(super) fn open(bytes: &'a [u8]) -> Result<Vtk<'a>, MeshReadError> {
+        const MAGIC: &str = "# vtk DataFile Version ";
+        let mut text = TextCursor::new(bytes);
+        let version = text.line().and_then(|line| {
+            let version = std::str::from_utf8(line.text().strip_prefix(MAGIC.as_bytes())?).ok()?;
+            version.trim().split('.').next()?.parse().ok()
+        });
+        let major_version = version.ok_or_else(|| {
+            unexpected(FilePlace::Line(1), &format!("\"{MAGIC}x.y\""), Some(bytes))
+        })?;
+        // A title of any content.
+        text.line();
+        let encoding = text.word();
+        let binary = match encoding {
+            Some(b"BINARY") => true,
+            Some(b"ASCII") => false,
+            _ => return Err(unexpected(text.place(), "ASCII or BINARY", encoding)),
+        };
+        for expected in ["DATASET", "POLYDATA"] {
+            let word = text.word();
+            if word != Some(expected.as_bytes()) {
+                return Err(unexpected(text.place(), expected, word));
+            }
+        }
+        Ok(Vtk { text, binary, major_version, last: None })
+    }
+
+    /// In a binary file lines cannot be counted.
+    pub(super) fn place(&self) -> FilePlace {
+        if self.binary { FilePlace::Byte(self.text.offset()) } else { self.text.place() }
+    }
+
     /// The next word, which must name one of the kinds.
     pub(super) fn kind(&mut self, allowed: &[Kind]) -> Result<Kind, MeshReadError> {
         let word = self.text.word();
@@ -69,6 +118,7 @@ impl<'a> Vtk<'a> {
         let bytes = self.block(section, n, kind)?;
         Ok(match kind {
             Kind::Double => {
+                // Big-endian whatever the machine is: the format says so.
                 bytes.as_chunks().0.iter().map(|b| f64::from_be_bytes(*b) as f32).collect()
             }
             _ => bytes.as_chunks().0.iter().map(|b| f32::from_be_bytes(*b)).collect(),
@@ -82,6 +132,7 @@ impl<'a> Vtk<'a> {
         n: u64,
         kind: Kind,
     ) -> Result<Vec<u32>, MeshReadError> {
+        // Vertex numbers are 32 bits here, whatever the file has: meshes beyond that are refused by size anyway.
         const EXPECTED: &str = "a number from 0 to 4294967295";
         if !self.binary {
             return self.words(section, n, |text| text.number(EXPECTED));
@@ -92,7 +143,7 @@ impl<'a> Vtk<'a> {
         let checked = |(i, number): (usize, i64)| {
             u32::try_from(number).map_err(|_| {
                 let got = number.to_string();
-                unexpected(Place::Byte(start + i * size), EXPECTED, Some(got.as_bytes()))
+                unexpected(FilePlace::Byte(start + i * size), EXPECTED, Some(got.as_bytes()))
             })
         };
         match kind {
@@ -122,8 +173,9 @@ impl<'a> Vtk<'a> {
         &mut self,
         section: &str,
         n: u64,
-        mut next: impl FnMut(&mut Text<'a>) -> Result<T, MeshReadError>,
+        mut next: impl FnMut(&mut TextCursor<'a>) -> Result<T, MeshReadError>,
     ) -> Result<Vec<T>, MeshReadError> {
+        // Before anything is reserved.
         self.check_words_fit(section, n)?;
         let mut numbers = Vec::with_capacity(n as usize);
         for _ in 0..n {
@@ -143,8 +195,9 @@ impl<'a> Vtk<'a> {
         self.text.line();
         let at = self.text.offset();
         let what = format!("numbers of {section}");
-        check_fits(Place::Byte(at), n, &what, kind.n_bytes(), self.text.rest().len())?;
+        check_fits(FilePlace::Byte(at), n, &what, kind.n_bytes(), self.text.rest().len())?;
         let n_bytes = (n * kind.n_bytes()) as usize;
+        // Remembered, because a wrong size shows only where the next section should begin.
         self.last = Some(LastBlock { section: section.to_owned(), at, n_bytes });
         Ok(self.text.take(n_bytes))
     }

@@ -41,7 +41,7 @@ pub(in crate::scene) fn closest_pair(
         if slab.get().is_before(&corners, reach()) {
             return;
         }
-        let guess = Guess { triangle, way: slab.get().along };
+        let guess = Guess { triangle, direction: slab.get().along };
         let Some(found) = link.tree.nearest(mesh, &corners, reach(), guess) else { return };
         let pair =
             Pair { tissue_triangle: t, link_triangle: found.triangle, closest: found.closest };

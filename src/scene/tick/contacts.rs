@@ -156,7 +156,7 @@ impl Meeting<'_> {
     fn came_in(&self, last: Option<u32>) -> bool {
         let tissue = &self.revision.surface;
         let bounds = self.scene_from_link.aabb(self.link.surface.bounds());
-        let is_open = || tissue.rim().is_near(bounds.centre(), 0.5 * bounds.diagonal());
+        let is_open = || tissue.boundary().is_near(bounds.centre(), 0.5 * bounds.diagonal());
         let mut vertices = self.link.extremes.iter().copied().chain(last);
         !tissue.is_closed() && is_open() && vertices.any(|v| self.vertex_inside(v).is_some())
     }

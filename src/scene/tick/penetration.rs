@@ -6,7 +6,7 @@ use glam::DVec3;
 
 use crate::scene::{Link, coherence::depth_bounds::Proof};
 use crate::{
-    bvh::{Guess, NearestTriangle},
+    bvh::{Guess, NearestInTree},
     geometry::{
         Aabb, TriangleId,
         direction::direction,
@@ -272,13 +272,14 @@ impl Candidate<'_> {
         let is_nearest = found.is_some_and(|best| best.lower >= reach);
         let way = found.map_or(DVec3::ZERO, |best| -best.reading.gradient);
         let mut offer = |barycentric: DVec3| {
-            let guess = Guess { triangle: near, way: DVec3::ZERO };
+            let guess = Guess { triangle: near, direction: DVec3::ZERO };
             let reading = link.exactly_at(at(triangle, barycentric), guess);
             if reading.value < found.map_or(margin * COVER, |best| best.reading.value) {
                 found = Some(Deepest { barycentric, reading, lower: reading.value });
             }
         };
-        let nearest = || link.tree.nearest(mesh, triangle, reach, Guess { triangle: near, way });
+        let nearest =
+            || link.tree.nearest(mesh, triangle, reach, Guess { triangle: near, direction: way });
         if let Some(nearest) = (!is_nearest).then(nearest).flatten() {
             offer(nearest.closest.barycentric_a);
         }
@@ -297,7 +298,7 @@ impl Candidate<'_> {
     ) -> Option<(Option<Deepest>, Proof)> {
         let Candidate { link, triangle, margin, .. } = *self;
         let reach = reach.min(outside.reading.upper * COVER);
-        let guess = Guess { triangle: near, way: -outside.reading.gradient };
+        let guess = Guess { triangle: near, direction: -outside.reading.gradient };
         let Some(found) = link.tree.nearest(link.surface.mesh(), triangle, reach, guess) else {
             return Some((None, Proof::of(triangle, outside, reach, 0.0)));
         };
@@ -389,7 +390,7 @@ impl Link {
         }
         let near = reading.exact.map(|(t, _)| t).or(near);
         let reach = reading.lower.abs().max(reading.upper.abs()) * COVER;
-        let guess = Guess { triangle: near, way: -reading.value * reading.gradient };
+        let guess = Guess { triangle: near, direction: -reading.value * reading.gradient };
         let Some(found) = self.tree.nearest(self.surface.mesh(), &p, reach, guess) else {
             return self.exactly_at(p, guess);
         };
@@ -409,7 +410,7 @@ impl Link {
     }
 
     /// The same where it is known which triangle is nearest.
-    fn signed(&self, p: DVec3, nearest: NearestTriangle<ClosestPoint>) -> Reading {
+    fn signed(&self, p: DVec3, nearest: NearestInTree<ClosestPoint>) -> Reading {
         let d = self.surface.signed(p, nearest.triangle, nearest.closest);
         exactly(d.signed_distance, d.normal, (d.triangle, d.closest), d.certainty)
     }
@@ -424,7 +425,7 @@ impl Link {
 
     /// The same within `radius` metres of a point.
     pub(in crate::scene) fn is_open_near(&self, p: DVec3, radius: f64) -> bool {
-        self.surface.rim().is_near(p, radius)
+        self.surface.boundary().is_near(p, radius)
     }
 
     /// Nothing between three points is deeper than this: no point is deeper than it is far from either of two

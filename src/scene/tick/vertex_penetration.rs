@@ -110,12 +110,12 @@ impl DeepestVertex<'_> {
             return true;
         }
         // Without a look left only vertices are asked for their side, boxes go by their distance.
-        let is_blind = tissue.rim().is_near(centre, radius) && !self.takes_a_look();
+        let is_blind = tissue.boundary().is_near(centre, radius) && !self.takes_a_look();
         let found = to_surface(tissue, centre, f64::INFINITY, self.near.get());
         let Some(found) = found else { return false };
         self.near.set(Some(found.triangle));
         let is_within = found.signed_distance <= reach;
-        let holds = if tissue.rim().is_empty() {
+        let holds = if tissue.boundary().is_empty() {
             f64::INFINITY
         } else if is_within || is_blind {
             0.0

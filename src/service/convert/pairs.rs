@@ -2,7 +2,7 @@
 
 use super::proto;
 use crate::{
-    geometry::triangle_triangle::{CrossingKind, End},
+    geometry::triangle_triangle::{CrossingEnd, CrossingKind},
     scene::{
         TickAnswer,
         tick::crossings::{LinkPairs, TrianglePairs},
@@ -12,7 +12,7 @@ use crate::{
 /// To the wire.
 pub fn to_wire(pairs: &TrianglePairs) -> proto::TrianglePairs {
     let given = &pairs.given;
-    let of_ends = |point: fn(&End) -> glam::DVec3| {
+    let of_ends = |point: fn(&CrossingEnd) -> glam::DVec3| {
         let ends = given.iter().flat_map(|p| &p.crossing.ends);
         ends.flat_map(|end| point(end).as_vec3().to_array()).collect()
     };

@@ -5,7 +5,7 @@ use glam::DVec3;
 use super::*;
 use crate::{
     geometry::{LoadOptions, MeshData, mesh::load::load},
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::{Random, shapes},
     scene::tool::field::field_of,
 };
@@ -39,7 +39,7 @@ impl Drop for Folder {
 
 fn surface(data: MeshData) -> Surface {
     let loaded = load(data, &LoadOptions::default()).expect("a mesh");
-    Surface::new(loaded.mesh, FrameOptions::default())
+    Surface::new(loaded.mesh, LatLonOptions::default())
 }
 
 /// A kept field and what it was built from.

@@ -3,7 +3,7 @@
 
 use glam::{DVec3, I64Vec3};
 use palpate::{
-    ccd::Verdict,
+    ccd::FeatureVerdict,
     oracle::{Random, ccd_queries::QueryKind},
 };
 
@@ -110,7 +110,7 @@ fn no_constructed_contact_is_culled_or_found_late() {
     for n in 0..n_contacts {
         let contact = contact(&mut random);
         let case = &contact.case;
-        let Verdict::Touching(toi) = case.judge(0.0) else {
+        let FeatureVerdict::Touching(toi) = case.judge(0.0) else {
             panic!("contact {n} was culled: {:?} {case:?}", case.judge(0.0));
         };
         assert!(contact.is_not_before(toi), "contact {n}: late at {toi}: {case:?}");

@@ -1,10 +1,10 @@
-//! Two features at one instant, by other ways than the engine takes.
+//! Two features at one instant, by other formulas than the engine has.
 
 use glam::DVec3;
 use palpate::{
-    ccd::{Verdict, edge_edge, vertex_face},
+    ccd::{FeatureVerdict, edge_edge, vertex_face},
     oracle::{
-        ccd_queries::{Query, QueryKind},
+        ccd_queries::{CcdQuery, QueryKind},
         triangle::closest_on_triangle,
     },
 };
@@ -17,14 +17,14 @@ pub struct Case {
     pub t1: [DVec3; 4],
 }
 
-impl From<&Query> for Case {
-    fn from(q: &Query) -> Case {
+impl From<&CcdQuery> for Case {
+    fn from(q: &CcdQuery) -> Case {
         Case { kind: q.kind, t0: q.t0, t1: q.t1 }
     }
 }
 
 impl Case {
-    pub fn judge(&self, thickness: f64) -> Verdict {
+    pub fn judge(&self, thickness: f64) -> FeatureVerdict {
         match self.kind {
             QueryKind::VertexFace => vertex_face(&self.t0, &self.t1, thickness),
             QueryKind::EdgeEdge => edge_edge(&self.t0, &self.t1, thickness),

@@ -1,6 +1,6 @@
 //! The published queries: no false negative, and a false positive only within rounding of a contact.
 
-use palpate::oracle::ccd_queries::{Query, QueryKind, query_folder, read_queries};
+use palpate::oracle::ccd_queries::{CcdQuery, QueryKind, query_folder, read_queries};
 
 use super::features::Case;
 
@@ -13,7 +13,7 @@ const PEER_FALSE_POSITIVES: [(QueryKind, usize); 2] =
     [(QueryKind::VertexFace, 85), (QueryKind::EdgeEdge, 137)];
 
 /// Where the file's numbers are between two `f64`, contact within that rounding is contact.
-fn thickness(query: &Query) -> f64 {
+fn thickness(query: &CcdQuery) -> f64 {
     let most = query.t0.iter().chain(&query.t1).fold(0.0, |m: f64, p| m.max(p.abs().max_element()));
     if query.exact { 0.0 } else { 8.0 * f64::EPSILON * most }
 }

@@ -1,4 +1,4 @@
-//! A link's answer against all its meetings with tissues.
+//! A link's answer against all its pairs with tissues.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use palpate::{
 
 use super::{
     check::check_on_triangle,
-    meeting::{Depth, Meeting},
+    collision_pair::{CollisionPair, Depth},
 };
 
 /// Metres: what frames and roundings may cost.
@@ -31,7 +31,7 @@ pub struct Compared {
 /// Holds a link's answer, all contacts asked for, to brute force.
 pub fn check_link(
     answer: &LinkAnswer,
-    meetings: &[Meeting],
+    pairs: &[CollisionPair],
     max_distance: f64,
     compared: &mut Compared,
     about: &str,
@@ -41,40 +41,40 @@ pub fn check_link(
     let ordered = |w: &[Contact]| w[0].signed_distance_m <= w[1].signed_distance_m;
     assert!(contacts.windows(2).all(ordered), "{about}: not deepest first");
     let mut deepest = 0.0f64;
-    for meeting in meetings {
-        let met: Vec<&Contact> = contacts.iter().filter(|c| c.tissue == meeting.id).collect();
-        let of_tissue = check_complete(&met, meeting, compared, about);
-        deepest = deepest.min(of_tissue).min(meeting.deepest_link_vertex());
+    for pair in pairs {
+        let met: Vec<&Contact> = contacts.iter().filter(|c| c.tissue == pair.id).collect();
+        let of_tissue = check_complete(&met, pair, compared, about);
+        deepest = deepest.min(of_tissue).min(pair.deepest_link_vertex());
     }
-    let meeting_of = |c: &Contact| meetings.iter().find(|m| m.id == c.tissue).expect("a tissue");
+    let pair_of = |c: &Contact| pairs.iter().find(|m| m.id == c.tissue).expect("a tissue");
     for c in contacts {
-        check_points(c, meeting_of(c), about);
+        check_points(c, pair_of(c), about);
         let is_answer = matches!(&answer.distance, Distance::Within(d) if d == c);
         if !is_answer {
-            let given = value_of(c, meeting_of(c).in_link(c.on_tissue.position), about);
+            let given = value_of(c, pair_of(c).in_link(c.on_tissue.position), about);
             compared.doubtful += usize::from(given.doubtful);
         }
         compared.contacts += 1;
     }
-    let tolerance = meetings.iter().map(|m| m.tolerance).fold(0.0, f64::max);
+    let tolerance = pairs.iter().map(|m| m.tolerance).fold(0.0, f64::max);
     match &answer.distance {
         Distance::Beyond(bound) => {
             assert_eq!(*bound, max_distance, "{about}");
             assert!(deepest >= 0.0, "{about}: inside by {deepest} and not told");
-            let apart = apart(meetings);
+            let apart = apart(pairs);
             assert!(apart >= max_distance - EXACT, "{about}: {apart} apart and not told");
             compared.beyond += 1;
         }
         Distance::Within(c) if c.signed_distance_m >= 0.0 => {
-            check_points(c, meeting_of(c), about);
-            let (got, apart) = (c.signed_distance_m, apart(meetings));
+            check_points(c, pair_of(c), about);
+            let (got, apart) = (c.signed_distance_m, apart(pairs));
             assert!((got - apart).abs() <= EXACT, "{about}: {got}, oracle {apart} apart");
             assert!(deepest >= -tolerance, "{about}: inside by {deepest}, got {got}");
             compared.apart += 1;
         }
         Distance::Within(c) => {
-            check_points(c, meeting_of(c), about);
-            check_depth(c, meeting_of(c), about);
+            check_points(c, pair_of(c), about);
+            check_depth(c, pair_of(c), about);
             let got = c.signed_distance_m;
             assert!(got <= deepest + tolerance, "{about}: {got}, oracle {deepest}");
             compared.inside += 1;
@@ -82,15 +82,15 @@ pub fn check_link(
     }
 }
 
-fn apart(meetings: &[Meeting]) -> f64 {
-    meetings.iter().map(Meeting::surface_distance).fold(f64::INFINITY, f64::min)
+fn apart(pairs: &[CollisionPair]) -> f64 {
+    pairs.iter().map(CollisionPair::surface_distance).fold(f64::INFINITY, f64::min)
 }
 
 /// Every tissue triangle with a sample within the margin has a contact at least as deep; none has two.
 /// Returns the deepest sample, 0 when none is inside.
 fn check_complete(
     contacts: &[&Contact],
-    meeting: &Meeting,
+    pair: &CollisionPair,
     compared: &mut Compared,
     about: &str,
 ) -> f64 {
@@ -98,14 +98,14 @@ fn check_complete(
     for c in contacts {
         let earlier = of_triangle.insert(c.on_tissue.triangle, c);
         assert!(earlier.is_none(), "{about}: {:?} has two contacts", c.on_tissue.triangle);
-        assert!(c.signed_distance_m <= meeting.margin + meeting.tolerance, "{about}: {c:?}");
+        assert!(c.signed_distance_m <= pair.margin + pair.tolerance, "{about}: {c:?}");
     }
     let mut deepest = 0.0f64;
-    for (t, depth) in meeting.touching_triangles() {
+    for (t, depth) in pair.touching_triangles() {
         let found = of_triangle.get(&t);
         let c = found.unwrap_or_else(|| panic!("{about}: {t:?}, {depth}, is no contact"));
         let got = c.signed_distance_m;
-        assert!(got <= depth + meeting.tolerance, "{about}: {t:?} is {got}, a sample {depth}");
+        assert!(got <= depth + pair.tolerance, "{about}: {t:?} is {got}, a sample {depth}");
         deepest = deepest.min(depth);
         compared.touching_triangles += 1;
     }
@@ -126,7 +126,7 @@ fn value_of(c: &Contact, oracle: Option<Depth>, about: &str) -> Depth {
 }
 
 /// A negative distance is the depth of one of its points in the other body.
-fn check_depth(c: &Contact, meeting: &Meeting, about: &str) {
+fn check_depth(c: &Contact, pair: &CollisionPair, about: &str) {
     let is_it = |d: Option<Depth>| {
         d.is_some_and(|d| {
             let oracle = if d.doubtful { -d.signed_distance.abs() } else { d.signed_distance };
@@ -134,7 +134,7 @@ fn check_depth(c: &Contact, meeting: &Meeting, about: &str) {
         })
     };
     let (in_link, in_tissue) =
-        (meeting.in_link(c.on_tissue.position), meeting.in_tissue(c.on_tool.position));
+        (pair.in_link(c.on_tissue.position), pair.in_tissue(c.on_tool.position));
     assert!(
         is_it(in_link) || is_it(in_tissue),
         "{about}: {c:?}, oracle {in_link:?}, {in_tissue:?}"
@@ -143,7 +143,7 @@ fn check_depth(c: &Contact, meeting: &Meeting, about: &str) {
 
 /// Both points are where their triangle and weights say, as far apart as the distance says, along the
 /// normal.
-fn check_points(c: &Contact, meeting: &Meeting, about: &str) {
+fn check_points(c: &Contact, pair: &CollisionPair, about: &str) {
     let on = |at: &SurfacePoint, mesh: &TriangleMesh, local_from_scene: &Pose| {
         let local = local_from_scene.point(at.position);
         let DVec3 { x, y, z } = at.barycentric;
@@ -152,8 +152,8 @@ fn check_points(c: &Contact, meeting: &Meeting, about: &str) {
         assert!(reproduced.distance(local) <= EXACT, "{about}: {c:?}");
         check_on_triangle(mesh, at.triangle, reproduced, at.barycentric, about);
     };
-    on(&c.on_tissue, meeting.tissue.mesh, &Pose::IDENTITY);
-    on(&c.on_tool, meeting.link.mesh, &meeting.scene_from_link.inverse());
+    on(&c.on_tissue, pair.tissue.mesh, &Pose::IDENTITY);
+    on(&c.on_tool, pair.link.mesh, &pair.scene_from_link.inverse());
     let between = c.on_tool.position - c.on_tissue.position;
     let off = (between.length() - c.signed_distance_m.abs()).abs();
     assert!(off <= EXACT, "{about}: the points of {c:?} are {off:e} off its distance");

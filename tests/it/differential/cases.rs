@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
     geometry::{Aabb, MeshData, TriangleMesh},
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::{Random, shapes},
     surface::Surface,
 };
@@ -19,7 +19,7 @@ use super::{
 use crate::seed::{Seed, scaled};
 
 fn surface(data: &MeshData, latitude_axis: Option<DVec3>, band_edges: Option<f64>) -> Surface {
-    let options = FrameOptions { latitude_axis, band_edges };
+    let options = LatLonOptions { latitude_axis, band_edges };
     Surface::new(TriangleMesh::new(data.clone()), options)
 }
 

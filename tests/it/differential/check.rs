@@ -101,7 +101,7 @@ pub fn check_nearest(
     p: DVec3,
     random: &mut Random,
     about: &str,
-) -> brute_force::Nearest {
+) -> brute_force::BruteNearest {
     let mesh = surface.mesh();
     let oracle = brute_force::nearest(mesh, p).expect("has triangles");
     let found = surface.nearest(p, f64::INFINITY, None).expect("has triangles");
@@ -166,7 +166,12 @@ pub fn check_on_triangle(
 
 /// Holds the sign at `p` to the winding number. False when nothing can be said: on the surface to rounding,
 /// no certainty claimed, or beside a place where the surface crosses itself.
-pub fn check_sign(surface: &Surface, p: DVec3, oracle: &brute_force::Nearest, about: &str) -> bool {
+pub fn check_sign(
+    surface: &Surface,
+    p: DVec3,
+    oracle: &brute_force::BruteNearest,
+    about: &str,
+) -> bool {
     let mesh = surface.mesh();
     let signed = surface.signed_distance(p, f64::INFINITY, None).expect("has triangles");
     let nearest = surface.nearest(p, f64::INFINITY, None).expect("has triangles");

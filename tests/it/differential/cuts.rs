@@ -3,7 +3,7 @@
 use glam::Vec3;
 use palpate::{
     geometry::{MeshData, SignRule, TriangleId, TriangleMesh},
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::{Random, shapes},
     surface::Surface,
 };
@@ -89,7 +89,7 @@ fn a_surface_without_triangles_answers_nothing_and_can_be_filled() {
     let seed = Seed::or(7);
     let mut random = seed.random(0);
     let data = shapes::sphere(0.1, 3);
-    let mut surface = Surface::new(TriangleMesh::new(data.clone()), FrameOptions::default());
+    let mut surface = Surface::new(TriangleMesh::new(data.clone()), LatLonOptions::default());
     for round in 0..3 {
         let n = surface.mesh().n_triangles();
         cut(&mut surface, n, &mut random);
@@ -123,7 +123,7 @@ fn grown_from_one_triangle() {
         positions: vec![Vec3::X, Vec3::new(1.0, 1e-3, 0.0), Vec3::new(1.0, 0.0, 1e-3)],
         triangles: vec![[0, 1, 2]],
     };
-    let mut surface = Surface::new(TriangleMesh::new(seed_triangle), FrameOptions::default());
+    let mut surface = Surface::new(TriangleMesh::new(seed_triangle), LatLonOptions::default());
     let organ = shapes::organ(500, 4);
     let first = surface.edit(&[TriangleId(0)], &organ.positions, &[]);
     assert_eq!(first, TriangleId(1));

@@ -5,7 +5,7 @@ use std::path::Path;
 use glam::{DVec3, Vec3};
 use palpate::{
     geometry::{LoadOptions, MeshData, TriangleMesh, mesh::load::load},
-    index::FrameOptions,
+    index::LatLonOptions,
     mesh_io::{self, MeshFormat},
     oracle::{Random, shapes, shared_data},
     surface::Surface,
@@ -15,12 +15,12 @@ use palpate::{
 pub struct Input {
     pub name: String,
     pub data: MeshData,
-    pub options: FrameOptions,
+    pub options: LatLonOptions,
 }
 
 impl Input {
     pub fn new(name: &str, data: MeshData) -> Input {
-        Input { name: name.to_owned(), data, options: FrameOptions::default() }
+        Input { name: name.to_owned(), data, options: LatLonOptions::default() }
     }
 
     pub fn surface(&self) -> Surface {
@@ -30,7 +30,7 @@ impl Input {
 
 /// Shapes with area that do not cross themselves.
 pub fn shapes() -> Vec<Input> {
-    let up = FrameOptions { latitude_axis: Some(DVec3::Z), band_edges: None };
+    let up = LatLonOptions { latitude_axis: Some(DVec3::Z), band_edges: None };
     let sheet = || shapes::sheet(14, 12, 0.01);
     vec![
         Input::new("sphere", shapes::sphere(0.1, 5)),

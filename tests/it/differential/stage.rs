@@ -16,7 +16,7 @@ use palpate::{
 
 use super::{
     answer::{Compared, check_link},
-    meeting::{Body, Meeting},
+    collision_pair::{Body, CollisionPair},
 };
 
 /// Contacts given when all are wanted.
@@ -107,10 +107,10 @@ impl Stage {
         for link in &answer.links {
             let surface = &self.tool.links[link.link].surface;
             let margin = self.options.contact_margin_m;
-            let meetings: Vec<Meeting> = held
+            let pairs: Vec<CollisionPair> = held
                 .iter()
                 .zip(&self.crossings[0])
-                .map(|((id, revision), crossings)| Meeting {
+                .map(|((id, revision), crossings)| CollisionPair {
                     id: *id,
                     tissue: Body { mesh: revision.surface.mesh(), crossings },
                     link: Body { mesh: surface.mesh(), crossings: &self.crossings[1][link.link] },
@@ -122,7 +122,7 @@ impl Stage {
                 })
                 .collect();
             let reach = self.options.max_distance_m;
-            check_link(link, &meetings, reach, &mut self.compared, about);
+            check_link(link, &pairs, reach, &mut self.compared, about);
         }
         let mut fresh = session(&self.scene, self.tool.id, &self.options);
         let poses = [pose.clone()];

@@ -4,7 +4,7 @@ use glam::DVec3;
 use palpate::oracle::{Random, triangle::closest_on_triangle};
 
 use super::{
-    places,
+    points,
     truth::{Case, Truth, pliers, probe, small},
 };
 use crate::{
@@ -27,7 +27,7 @@ struct Tally {
 fn check(case: &Case, n: usize, random: &mut Random) {
     let mut tally = Tally::default();
     for _ in 0..n {
-        let p = places::any(case, random);
+        let p = points::any(case, random);
         let truth = case.truth(p);
         check_reading(case, p, &truth, &mut tally);
         check_lower_bound(case, p, &truth);
@@ -98,14 +98,14 @@ fn neighbours_agree_at_their_borders() {
     for (part, case) in cases.enumerate() {
         let mut random = seed.random(part as u64);
         for _ in 0..scaled(2_000) {
-            let (p, across) = places::on_border(case, &mut random);
+            let (p, across) = points::on_border(case, &mut random);
             let ends =
-                [-1.0, 1.0].map(|s| case.field.read(case.mesh(), p + across * s * places::BESIDE));
+                [-1.0, 1.0].map(|s| case.field.read(case.mesh(), p + across * s * points::BESIDE));
             let [a, b] = &ends;
             if a.certainty == 0.0 || b.certainty == 0.0 {
                 continue;
             }
-            let step = 2.0 * places::BESIDE + case.truth(p).error;
+            let step = 2.0 * points::BESIDE + case.truth(p).error;
             let meet = a.lower - step <= b.upper && b.lower - step <= a.upper;
             assert!(meet, "{}: {ends:?} at {p:?}", case.name);
         }

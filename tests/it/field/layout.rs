@@ -3,7 +3,7 @@
 use glam::DVec3;
 use palpate::{
     geometry::{LoadOptions, MeshData, mesh::load::load},
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::shapes,
     scene::tool::field::field_of,
     sdf::{Field, FieldOptions, Reading},
@@ -11,14 +11,14 @@ use palpate::{
 };
 
 use super::{
-    places,
+    points,
     truth::{probe, small},
 };
 use crate::seed::Seed;
 
 fn surface(data: MeshData) -> Surface {
     let loaded = load(data, &LoadOptions::default()).expect("a mesh");
-    Surface::new(loaded.mesh, FrameOptions::default())
+    Surface::new(loaded.mesh, LatLonOptions::default())
 }
 
 fn build(surface: &Surface, threads: usize) -> Field {
@@ -56,7 +56,7 @@ fn empty_space_outside_costs_nothing_and_the_surface_is_kept() {
 fn wide_reads_answer_as_single_ones() {
     let mut random = Seed::or(17).random(0);
     for case in small().iter().chain(probe()) {
-        let points: Vec<DVec3> = (0..2_011).map(|_| places::any(case, &mut random)).collect();
+        let points: Vec<DVec3> = (0..2_011).map(|_| points::any(case, &mut random)).collect();
         let mut readings = vec![Reading::BEYOND];
         case.field.read_many(case.mesh(), &points, &mut readings);
         assert_eq!(readings.len(), points.len());

@@ -1,8 +1,8 @@
-//! The segment of a crossing: on both triangles, all of what they have in common, the way it says.
+//! The segment of a crossing: on both triangles, all of what they have in common, in the direction that it says.
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    geometry::triangle_triangle::{Crossing, CrossingKind, End, Triangle, crossing},
+    geometry::triangle_triangle::{Crossing, CrossingEnd, CrossingKind, Triangle, crossing},
     oracle::{
         Random,
         triangle::{closest_on_triangle, least_height, longest_edge},
@@ -33,13 +33,13 @@ fn tolerance(a: &Triangle, b: &Triangle, sine: f64) -> f64 {
     ROUNDINGS * size * thin(a).max(thin(b)) / sine
 }
 
-fn check_end(end: &End, a: &Triangle, b: &Triangle, off: f64, about: &dyn Fn() -> String) {
+fn check_end(end: &CrossingEnd, a: &Triangle, b: &Triangle, off: f64, about: &dyn Fn() -> String) {
     for (t, weights) in [(a, end.barycentric_a), (b, end.barycentric_b)] {
-        let place = at(t, weights);
+        let point = at(t, weights);
         assert!(
-            place.distance(end.point) <= off,
+            point.distance(end.point) <= off,
             "{} off {off}: {end:?}, {}",
-            place.distance(end.point),
+            point.distance(end.point),
             about()
         );
         assert!(weights.min_element() >= 0.0, "{end:?}, {}", about());
@@ -60,8 +60,8 @@ fn stretch(t: &Triangle, plane: &Triangle, along: DVec3) -> Option<[f64; 2]> {
     for k in 0..3 {
         let (p, q) = (k, (k + 1) % 3);
         if (heights[p] < 0.0) != (heights[q] < 0.0) {
-            let place = t[p].lerp(t[q], heights[p] / (heights[p] - heights[q]));
-            let s = along.dot(place);
+            let point = t[p].lerp(t[q], heights[p] / (heights[p] - heights[q]));
+            let s = along.dot(point);
             range = [range[0].min(s), range[1].max(s)];
         }
     }

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use glam::DVec3;
 use palpate::{
-    bvh::{Rigid, Tree},
+    bvh::{BoxTree, Rigid},
     geometry::{
         Pose, TriangleMesh,
         triangle_triangle::{CrossingKind, crossing},
     },
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::shapes,
     surface::Surface,
 };
@@ -51,10 +51,10 @@ fn closed_curves(segments: &[[DVec3; 2]]) -> usize {
 fn a_blade_through_a_liver_cuts_along_closed_curves() {
     let seed = Seed::or(66);
     let mut random = seed.random(0);
-    let liver = Surface::new(TriangleMesh::new(liver()), FrameOptions::default());
+    let liver = Surface::new(TriangleMesh::new(liver()), LatLonOptions::default());
     // Wider than the liver, so that no curve runs over its border.
     let mesh = TriangleMesh::new(shapes::sheet(41, 41, 0.02));
-    let tree = Tree::build(&mesh);
+    let tree = BoxTree::build(&mesh);
     let blade = Rigid { mesh: &mesh, tree: &tree };
     let (mut n_segments, mut n_curves) = (0, 0);
     for _ in 0..scaled(10) {

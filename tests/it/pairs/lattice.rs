@@ -5,7 +5,7 @@ use palpate::{
     geometry::{
         Pose,
         tolerance::POSE_ROUNDING,
-        triangle_triangle::{Rectangle, Rounded, Triangle, Verdict, crossing, meet},
+        triangle_triangle::{PairVerdict, Rectangle, Rounded, Triangle, crossing, meet},
     },
     oracle::{
         Random,
@@ -37,16 +37,16 @@ struct Tally {
 }
 
 impl Tally {
-    fn compare(&mut self, verdict: Verdict, expected: bool, about: &dyn Fn() -> String) {
+    fn compare(&mut self, verdict: PairVerdict, expected: bool, about: &dyn Fn() -> String) {
         let right = match verdict {
-            Verdict::Meet => expected,
-            Verdict::Apart => !expected,
-            Verdict::Unsure => true,
+            PairVerdict::Meet => expected,
+            PairVerdict::Apart => !expected,
+            PairVerdict::Unsure => true,
         };
         assert!(right, "{verdict:?}, expected {expected}: {}", about());
         self.compared += 1;
         self.met += usize::from(expected);
-        self.certain += usize::from(verdict != Verdict::Unsure);
+        self.certain += usize::from(verdict != PairVerdict::Unsure);
     }
 }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use glam::{DVec3, Vec3};
 use palpate::{
-    bvh::{Pair, Rigid, Tree},
+    bvh::{BoxTree, LeafPair, Rigid},
     geometry::{MeshData, Pose, TriangleId, TriangleMesh},
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::{Random, shapes},
     surface::Surface,
 };
@@ -45,22 +45,22 @@ pub fn touching_pose(tissue: &TriangleMesh, tool: &TriangleMesh, random: &mut Ra
 }
 
 /// As a tick would: the index pruned by the placed tree, what passes through the tree.
-pub fn found(surface: &Surface, tool: &Rigid, pose: &Pose) -> Vec<Pair> {
+pub fn found(surface: &Surface, tool: &Rigid, pose: &Pose) -> Vec<LeafPair> {
     let mut pairs = Vec::new();
     let placed = tool.tree.placed(tool.mesh, pose, surface.bounds());
     surface.overlap(&|b: &_| placed.may_meet(b), |other| {
         let triangle = surface.mesh().triangle(other);
-        placed.meeting(&triangle, |own| pairs.push(Pair { other, own }));
+        placed.meeting(&triangle, |own| pairs.push(LeafPair { other, own }));
     });
     pairs
 }
 
 /// No pair twice, none missing, none else.
-pub fn check(pairs: Vec<Pair>, expected: &BTreeSet<Pair>, about: &str) {
+pub fn check(pairs: Vec<LeafPair>, expected: &BTreeSet<LeafPair>, about: &str) {
     let n = pairs.len();
-    let pairs: BTreeSet<Pair> = pairs.into_iter().collect();
+    let pairs: BTreeSet<LeafPair> = pairs.into_iter().collect();
     assert_eq!(pairs.len(), n, "{about}: a pair was given twice");
-    let wrong: Vec<&Pair> = pairs.symmetric_difference(expected).collect();
+    let wrong: Vec<&LeafPair> = pairs.symmetric_difference(expected).collect();
     assert!(wrong.is_empty(), "{about}: {} of {} differ: {wrong:?}", wrong.len(), expected.len());
 }
 
@@ -78,10 +78,10 @@ fn dented(positions: &[Vec3], random: &mut Random) -> Vec<Vec3> {
 #[test]
 fn instruments_in_a_liver_as_it_is_and_deformed() {
     let seed = Seed::or(62);
-    let still = Surface::new(TriangleMesh::new(liver()), FrameOptions::default());
+    let still = Surface::new(TriangleMesh::new(liver()), LatLonOptions::default());
     for (part, (name, data)) in tools().into_iter().enumerate() {
         let mesh = TriangleMesh::new(data);
-        let tree = Tree::build(&mesh);
+        let tree = BoxTree::build(&mesh);
         tree.assert_well_formed(&mesh);
         let tool = Rigid { mesh: &mesh, tree: &tree };
         let mut random = seed.random(part as u64);
@@ -100,10 +100,10 @@ fn instruments_in_a_liver_as_it_is_and_deformed() {
             let expected = all_pairs(liver.mesh(), &mesh, &pose, Distances::Tell);
             check(found(liver, &tool, &pose), &expected, &about);
             if pose_number % 4 < 2 {
-                let tree = Tree::build(liver.mesh());
+                let tree = BoxTree::build(liver.mesh());
                 let rigid = Rigid { mesh: liver.mesh(), tree: &tree };
                 let mut pairs = Vec::new();
-                let swap = |p: Pair| Pair { other: p.own, own: p.other };
+                let swap = |p: LeafPair| LeafPair { other: p.own, own: p.other };
                 rigid.pairs(&tool, &pose, &mut |p| pairs.push(swap(p)));
                 check(pairs, &expected, &format!("two trees, {about}"));
             }

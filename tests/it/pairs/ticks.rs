@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    bvh::Pair,
+    bvh::LeafPair,
     geometry::{LoadOptions, MeshData, Pose, mesh::load::load, triangle_triangle::crossing},
     oracle::shapes,
     scene::{
@@ -76,9 +76,9 @@ impl Stage {
     }
 }
 
-fn given(pairs: &TrianglePairs) -> BTreeSet<Pair> {
+fn given(pairs: &TrianglePairs) -> BTreeSet<LeafPair> {
     assert!(pairs.given.is_sorted_by_key(|p| (p.tissue, p.triangle, p.link_triangle)));
-    pairs.given.iter().map(|p| Pair { other: p.triangle, own: p.link_triangle }).collect()
+    pairs.given.iter().map(|p| LeafPair { other: p.triangle, own: p.link_triangle }).collect()
 }
 
 #[test]
@@ -135,7 +135,8 @@ fn a_tick_gives_all_pairs_of_tissues_and_of_links() {
             // Placed as the tick places them: the other's vertices in the first link's frame.
             let a_from_b = from_a.inverse().then_from(&from_b);
             let swapped = all_pairs(a, b, &a_from_b, Distances::AreTooSmall);
-            let expected = swapped.iter().map(|p| Pair { other: p.own, own: p.other }).collect();
+            let expected =
+                swapped.iter().map(|p| LeafPair { other: p.own, own: p.other }).collect();
             assert_eq!(given(&two.pairs), expected, "{:?} and {:?}", two.link, two.other);
             of_links += two.pairs.total;
             for pair in &two.pairs.given {

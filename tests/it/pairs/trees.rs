@@ -2,9 +2,9 @@
 
 use glam::{DMat3, DVec3, Vec3};
 use palpate::{
-    bvh::{Pair, Rigid, Tree},
+    bvh::{BoxTree, LeafPair, Rigid},
     geometry::{MeshData, Pose, TriangleMesh},
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle,
     surface::Surface,
 };
@@ -18,9 +18,9 @@ use crate::{
     seed::{Seed, scaled},
 };
 
-fn built(data: MeshData) -> (TriangleMesh, Tree) {
+fn built(data: MeshData) -> (TriangleMesh, BoxTree) {
     let mesh = TriangleMesh::new(data);
-    let tree = Tree::build(&mesh);
+    let tree = BoxTree::build(&mesh);
     tree.assert_well_formed(&mesh);
     assert_eq!(tree.n_leaves(), mesh.n_triangles());
     assert_eq!(tree.n_nodes(), (2 * mesh.n_triangles()).saturating_sub(1));
@@ -45,15 +45,15 @@ fn splits_of_coincident_and_lopsided_input() {
     let mesh = TriangleMesh::new(copies(10, &|_| t));
     let mut cut = mesh.clone();
     mesh.triangle_ids().take(4).for_each(|t| cut.remove_triangle(t));
-    Tree::build(&cut).assert_well_formed(&cut);
-    assert_eq!(Tree::build(&cut).n_nodes(), 11);
+    BoxTree::build(&cut).assert_well_formed(&cut);
+    assert_eq!(BoxTree::build(&cut).n_nodes(), 11);
 }
 
 #[test]
 fn the_same_mesh_gives_the_same_tree() {
     for input in shapes() {
         let (mesh, tree) = built(input.data);
-        assert_eq!(format!("{tree:?}"), format!("{:?}", Tree::build(&mesh)), "{}", input.name);
+        assert_eq!(format!("{tree:?}"), format!("{:?}", BoxTree::build(&mesh)), "{}", input.name);
     }
 }
 
@@ -61,7 +61,7 @@ fn the_same_mesh_gives_the_same_tree() {
 #[test]
 fn pairs_of_improper_meshes() {
     let seed = Seed::or(63);
-    let inputs: Vec<(String, TriangleMesh, Tree)> = improper()
+    let inputs: Vec<(String, TriangleMesh, BoxTree)> = improper()
         .into_iter()
         .chain(shapes().into_iter().filter(|i| i.data.triangles.len() <= 600))
         .map(|input| {
@@ -72,7 +72,7 @@ fn pairs_of_improper_meshes() {
     let mut random = seed.random(0);
     let mut n_pairs = 0;
     for (name, mesh, tree) in &inputs {
-        let surface = Surface::new(mesh.clone(), FrameOptions::default());
+        let surface = Surface::new(mesh.clone(), LatLonOptions::default());
         for round in 0..scaled(3) {
             let (other_name, other, other_tree) = &inputs[random.below(inputs.len())];
             let pose = match round % 3 {
@@ -87,7 +87,7 @@ fn pairs_of_improper_meshes() {
             check(found(&surface, &tool, &pose), &expected, &about);
             let mut pairs = Vec::new();
             let own = Rigid { mesh, tree };
-            own.pairs(&tool, &pose, &mut |p| pairs.push(Pair { other: p.own, own: p.other }));
+            own.pairs(&tool, &pose, &mut |p| pairs.push(LeafPair { other: p.own, own: p.other }));
             check(pairs, &expected, &format!("two trees, {about}"));
             n_pairs += expected.len();
         }
@@ -106,7 +106,7 @@ fn grids_that_touch_far_from_the_origin() {
     let mut far = oracle::shapes::sheet(9, 9, step);
     far.positions.iter_mut().for_each(|p| *p += Vec3::splat(AWAY as f32));
     let (mesh, tree) = built(far);
-    let surface = Surface::new(mesh.clone(), FrameOptions::default());
+    let surface = Surface::new(mesh.clone(), LatLonOptions::default());
     let quarter = std::f64::consts::FRAC_PI_2;
     let mut n_pairs = 0;
     for turns in 0..16 {
@@ -121,7 +121,7 @@ fn grids_that_touch_far_from_the_origin() {
         check(found(&surface, &rigid, &pose), &expected, &about);
         let mut pairs = Vec::new();
         let own = Rigid { mesh: &mesh, tree: &tree };
-        own.pairs(&rigid, &pose, &mut |p| pairs.push(Pair { other: p.own, own: p.other }));
+        own.pairs(&rigid, &pose, &mut |p| pairs.push(LeafPair { other: p.own, own: p.other }));
         check(pairs, &expected, &format!("two trees, {about}"));
         n_pairs += expected.len();
     }
@@ -136,7 +136,7 @@ fn a_corner_that_touches_far_from_the_origin() {
     let (tool, tree) = built(oracle::shapes::cuboid(DVec3::splat(0.002)));
     let mut far = oracle::shapes::sheet(9, 9, 2f64.powi(-9));
     far.positions.iter_mut().for_each(|p| *p += Vec3::splat(AWAY as f32));
-    let surface = Surface::new(TriangleMesh::new(far), FrameOptions::default());
+    let surface = Surface::new(TriangleMesh::new(far), LatLonOptions::default());
     let mut n_touching = 0;
     for i in 0..scaled(300) {
         let turn = Pose::new(random.rotation(), DVec3::ZERO).expect("a rotation");

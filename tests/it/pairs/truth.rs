@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use glam::DVec3;
 use palpate::{
-    bvh::Pair,
+    bvh::LeafPair,
     geometry::{
         Pose, TriangleId, TriangleMesh,
         triangle_triangle::{Triangle, meet},
@@ -54,7 +54,7 @@ pub fn all_pairs(
     own: &TriangleMesh,
     pose: &Pose,
     distances: Distances,
-) -> BTreeSet<Pair> {
+) -> BTreeSet<LeafPair> {
     let (others, owns) = (boxed(mesh, None), boxed(own, Some(pose)));
     let bounds = |all: &[Boxed]| Boxed {
         id: TriangleId(0),
@@ -69,7 +69,7 @@ pub fn all_pairs(
         for own in owns.iter().filter(|own| overlap(own, other)) {
             let meet = meet(&other.corners, &own.corners);
             if meet {
-                pairs.insert(Pair { other: other.id, own: own.id });
+                pairs.insert(LeafPair { other: other.id, own: own.id });
             }
             if distances == Distances::Tell {
                 let apart = triangle_distance(&other.corners, &own.corners);

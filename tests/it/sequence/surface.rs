@@ -2,7 +2,7 @@
 
 use palpate::{
     geometry::TriangleMesh,
-    index::FrameOptions,
+    index::LatLonOptions,
     oracle::{Random, shapes},
     surface::Surface,
 };
@@ -13,8 +13,8 @@ use crate::seed::{Seed, scaled};
 /// Operations on one surface; ids are never reused, so a new one is begun after that many.
 const OPERATIONS: usize = 1000;
 
-fn random_options(random: &mut Random) -> FrameOptions {
-    FrameOptions {
+fn random_options(random: &mut Random) -> LatLonOptions {
+    LatLonOptions {
         latitude_axis: (random.below(2) == 0).then(|| random.unit_vector()),
         band_edges: [None, Some(0.01), Some(1.0), Some(1000.0)][random.below(4)],
     }
@@ -68,7 +68,7 @@ fn random_operations_on_a_large_surface() {
     let mut random = seed.random(0);
     let data = shapes::organ(8000, 7);
     let mut model = Model::new(&data);
-    let options = FrameOptions { band_edges: Some(30.0), ..FrameOptions::default() };
+    let options = LatLonOptions { band_edges: Some(30.0), ..LatLonOptions::default() };
     let mut surface = Surface::new(TriangleMesh::new(data), options);
     for _ in 0..scaled(300) {
         step(&mut surface, &mut model, &mut random);

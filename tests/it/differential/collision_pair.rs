@@ -24,7 +24,7 @@ pub struct Body<'a> {
 }
 
 /// A link at its place and a tissue.
-pub struct Meeting<'a> {
+pub struct CollisionPair<'a> {
     pub id: TissueId,
     pub tissue: Body<'a>,
     pub link: Body<'a>,
@@ -54,7 +54,7 @@ const SAMPLES: [DVec3; 7] = [
     DVec3::new(1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0),
 ];
 
-impl Meeting<'_> {
+impl CollisionPair<'_> {
     /// A scene point against the link; `None` beyond the margin of its box.
     pub fn in_link(&self, p: DVec3) -> Option<Depth> {
         self.depth(self.link, self.scene_from_link.inverse().point(p))

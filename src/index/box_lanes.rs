@@ -1,0 +1,138 @@
+//! Boxes side by side, and the lanes that a test leaves.
+
+use glam::Vec3;
+
+use crate::geometry::{
+    Aabb,
+    lanes::{LANES, greater, lesser},
+};
+
+/// One number of eight boxes or triangles.
+pub(super) type Lane = [f32; LANES];
+
+/// Boxes side by side, so that one pass tests them all. Unused lanes hold [`Aabb::EMPTY`] or NaN.
+#[derive(Clone, Debug)]
+pub(super) struct BoxLanes {
+    pub(super) min: [Lane; 3],
+    pub(super) max: [Lane; 3],
+}
+
+impl BoxLanes {
+    pub(super) const EMPTY: BoxLanes =
+        BoxLanes { min: [[f32::INFINITY; LANES]; 3], max: [[f32::NEG_INFINITY; LANES]; 3] };
+
+    pub(super) fn get(&self, lane: usize) -> Aabb {
+        let at = |[x, y, z]: &[Lane; 3]| Vec3::new(x[lane], y[lane], z[lane]);
+        Aabb { min: at(&self.min), max: at(&self.max) }
+    }
+
+    pub(super) fn set(&mut self, lane: usize, b: &Aabb) {
+        for axis in 0..3 {
+            self.min[axis][lane] = b.min[axis];
+            self.max[axis][lane] = b.max[axis];
+        }
+    }
+
+    /// The union of all boxes.
+    #[inline(always)]
+    pub(super) fn union(&self) -> Aabb {
+        let BoxLanes { min: [x, y, z], max } = self;
+        let min = Vec3::new(least(x), least(y), least(z));
+        let [x, y, z] = max;
+        Aabb { min, max: Vec3::new(most(x), most(y), most(z)) }
+    }
+
+    /// The lanes whose boxes overlap `b`.
+    #[inline(always)]
+    pub(super) fn overlapping(&self, b: &Aabb) -> LaneSet {
+        let mut overlaps = [true; LANES];
+        for axis in 0..3 {
+            for (lane, overlaps) in overlaps.iter_mut().enumerate() {
+                *overlaps &= self.min[axis][lane] <= b.max[axis];
+                *overlaps &= self.max[axis][lane] >= b.min[axis];
+            }
+        }
+        LaneSet::of(|lane| overlaps[lane])
+    }
+
+    /// Squared distance of each box to `to`, each axis lessened by `slack` so that rounding never makes it
+    /// too large; infinite for empty boxes and for nothing else.
+    #[inline(always)]
+    pub(super) fn distances_squared(&self, to: &Aabb, slack: f32) -> Lane {
+        debug_assert!(slack >= 0.0, "slack {slack}");
+        let BoxLanes { min, max } = self;
+        let mut bounds = [0.0; LANES];
+        for lane in 0..LANES {
+            let gap = |axis: usize| {
+                let (lo, hi) = (to.min[axis] - slack, to.max[axis] + slack);
+                greater(greater(min[axis][lane] - hi, lo - max[axis][lane]), 0.0)
+            };
+            let (x, y, z) = (gap(0), gap(1), gap(2));
+            let sum = lesser(x * x + y * y + z * z, f32::MAX);
+            // Infinity is kept for lanes without a box: a box that overflows is f32::MAX away and still found.
+            let used = min[0][lane] <= max[0][lane];
+            bounds[lane] = if used { tagged(sum, lane) } else { f32::INFINITY };
+        }
+        bounds
+    }
+}
+
+/// A bound, never more, that has its lane's number in its last bits: so the least of eight says where it is.
+#[inline(always)]
+pub(super) fn tagged(bound: f32, lane: usize) -> f32 {
+    f32::from_bits(bound.to_bits() & !(LANES as u32 - 1) | lane as u32)
+}
+
+/// Some of the lanes, a byte each: packed so by a few wide instructions.
+#[derive(Clone, Copy)]
+pub(super) struct LaneSet(u64);
+
+impl LaneSet {
+    #[inline(always)]
+    pub(super) fn of(is_in: impl Fn(usize) -> bool) -> LaneSet {
+        LaneSet(u64::from_le_bytes(std::array::from_fn(|lane| u8::from(is_in(lane)))))
+    }
+
+    /// Only the first lanes.
+    #[inline(always)]
+    pub(super) fn first(self, n: usize) -> LaneSet {
+        debug_assert!(n <= LANES, "{n} lanes");
+        LaneSet(if n < LANES { self.0 & ((1 << (8 * n)) - 1) } else { self.0 })
+    }
+
+    /// Those for which `is_in` holds too.
+    pub(super) fn only(self, is_in: impl Fn(usize) -> bool) -> LaneSet {
+        // The cheap test goes first over all lanes; only what passes pays for the closure.
+        let out = self.filter(|lane| !is_in(*lane)).map(|lane| 1 << (8 * lane));
+        LaneSet(self.0 & !out.fold(0, |out, byte| out | byte))
+    }
+}
+
+impl Iterator for LaneSet {
+    type Item = usize;
+
+    /// The lowest lane, which is taken out.
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        let lowest = (self.0 != 0).then(|| self.0.trailing_zeros() as usize / 8);
+        self.0 &= self.0.wrapping_sub(1);
+        lowest
+    }
+}
+
+/// The least of eight numbers, or infinity; NaN is none.
+#[inline(always)]
+pub(super) fn least(of: &Lane) -> f32 {
+    // A tree of three steps, and not eight in a row, so that the processor does them side by side.
+    let [a, b, c, d, e, f, g, h] = *of;
+    let l = |a, b| lesser(a, lesser(b, f32::INFINITY));
+    lesser(lesser(l(a, e), l(c, g)), lesser(l(b, f), l(d, h)))
+}
+
+/// The greatest of eight numbers, or negative infinity; NaN is none.
+#[inline(always)]
+fn most(of: &Lane) -> f32 {
+    let [a, b, c, d, e, f, g, h] = *of;
+    let m = |a, b| greater(a, greater(b, f32::NEG_INFINITY));
+    greater(greater(m(a, e), m(c, g)), greater(m(b, f), m(d, h)))
+}

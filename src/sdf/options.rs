@@ -1,0 +1,75 @@
+//! How a field is laid out, and where.
+
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+
+use super::region::Region;
+use crate::geometry::{
+    TriangleMesh,
+    tolerance::{FIELD_MARGIN_MIN_M, FIELD_TOLERANCE_SHARE},
+};
+
+/// Raised with every change to what a field is made of or how it is built.
+pub const FIELD_VERSION: u32 = 6;
+
+/// How a field is laid out. The defaults suit an instrument.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FieldOptions {
+    /// Largest certified error wanted, metres; `None`: 1e-3 of the surface's diagonal.
+    pub tolerance_m: Option<f64>,
+    /// A node with fewer vertices is a leaf.
+    pub leaf_vertices: usize,
+    /// Depth of the tree at most.
+    pub depth_max: u32,
+    /// Samples of a subspace for each of its vertices, before leaves are split for accuracy.
+    pub samples_per_vertex: f64,
+    /// Samples of a leaf at least, whatever its vertices: large faces have few of them.
+    pub samples_min: f64,
+    /// Weights of vertices and of dihedral variance in the complexity; `None`: see `complexity`.
+    pub complexity_weights: Option<(f64, f64)>,
+    /// Neighbours whose complexities differ by less are merged; `None`: the median difference.
+    pub merge_threshold: Option<f64>,
+}
+
+impl Default for FieldOptions {
+    fn default() -> FieldOptions {
+        FieldOptions {
+            tolerance_m: None,
+            leaf_vertices: 32,
+            depth_max: 10,
+            samples_per_vertex: 8.0,
+            samples_min: 216.0,
+            complexity_weights: None,
+            merge_threshold: None,
+        }
+    }
+}
+
+/// Share of the longest edge by which the root is larger than the surface on every side: in the root a bound
+/// is within a few hundredths of the distance, outside it only as good as the box of the triangles.
+// Half the longest edge, so that what hovers about a link is still inside its root.
+const ROOT_MARGIN: f64 = 0.5;
+/// What is known of a field before any distance is.
+pub(super) struct FieldFrame {
+    pub(super) root: Region,
+    pub(super) surface: Region,
+    pub(super) tolerance: f64,
+}
+
+impl FieldFrame {
+    pub(super) fn of(mesh: &TriangleMesh, options: &FieldOptions) -> FieldFrame {
+        let bounds = mesh.used_box();
+        let surface = Region { min: bounds.min.as_dvec3(), max: bounds.max.as_dvec3() };
+        let tolerance = options.tolerance_m.unwrap_or(FIELD_TOLERANCE_SHARE * bounds.diagonal());
+        let half =
+            surface.size().max_element() * (0.5 + ROOT_MARGIN) + tolerance.max(FIELD_MARGIN_MIN_M);
+        // A cube, whose octants are cubes too: cells are then nearly as long on every axis.
+        let half = DVec3::splat(half);
+        let root = Region { min: surface.centre() - half, max: surface.centre() + half };
+        debug_assert!(
+            root.contains(surface.min) && root.contains(surface.max),
+            "{surface:?} in {root:?}"
+        );
+        FieldFrame { root, surface, tolerance }
+    }
+}
