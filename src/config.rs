@@ -1,10 +1,11 @@
 //! What a server is told: typed once, from a file, the environment and flags, each over the one before.
 //!
 //! `deploy/palpate.toml` says what each key is for, with its unit and default; a test keeps the two equal.
-//! A key that does not exist, a duration without a unit and a value out of range refuse to start.
+//! A key that does not exist or was renamed, a duration without a unit and a value out of range refuse to start.
 
 mod error;
 mod ranges;
+mod renamed;
 mod sources;
 mod unset;
 
@@ -36,17 +37,17 @@ pub struct Config {
     /// Serve a public address without TLS or without keys.
     pub insecure: bool,
     /// Threads and instructions.
-    pub runtime: Runtime,
+    pub runtime: RuntimeSettings,
     /// The log, on stderr.
-    pub log: Log,
+    pub log: LogSettings,
     /// Connections and messages.
-    pub transport: Transport,
+    pub transport: TransportSettings,
     /// Haptic loops.
-    pub sessions: Sessions,
-    /// Figures for Prometheus, and the health page.
-    pub metrics: Metrics,
+    pub sessions: SessionSettings,
+    /// Metrics for Prometheus, and the health page.
+    pub metrics: MetricsSettings,
     /// Who may connect, and with what.
-    pub access: Access,
+    pub access: AccessSettings,
     /// What scenes may hold.
     pub limits: Limits,
 }
@@ -54,7 +55,7 @@ pub struct Config {
 /// Threads of a server, and what they use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Runtime {
+pub struct RuntimeSettings {
     /// Threads that take bytes in and compute ticks, and as many in the background that answer uploads,
     /// deformations, cuts, removals, exports and queries; 0: one for each core.
     pub threads: usize,
@@ -65,7 +66,7 @@ pub struct Runtime {
 /// The log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Log {
+pub struct LogSettings {
     /// How a line looks.
     pub format: LogFormat,
     /// What is logged, as `info` or `palpate=debug,info`; `RUST_LOG` goes before it.
@@ -90,7 +91,7 @@ pub enum LogFormat {
 /// Connections and messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Transport {
+pub struct TransportSettings {
     /// Connections at a time; further ones are closed at once.
     pub connections_max: usize,
     /// Streams of one connection; further ones wait in the client.
@@ -106,7 +107,7 @@ pub struct Transport {
     pub preface_max: Duration,
     /// How often a peer is asked whether it is there.
     #[serde(with = "humantime_serde")]
-    pub ping_every: Duration,
+    pub ping_interval: Duration,
     /// A peer that does not answer a ping in this time is gone.
     #[serde(with = "humantime_serde")]
     pub ping_answer_max: Duration,
@@ -129,7 +130,7 @@ pub struct Transport {
 /// Haptic loops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Sessions {
+pub struct SessionSettings {
     /// Sessions at a time, those that wait for their client to come back included.
     pub count_max: usize,
     /// A session without a pose for this long is stale: 20 ticks at 1 kHz.
@@ -143,10 +144,10 @@ pub struct Sessions {
     pub objective: Duration,
 }
 
-/// Figures and the health page, over plain HTTP.
+/// Metrics and the health page, over plain HTTP.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Metrics {
+pub struct MetricsSettings {
     /// Where they are served; `None`: nowhere.
     #[serde(with = "unset")]
     pub listen: Option<SocketAddr>,
@@ -155,7 +156,7 @@ pub struct Metrics {
 /// Who may connect, and with what.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Access {
+pub struct AccessSettings {
     /// API keys, their roles and quotas; `None`: everybody may do everything.
     #[serde(with = "unset")]
     pub keys_file: Option<PathBuf>,
@@ -168,9 +169,9 @@ pub struct Access {
     /// Clients must show a certificate that one of these signed, PEM.
     #[serde(with = "unset")]
     pub client_ca_file: Option<PathBuf>,
-    /// How often these files are looked at for changes. SIGHUP reads them at once.
+    /// How often these files are read and compared. SIGHUP does so at once.
     #[serde(with = "humantime_serde")]
-    pub look_every: Duration,
+    pub reload_interval: Duration,
 }
 
 impl Default for Config {
@@ -180,38 +181,38 @@ impl Default for Config {
             unix_socket: None,
             data_dir: None,
             insecure: false,
-            runtime: Runtime::default(),
-            log: Log::default(),
-            transport: Transport::default(),
-            sessions: Sessions::default(),
-            metrics: Metrics::default(),
-            access: Access::default(),
+            runtime: RuntimeSettings::default(),
+            log: LogSettings::default(),
+            transport: TransportSettings::default(),
+            sessions: SessionSettings::default(),
+            metrics: MetricsSettings::default(),
+            access: AccessSettings::default(),
             limits: Limits::default(),
         }
     }
 }
 
-impl Default for Runtime {
-    fn default() -> Runtime {
-        Runtime { threads: 0, wide_instructions: true }
+impl Default for RuntimeSettings {
+    fn default() -> RuntimeSettings {
+        RuntimeSettings { threads: 0, wide_instructions: true }
     }
 }
 
-impl Default for Log {
-    fn default() -> Log {
-        Log { format: LogFormat::Auto, filter: "info".to_owned(), otlp_endpoint: None }
+impl Default for LogSettings {
+    fn default() -> LogSettings {
+        LogSettings { format: LogFormat::Auto, filter: "info".to_owned(), otlp_endpoint: None }
     }
 }
 
-impl Default for Transport {
-    fn default() -> Transport {
-        Transport {
+impl Default for TransportSettings {
+    fn default() -> TransportSettings {
+        TransportSettings {
             connections_max: 256,
             streams_per_connection_max: 64,
             stream_window_bytes: 64 << 10,
             connection_window_bytes: 16 << 20,
             preface_max: Duration::from_secs(5),
-            ping_every: Duration::from_secs(10),
+            ping_interval: Duration::from_secs(10),
             ping_answer_max: Duration::from_secs(5),
             headers_bytes_max: 8 << 10,
             track_message_bytes_max: 64 << 10,
@@ -223,9 +224,9 @@ impl Default for Transport {
     }
 }
 
-impl Default for Sessions {
-    fn default() -> Sessions {
-        Sessions {
+impl Default for SessionSettings {
+    fn default() -> SessionSettings {
+        SessionSettings {
             count_max: 1024,
             stale_after: Duration::from_millis(20),
             grace: Duration::from_secs(10),
@@ -234,14 +235,14 @@ impl Default for Sessions {
     }
 }
 
-impl Default for Access {
-    fn default() -> Access {
-        Access {
+impl Default for AccessSettings {
+    fn default() -> AccessSettings {
+        AccessSettings {
             keys_file: None,
             certificate_file: None,
             private_key_file: None,
             client_ca_file: None,
-            look_every: Duration::from_secs(2),
+            reload_interval: Duration::from_secs(2),
         }
     }
 }

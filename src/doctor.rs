@@ -1,5 +1,6 @@
 //! `palpate doctor`: what this machine can promise a 1 kHz loop, in words and a verdict.
 
+pub mod finding;
 mod machine;
 mod timing;
 
@@ -7,16 +8,11 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use timing::Timing;
+use finding::{Finding, Grade};
+use timing::{LATE_US, Timing};
 
 /// A tick of a 1 kHz loop, microseconds.
 const TICK_US: f64 = 1000.0;
-/// A loop whose thread wakes later than this in its millisecond has little of it left to compute in.
-const LATE_US: f64 = 300.0;
-/// Descriptors for the default 256 connections, files and some room.
-const DESCRIPTORS_MIN: u64 = 1024;
-/// One for ticks, one for deformations.
-const CORES_MIN: usize = 2;
 const SECONDS_MAX: f64 = 600.0;
 
 /// The arguments of `palpate doctor`.
@@ -37,34 +33,9 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How good something is for a 1 kHz loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Grade {
-    /// Nothing to do.
-    Good,
-    /// It costs some ticks.
-    Fair,
-    /// It costs many.
-    Poor,
-}
-
-/// One thing that was looked at.
-#[derive(Debug, Serialize)]
-pub struct Finding {
-    /// What.
-    pub name: &'static str,
-    /// How it is.
-    pub found: String,
-    /// What that means for ticks.
-    pub grade: Grade,
-    /// What would make it better; empty when it is good.
-    pub advice: &'static str,
-}
-
 /// All that was found.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct DoctorReport {
     /// The measured times are decisive; the rest says why.
     pub verdict: Grade,
     /// The verdict in words.
@@ -77,7 +48,7 @@ pub struct Report {
 
 /// Runs `palpate doctor`; what it gives is to be printed.
 pub fn run(args: &DoctorArgs) -> String {
-    let report = Report::of(Timing::measure(args.seconds), machine::findings());
+    let report = DoctorReport::of(Timing::measure(args.seconds), machine::findings());
     if args.json {
         serde_json::to_string_pretty(&report).expect("numbers and text") + "\n"
     } else {
@@ -85,8 +56,8 @@ pub fn run(args: &DoctorArgs) -> String {
     }
 }
 
-impl Report {
-    fn of(timing: Timing, findings: Vec<Finding>) -> Report {
+impl DoctorReport {
+    fn of(timing: Timing, findings: Vec<Finding>) -> DoctorReport {
         let late = timing.late_share;
         let verdict = match (timing.wake_us.p99, timing.wake_us.p999) {
             (_, p999) if p999 <= LATE_US && timing.stall_us_max <= TICK_US => Grade::Good,
@@ -104,7 +75,7 @@ impl Report {
         };
         let promise =
             format!("{promise} {wakes} later than {LATE_US:.0} us, whatever Palpate does.");
-        Report { verdict, promise, timing, findings }
+        DoctorReport { verdict, promise, timing, findings }
     }
 
     fn text(&self) -> String {
@@ -148,10 +119,10 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use timing::Percentiles;
+    use timing::WakePercentiles;
 
     fn timing(p99: f64, p999: f64, stall_us_max: f64) -> Timing {
-        let wake_us = Percentiles { p50: 60.0, p99, p999, max: p999 };
+        let wake_us = WakePercentiles { p50: 60.0, p99, p999, max: p999 };
         Timing {
             wakes: 1000,
             wake_us,
@@ -171,13 +142,14 @@ mod tests {
             (timing(800.0, 2000.0, 400.0), Grade::Poor),
         ];
         for (timing, verdict) in cases {
-            let report = Report::of(timing, Vec::new());
+            let report = DoctorReport::of(timing, Vec::new());
             assert_eq!(report.verdict, verdict);
             let said = format!("\n{verdict:?}: This machine");
             assert!(report.text().contains(&said), "{}", report.text());
             assert!(report.text().contains("One wake in 100 is later"), "{}", report.text());
         }
-        let report = Report::of(Timing { late_share: 0.0, ..timing(1.0, 1.0, 1.0) }, Vec::new());
+        let report =
+            DoctorReport::of(Timing { late_share: 0.0, ..timing(1.0, 1.0, 1.0) }, Vec::new());
         assert!(report.text().contains("None of 1000 wakes was later"), "{}", report.text());
     }
 
@@ -185,9 +157,9 @@ mod tests {
     fn advice_is_given_where_something_is_wrong() {
         let finding =
             |grade| Finding { name: "cores", found: "1".to_owned(), grade, advice: "another" };
-        let report = Report::of(timing(1.0, 1.0, 1.0), vec![finding(Grade::Poor)]);
+        let report = DoctorReport::of(timing(1.0, 1.0, 1.0), vec![finding(Grade::Poor)]);
         assert!(report.text().contains("cores         1. Needed: another"), "{}", report.text());
-        let report = Report::of(timing(1.0, 1.0, 1.0), vec![finding(Grade::Good)]);
+        let report = DoctorReport::of(timing(1.0, 1.0, 1.0), vec![finding(Grade::Good)]);
         assert!(!report.text().contains("another"), "{}", report.text());
     }
 }

@@ -5,6 +5,7 @@ pub mod field;
 mod font;
 mod picture;
 mod slice;
+mod unit;
 
 use std::{
     fmt::Write as _,
@@ -24,6 +25,7 @@ use crate::{
     scene::limits::FIELD_TOLERANCE_SHARE_MIN,
 };
 use field::FieldExamination;
+use unit::length;
 
 /// The arguments of `palpate inspect`.
 #[derive(Clone, Debug, clap::Args)]
@@ -198,15 +200,6 @@ fn table(r: &MeshReport) -> String {
         let _ = writeln!(table, "  {name:<24}{value}");
         table
     })
-}
-
-/// A length in the unit that suits it.
-fn length(metres: f64) -> String {
-    match metres.abs() {
-        m if m >= 1.0 => format!("{metres:.3} m"),
-        m if m >= 1e-3 || m == 0.0 => format!("{:.3} mm", metres * 1e3),
-        _ => format!("{:.3} um", metres * 1e6),
-    }
 }
 
 fn verdict(r: &MeshReport) -> String {

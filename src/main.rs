@@ -4,7 +4,7 @@ use std::{error::Error, process::ExitCode, time::Duration};
 
 use clap::{Parser, Subcommand};
 use palpate::{
-    config::{Config, ConfigArgs, Log, LogFormat, SettingArgs},
+    config::{Config, ConfigArgs, LogFormat, LogSettings, SettingArgs},
     doctor::{self, DoctorArgs},
     inspect::{self, InspectArgs},
     load::{self, DemoArgs, LoadArgs},
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<(), Box<dyn Error>> {
     if !matches!(command, Command::Serve(_)) {
-        service::log::start(&Log { format: LogFormat::Text, ..Log::default() });
+        service::log::start(&LogSettings { format: LogFormat::Text, ..LogSettings::default() });
     }
     match command {
         Command::Serve(settings) => serve(&settings.load()?),

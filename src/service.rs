@@ -16,6 +16,7 @@ pub mod convert;
 mod host;
 pub mod log;
 mod metrics;
+mod refused;
 mod rpc;
 mod serve;
 mod status;
@@ -24,7 +25,10 @@ mod transport;
 
 // And drive streams without a transport.
 #[cfg(fuzzing)]
-pub use self::{access::Caller, host::scene_registry::SceneTable, rpc::track::Track};
-pub use access::AccessError;
+pub use self::{
+    access::caller::Caller, host::scene_registry::SceneRegistry, host::sessions::SessionRegistry,
+    rpc::track::Track,
+};
+pub use access::credential_file::AccessError;
 pub use serve::{ServeError, check_access, run, serve};
 pub use transport::listeners::{ListenError, Listeners};

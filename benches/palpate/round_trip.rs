@@ -9,7 +9,7 @@
 //! What P11 takes beyond its sum, some 7 us a tick, an echo does not do: 2 us make the message of an answer, and engine and
 //! transport put each other out of a core's caches; how much that is was not measured.
 
-use palpate::load::run::load_run::Plan;
+use palpate::load::run::plan::Plan;
 
 use crate::{
     run::{Figures, Run},

@@ -19,10 +19,15 @@ use palpate::{
     load::{
         report::Measured,
         run::{
-            load_run::{Answering, Interrupt, Plan, Session},
+            interrupt::Interrupt,
+            plan::Plan,
             server_process::{SERVE, ServerProcess},
+            workers::{Answerer, measure},
         },
-        stage::phantom::{Instrument, Organ},
+        stage::{
+            Stage,
+            phantom::{Instrument, Organ},
+        },
     },
     oracle::shapes,
 };
@@ -73,16 +78,16 @@ impl Served {
         self.runtime.block_on(check(&self.server.address(), plan, tool))
     }
 
-    pub fn set_up(&mut self, plan: &Plan) -> Session {
+    pub fn set_up(&mut self, plan: &Plan) -> Stage {
         let address = self.server.address();
-        let session = Session::set_up(plan, &address, &mut self.interrupt);
+        let session = Stage::set_up(plan, &address, &mut self.interrupt);
         self.runtime.block_on(session).expect("a scene")
     }
 
     /// One round over TCP, answered by the engine or by an echo.
     pub fn round(
         &mut self,
-        session: (&Session, &Plan),
+        session: (&Stage, &Plan),
         echo: Option<&ServerProcess>,
         side: &mut Side,
     ) {
@@ -93,15 +98,15 @@ impl Served {
     /// One round at one of the server's addresses, or the echo's.
     pub fn round_at(
         &mut self,
-        (session, plan): (&Session, &Plan),
+        (session, plan): (&Stage, &Plan),
         address: &ServerAddress,
         echo: Option<&ServerProcess>,
         side: &mut Side,
     ) {
         let server = echo.unwrap_or(&self.server);
-        let answering = echo.map_or(Answering::Engine, |_| Answering::Echo);
+        let answering = echo.map_or(Answerer::Engine, |_| Answerer::Echo);
         let before = server.cpu_time().unwrap_or_default();
-        let measure = session.measure(plan, (answering, address), &mut self.interrupt);
+        let measure = measure(session, plan, (answering, address), &mut self.interrupt);
         let (measured, _) = self.runtime.block_on(measure).expect("it runs");
         side.cpu += server.cpu_time().unwrap_or_default().saturating_sub(before);
         side.add(&measured);
@@ -110,15 +115,15 @@ impl Served {
     /// One round over TCP, and at the same time one of a scene on another server, of which nothing is kept.
     pub fn round_beside(
         &mut self,
-        (session, plan): (&Session, &Plan),
+        (session, plan): (&Stage, &Plan),
         other: &mut Served,
-        (beside, its_plan): (&Session, &Plan),
+        (beside, its_plan): (&Stage, &Plan),
         side: &mut Side,
     ) {
         let [here, there] = [&self.server, &other.server].map(ServerProcess::address);
-        let measure = session.measure(plan, (Answering::Engine, &here), &mut self.interrupt);
-        let beside = beside.measure(its_plan, (Answering::Engine, &there), &mut other.interrupt);
-        let both = async { tokio::join!(measure, beside) };
+        let run = measure(session, plan, (Answerer::Engine, &here), &mut self.interrupt);
+        let beside = measure(beside, its_plan, (Answerer::Engine, &there), &mut other.interrupt);
+        let both = async { tokio::join!(run, beside) };
         let (measured, beside) = self.runtime.block_on(both);
         beside.expect("it runs");
         side.add(&measured.expect("it runs").0);

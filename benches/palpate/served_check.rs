@@ -6,7 +6,7 @@ use glam::{DQuat, DVec3};
 use palpate::{
     client::{Client, Duplex, address::ServerAddress},
     geometry::{LoadOptions, LoadedMesh, MeshData, Pose, TriangleMesh, mesh::load::load},
-    load::run::load_run::Plan,
+    load::run::plan::Plan,
     proto,
     scene::{
         Distance, Limits, Link, Scene, TickAnswer, TissueOptions, ToolParts,

@@ -7,7 +7,8 @@
 
 use palpate::load::{
     report::picture::{Curve, draw},
-    run::load_run::{Plan, Session},
+    run::plan::Plan,
+    stage::Stage,
 };
 
 use crate::{
@@ -20,7 +21,7 @@ const DEFORM_HZ: f64 = 60.0;
 const BESIDE_HZ: f64 = 10.0;
 
 /// A scene and what is done in it.
-type Staged = (Session, Plan);
+type Staged = (Stage, Plan);
 
 /// Prints two lines for each number of streams, and draws the distributions of one.
 pub fn run(run: &mut Run) {

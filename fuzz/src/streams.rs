@@ -12,7 +12,7 @@ use std::{
 };
 
 use arbitrary::{Arbitrary, Unstructured};
-use palpate::{config::{Config, self}, proto::{Flag, Pose, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart, Vec3, track_request::Message}, scene::{Scene, TissueId, ToolId, tissue::deform::Deformation}, service::{Caller, SceneTable, Track, clock::now_ns}};
+use palpate::{config::{Config, self}, proto::{Flag, Pose, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart, Vec3, track_request::Message}, scene::{Scene, TissueId, ToolId, tissue::deform::Deformation}, service::{Caller, SceneRegistry, SessionRegistry, Track, clock::now_ns}};
 use tokio_stream::Stream;
 use tonic::{Code, Status};
 
@@ -169,7 +169,8 @@ struct Session {
 }
 
 struct World {
-    table: Arc<SceneTable>,
+    registry: Arc<SceneRegistry>,
+    kept: Arc<SessionRegistry>,
     scene: Arc<Scene>,
     clients: [Client; STREAMS],
     sessions: Vec<Session>,
@@ -179,20 +180,22 @@ struct World {
 
 impl World {
     fn new(keeps_sessions: bool) -> World {
-        let mut sessions = config::Sessions { count_max: SESSIONS_MAX, ..Default::default() };
+        let mut settings = config::SessionSettings { count_max: SESSIONS_MAX, ..Default::default() };
         if !keeps_sessions {
-            sessions.grace = Default::default();
+            settings.grace = Default::default();
         }
-        let table = Arc::new(SceneTable::new(&Config { sessions, ..Config::default() }));
-        let scene = furnished(&table);
-        let clients = [(); STREAMS].map(|()| Client::new(&table));
-        World { table, scene, clients, sessions: Vec::new(), last_number: 0 }
+        let kept = Arc::new(SessionRegistry::new(&settings));
+        let config = Config { sessions: settings, ..Config::default() };
+        let registry = Arc::new(SceneRegistry::new(&config));
+        let scene = furnished(&registry);
+        let clients = [(); STREAMS].map(|()| Client::new(&registry, &kept));
+        World { registry, kept, scene, clients, sessions: Vec::new(), last_number: 0 }
     }
 
     fn go_on(&mut self, step: Step) {
         let at = |stream: u8| usize::from(stream) % STREAMS;
         match step {
-            Step::Open { stream } => self.clients[at(stream)] = Client::new(&self.table),
+            Step::Open { stream } => self.clients[at(stream)] = Client::new(&self.registry, &self.kept),
             Step::Start { stream, every, notify, tools, scene, token } => {
                 let mode = if every { TrackMode::Every } else { TrackMode::Latest };
                 let start = TrackStart {
@@ -225,18 +228,18 @@ impl World {
             Step::Poll { stream } => self.poll(at(stream)),
             Step::Run => self.run(),
             Step::Look { after_ms } => {
-                self.table.sessions().look(now_ns() + 1_000_000 * u64::from(after_ms));
-                assert!(self.table.sessions().counted().waiting <= SESSIONS_MAX);
+                self.kept.check(now_ns() + 1_000_000 * u64::from(after_ms));
+                assert!(self.kept.counted().waiting <= SESSIONS_MAX);
             }
             Step::Deform { x } => self.deform(x),
             // Gone already the second time.
             Step::RemoveTool => drop(self.scene.remove_tool(TOOL)),
             Step::Quarantine { on } => {
-                self.table.get(SCENE).expect("there").life().set_quarantined(on);
+                self.registry.get(SCENE).expect("there").life().set_quarantined(on);
             }
             Step::Delete => {
-                self.table.delete(SCENE, &Caller::ANYBODY).expect("there");
-                self.scene = furnished(&self.table);
+                self.registry.delete(SCENE, &Caller::ANYBODY).expect("there");
+                self.scene = furnished(&self.registry);
             }
         }
     }
@@ -345,24 +348,24 @@ impl World {
     /// Everybody is told that the server ends, and nothing is left of them.
     fn end(mut self) {
         self.run();
-        self.table.shut_down();
+        self.registry.shut_down();
         self.run();
         for client in &self.clients {
             assert!(client.track.is_none(), "a stream was not told that the server ends");
         }
         // Those that broke off before are given up when their time is over.
-        self.table.sessions().look(u64::MAX);
-        let counted = self.table.sessions().counted();
+        self.kept.check(u64::MAX);
+        let counted = self.kept.counted();
         assert_eq!((counted.stale, counted.waiting), (0, 0), "{counted:?}");
-        assert_eq!(self.table.metrics().streams().len(), 0, "a loop is left");
+        assert_eq!(self.registry.metrics().streams().len(), 0, "a loop is left");
     }
 }
 
 impl Client {
-    fn new(table: &Arc<SceneTable>) -> Client {
+    fn new(registry: &Arc<SceneRegistry>, kept: &Arc<SessionRegistry>) -> Client {
         let line = Arc::<Mutex<Line>>::default();
         let requests = Requests(Arc::clone(&line));
-        let track = Track::new(Arc::clone(table), Caller::ANYBODY, requests);
+        let track = Track::new(Arc::clone(registry), Arc::clone(kept), Caller::ANYBODY, requests);
         // The transport polls a new stream once.
         let woken = Arc::new(Woken(AtomicBool::new(true)));
         Client { track: Some(track), line, woken, session: None, notify: false }
@@ -388,8 +391,8 @@ impl Client {
     }
 }
 
-fn furnished(table: &SceneTable) -> Arc<Scene> {
-    let host = table.create(SCENE, &Caller::ANYBODY).expect("room");
+fn furnished(registry: &SceneRegistry) -> Arc<Scene> {
+    let host = registry.create(SCENE, &Caller::ANYBODY).expect("room");
     stage::add_blade(&host.scene);
     stage::add_sheet(&host.scene);
     Arc::clone(&host.scene)

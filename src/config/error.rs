@@ -31,6 +31,16 @@ pub enum ConfigError {
         /// The keys there are.
         expected: String,
     },
+    /// A key that has another name now. It is refused, not followed: a file with both names would have two values.
+    #[error("{origin}: {old} was renamed: use {new}")]
+    Renamed {
+        /// The file, variable or flag.
+        origin: String,
+        /// As given.
+        old: String,
+        /// The key that took its place.
+        new: String,
+    },
     /// A flag without `=`.
     #[error("--set {got:?}: expected KEY=VALUE, as transport.connections_max=64")]
     NoValue {

@@ -79,14 +79,14 @@ impl Config {
         let second = Duration::from_secs(1);
         [
             ("transport.preface_max", t.preface_max, 100 * MOMENT),
-            ("transport.ping_every", t.ping_every, second),
+            ("transport.ping_interval", t.ping_interval, second),
             ("transport.ping_answer_max", t.ping_answer_max, second),
             ("transport.upload_pause_max", t.upload_pause_max, 100 * MOMENT),
             ("transport.drain_max", t.drain_max, Duration::ZERO),
             ("sessions.stale_after", s.stale_after, 10 * MOMENT),
             ("sessions.grace", s.grace, Duration::ZERO),
             ("sessions.objective", s.objective, MOMENT),
-            ("access.look_every", self.access.look_every, 100 * MOMENT),
+            ("access.reload_interval", self.access.reload_interval, 100 * MOMENT),
         ]
         .into_iter()
     }

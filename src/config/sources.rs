@@ -10,7 +10,7 @@ use std::{
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError};
+use super::{Config, ConfigError, renamed};
 
 /// Before the name of a key in the environment, with `_` for dots: `PALPATE_TRANSPORT_CONNECTIONS_MAX`.
 const PREFIX: &str = "PALPATE_";
@@ -31,7 +31,7 @@ pub struct SettingArgs {
     /// [env: PALPATE_DATA_DIR].
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Where figures and the health page are served over HTTP [default: nowhere]
+    /// Where metrics and the health page are served over HTTP [default: nowhere]
     /// [env: PALPATE_METRICS_LISTEN].
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
@@ -135,6 +135,10 @@ impl Config {
     fn with(self, setting: &Setting) -> Result<Config, ConfigError> {
         let Setting { origin, key, text } = setting;
         let mut table = table(&self);
+        if let Some(new) = renamed::new_name(key) {
+            let (origin, old) = (origin.clone(), key.clone());
+            return Err(ConfigError::Renamed { origin, old, new: new.to_owned() });
+        }
         let unknown = || ConfigError::UnknownKey {
             origin: origin.clone(),
             key: key.clone(),
@@ -168,6 +172,10 @@ fn read(file: &Path) -> Result<Config, ConfigError> {
     let of = || file.to_owned();
     let text =
         fs::read_to_string(file).map_err(|source| ConfigError::Read { file: of(), source })?;
+    if let Some((old, new)) = renamed::in_file(&text) {
+        let (origin, old, new) = (file.display().to_string(), old.to_owned(), new.to_owned());
+        return Err(ConfigError::Renamed { origin, old, new });
+    }
     toml::from_str(&text).map_err(|source| ConfigError::File { file: of(), source })
 }
 
@@ -198,6 +206,10 @@ fn from_environment(
         match keys.iter().find(|key| variable(key) == name) {
             Some(key) => settings.push(Setting { key: key.clone(), origin: name, text }),
             None => {
+                if let Some((old, new)) = renamed::of_variable(&name, variable) {
+                    let (old, new) = (old.to_owned(), format!("{new} ({})", variable(new)));
+                    return Err(ConfigError::Renamed { origin: name, old, new });
+                }
                 let rest = rest.to_lowercase();
                 let of_section = |key: &String| {
                     key.split_once('.').is_some_and(|(s, _)| rest.starts_with(&format!("{s}_")))
@@ -259,6 +271,26 @@ mod tests {
         let error = Config::load(None, variables(&typo), &[]).expect_err("a typo").to_string();
         assert!(error.contains("PALPATE_TRANSPORT_CONECTIONS_MAX"), "{error}");
         assert!(error.contains("PALPATE_TRANSPORT_CONNECTIONS_MAX"), "{error}");
+    }
+
+    #[test]
+    fn a_renamed_setting_is_refused_with_its_new_name() {
+        let said = "access.look_every was renamed: use access.reload_interval";
+        let flags = [setting("access.look_every", "2s")];
+        let flag = Config::load(None, variables(&[]), &flags).expect_err("renamed").to_string();
+        assert_eq!(flag, format!("--set: {said}"));
+        let env = [("PALPATE_ACCESS_LOOK_EVERY", "2s")];
+        let variable = Config::load(None, variables(&env), &[]).expect_err("renamed").to_string();
+        let new = "(PALPATE_ACCESS_RELOAD_INTERVAL)";
+        assert_eq!(variable, format!("PALPATE_ACCESS_LOOK_EVERY: {said} {new}"));
+        // Each new name is one, and no old name is.
+        let keys = keys();
+        for (old, new) in renamed::RENAMED {
+            assert!(
+                keys.iter().any(|key| key == new) && keys.iter().all(|key| key != old),
+                "{old}"
+            );
+        }
     }
 
     #[test]

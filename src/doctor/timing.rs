@@ -8,8 +8,8 @@ use std::{
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::LATE_US;
-
+/// A loop whose thread wakes later than this in its millisecond has little of it left to compute in.
+pub const LATE_US: f64 = 300.0;
 const NAP: Duration = Duration::from_millis(1);
 /// Between two looks at the clock a busy thread needs less than a microsecond; this is somebody else's time.
 pub const STALL_US: f64 = 50.0;
@@ -20,7 +20,7 @@ pub struct Timing {
     /// Naps of a millisecond.
     pub wakes: u64,
     /// How late they ended, microseconds.
-    pub wake_us: Percentiles,
+    pub wake_us: WakePercentiles,
     /// Of them, later than a third of a tick.
     pub late_share: f64,
     /// Times that a busy thread was stopped.
@@ -33,7 +33,7 @@ pub struct Timing {
 
 /// Microseconds.
 #[derive(Debug, Serialize)]
-pub struct Percentiles {
+pub struct WakePercentiles {
     /// Half are within it.
     pub p50: f64,
     /// 99 %.
@@ -52,7 +52,7 @@ impl Timing {
         let us = |ns: u64| ns as f64 / 1e3;
         let at = |share| us(naps.value_at_quantile(share));
         let wake_us =
-            Percentiles { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: us(naps.max()) };
+            WakePercentiles { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: us(naps.max()) };
         let late = naps.len() - naps.count_between(0, (LATE_US * 1e3) as u64);
         let late_share = late as f64 / naps.len() as f64;
         let (stalls, stall_us_max, stalled_share) = stalls(time);

@@ -10,7 +10,10 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::{length, picture};
+use super::{
+    picture,
+    unit::{bytes, length},
+};
 use crate::{
     geometry::TriangleMesh,
     index::LatLonOptions,
@@ -106,12 +109,4 @@ pub fn table(e: &FieldExamination) -> String {
         let _ = writeln!(table, "  {:<24}{}", "picture", file.display());
     }
     table
-}
-
-fn bytes(n: f64) -> String {
-    match n {
-        n if n >= 1e9 => format!("{:.2} GB", n * 1e-9),
-        n if n >= 1e6 => format!("{:.2} MB", n * 1e-6),
-        n => format!("{:.1} kB", n * 1e-3),
-    }
 }

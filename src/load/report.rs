@@ -1,32 +1,40 @@
 //! What a run has shown: as JSON for scripts, as a table for people.
 
+pub mod baseline;
+pub mod files;
 pub mod latencies;
+pub mod lateness;
+pub mod measured;
 pub mod picture;
+pub mod soundness;
+pub mod stalls;
 pub mod tally;
+pub mod text;
 pub mod timeline;
+pub mod verdict;
 
-use std::{fmt::Write as _, fs, io, time::Duration};
+use std::{fs, io, time::Duration};
 
 use serde::Serialize;
 
-use super::{
-    clients::{cutter::Cuts, deformer::Deformations},
-    run::objective::Objective,
-};
-use latencies::{Latencies, Percentiles};
-use tally::Tally;
+use super::run::objective::ObjectiveVerdict;
+pub use baseline::Baseline;
+use latencies::Percentiles;
+pub use measured::Measured;
+use text::{columns, grouped, row};
+use verdict::RunVerdict;
 
 /// The share of ticks that must be answered.
 const ANSWERED_MIN: f64 = 0.99;
 
 /// The report; its fields are the JSON's. Times are in microseconds and null when nothing was measured.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct RunReport {
     /// Ticks whose time came.
     pub ticks_sent: u64,
-    /// Of those, answered, either by their own answer or by that of a newer tick that swallowed them.
+    /// Of those, answered, either by their own answer or by that of a newer tick that they were coalesced into.
     pub ticks_answered: u64,
-    /// Of those, swallowed by a newer one.
+    /// Of those, coalesced into a newer one.
     pub coalesced: u64,
     /// From a tick's intended instant.
     pub deadline_us: u64,
@@ -59,7 +67,9 @@ pub struct Report {
     /// An echo of answers of the same size, measured with the same clients in the same run.
     pub baseline: Option<Baseline>,
     /// What was asked of the run, beside what it did.
-    pub objective: Option<Verdict>,
+    pub objective: Option<ObjectiveVerdict>,
+    /// Whether answers were right and complete, and who made ticks late.
+    pub verdict: RunVerdict,
     /// How late a thread of this machine woke from naps of 1 ms.
     pub hiccup_us: Option<Percentiles>,
     /// Of the last minute, at the end; null where the system does not say.
@@ -97,99 +107,11 @@ pub struct CutReport {
     pub update_us: Option<Percentiles>,
 }
 
-/// The transport's and the machine's share.
-#[derive(Clone, Debug, Serialize)]
-pub struct Baseline {
-    /// Of the echo.
-    pub rtt_us: Option<Percentiles>,
-    /// While it was measured.
-    pub hiccup_us: Option<Percentiles>,
-    /// Ticks of the echo that missed the deadline.
-    pub missed: u64,
-    /// The median round trip over the sum of the echo's and the engine's.
-    pub p50_ratio: Option<f64>,
-    /// The same of the 99th percentiles.
-    pub p99_ratio: Option<f64>,
-}
-
-impl Baseline {
-    /// Of an echo beside the run that it stands for.
-    pub fn of(echo: &Measured, run: &Tally) -> Baseline {
-        let ratio = |percent| {
-            let at = |latencies: &Latencies| latencies.percentile_us(percent);
-            Some(at(&run.round_trip)? / (at(&echo.tally.round_trip)? + at(&run.compute)?))
-        };
-        Baseline {
-            rtt_us: echo.tally.round_trip.percentiles(),
-            hiccup_us: echo.hiccups.percentiles(),
-            missed: echo.tally.missed,
-            p50_ratio: ratio(50.0),
-            p99_ratio: ratio(99.0),
-        }
-    }
-}
-
-impl Baseline {
-    /// The ratio in words.
-    pub fn said(&self) -> String {
-        let ratio = |r: Option<f64>| r.map_or_else(|| "unknown".to_owned(), |r| format!("{r:.2}"));
-        let [p50, p99] = [self.p50_ratio, self.p99_ratio].map(ratio);
-        format!("round trip / (echo + tick in the engine): p50 {p50}, p99 {p99}")
-    }
-}
-
-/// An objective and whether it was met.
-#[derive(Clone, Debug, Serialize)]
-pub struct Verdict {
-    /// As given.
-    pub asked: String,
-    /// All of it held.
-    pub met: bool,
-    /// Each bound beside what was measured.
-    pub said: String,
-}
-
-impl Verdict {
-    /// Of a run.
-    pub fn of(objective: &Objective, run: &Tally) -> Verdict {
-        let (met, said) = (objective.is_met(run), objective.verdict(run));
-        Verdict { asked: objective.to_string(), met, said }
-    }
-}
-
-/// What was measured.
-#[derive(Clone, Debug)]
-pub struct Measured {
-    /// All clients' ticks.
-    pub tally: Tally,
-    /// The deforming client's.
-    pub deformations: Deformations,
-    /// The cutting client's.
-    pub cuts: Cuts,
-    /// The machine's stalls.
-    pub hiccups: Latencies,
-    /// Of the tissue.
-    pub tissue_triangles: u64,
-}
-
-impl Measured {
-    /// Nothing yet.
-    pub fn new(deadline: Duration) -> Measured {
-        Measured {
-            tally: Tally::new(deadline),
-            deformations: Deformations::default(),
-            cuts: Cuts::default(),
-            hiccups: Latencies::new(),
-            tissue_triangles: 0,
-        }
-    }
-}
-
-impl Report {
+impl RunReport {
     /// Now: the load average is taken here.
-    pub fn of(measured: &Measured, deadline: Duration) -> Report {
-        let Measured { tally, deformations, cuts, hiccups, tissue_triangles } = measured;
-        Report {
+    pub fn of(measured: &Measured, deadline: Duration) -> RunReport {
+        let Measured { tally, deformations, cuts, hiccups, tissue_triangles, .. } = measured;
+        RunReport {
             ticks_sent: tally.sent,
             ticks_answered: tally.answered,
             coalesced: tally.coalesced,
@@ -213,6 +135,7 @@ impl Report {
             cuts: CutReport { done: cuts.done, update_us: cuts.update.percentiles() },
             baseline: None,
             objective: None,
+            verdict: RunVerdict::of(measured, deadline),
             hiccup_us: hiccups.percentiles(),
             load_average: load_average(),
             tissue_triangles: *tissue_triangles,
@@ -259,6 +182,20 @@ impl Report {
         for (name, p) in times.iter().filter_map(|(name, p)| Some((name, (*p)?))) {
             let values = [p.p50, p.p90, p.p99, p.p999, p.p9999, p.max];
             row(&mut text, name, &columns(values.map(|us| format!("{us:.1}"))));
+        }
+        text
+    }
+
+    /// The verdicts in words, below the table.
+    pub fn said(&self) -> String {
+        let mut text = String::from(
+            "\nA round trip counts from the instant at which its tick was due, however late it was sent.\n\
+             Hiccups are how late this machine wakes an idle thread: stalls of its own.\n",
+        );
+        let baseline = self.baseline.as_ref().map(Baseline::said);
+        let objective = self.objective.as_ref().map(|verdict| verdict.said.clone());
+        for said in [Some(self.verdict.said()), baseline, objective].into_iter().flatten() {
+            text += &format!("\n{said}\n");
         }
         text
     }
@@ -317,28 +254,6 @@ impl Report {
     }
 }
 
-/// One aligned line of a table.
-pub fn row(text: &mut String, name: &str, value: &str) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "  {name:<20}{value}");
-}
-
-/// 12345 as 12,345.
-pub fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| std::str::from_utf8(group).expect("digits"))
-        .collect();
-    groups.join(",")
-}
-
-fn columns(values: [String; 6]) -> String {
-    values.map(|v| format!("{v:>10}")).concat()
-}
-
 fn load_average() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }
@@ -347,13 +262,14 @@ fn load_average() -> Option<f64> {
 mod tests {
     use serde_json::Value;
 
-    use super::*;
+    use super::{latencies::Latencies, tally::Tally, *};
+    use crate::load::clients::{cutter::Cuts, deformer::Deformations};
 
     fn keys(value: &Value) -> Vec<&str> {
         value.as_object().expect("an object").keys().map(String::as_str).collect()
     }
 
-    fn report(answered: u64) -> Report {
+    fn report(answered: u64) -> RunReport {
         let mut hiccups = Latencies::new();
         hiccups.record(Duration::from_micros(55));
         let mut tally = Tally::new(Duration::from_millis(1));
@@ -364,8 +280,10 @@ mod tests {
         tally.wait.add(&hiccups);
         let deformations = Deformations { sent: 60, acknowledged: 60, update: hiccups.clone() };
         let cuts = Cuts::default();
-        let measured = Measured { tally, deformations, cuts, hiccups, tissue_triangles: 20_480 };
-        Report::of(&measured, Duration::from_millis(1))
+        let stalls = stalls::Stalls::default();
+        let measured =
+            Measured { tally, deformations, cuts, hiccups, stalls, tissue_triangles: 20_480 };
+        RunReport::of(&measured, Duration::from_millis(1))
     }
 
     #[test]
@@ -388,6 +306,7 @@ mod tests {
             "cuts",
             "baseline",
             "objective",
+            "verdict",
             "contacts",
             "min_signed_distance_m",
             "deformations",

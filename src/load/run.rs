@@ -1,10 +1,13 @@
-//! One run of `palpate load`: its arguments, its threads, its end.
+//! One run: its arguments, its plan, its threads, its end.
 
 pub mod args;
 pub mod capacity;
 pub mod hiccup;
+pub mod interrupt;
 pub mod load_run;
 pub mod objective;
+pub mod plan;
 pub mod progress;
 pub mod server_process;
 pub mod start;
+pub mod workers;

@@ -1,5 +1,86 @@
-//! What is put in the scene and how it moves.
+//! What stands on the server during a run: a scene with the plan's organ and instrument, and the path over it.
 
 pub mod dent;
 pub mod path;
 pub mod phantom;
+
+use std::{
+    process,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use super::{
+    error::LoadError,
+    run::{interrupt::Interrupt, plan::Plan},
+};
+use crate::client::{Client, ClientError, address::ServerAddress};
+use path::Path;
+use phantom::Instrument;
+
+/// A scene on a server, and the connection that set it up.
+pub struct Stage {
+    client: Client,
+    /// The scene.
+    pub scene_id: String,
+    /// The organ.
+    pub tissue_id: u32,
+    /// The instrument.
+    pub tool_id: u32,
+    /// Of the instrument's tip.
+    pub path: Arc<Path>,
+}
+
+impl Stage {
+    /// Makes a scene of its own with the plan's tissue and tool.
+    ///
+    /// # Errors
+    /// When the server refuses or goes, or on an interrupt.
+    pub async fn set_up(
+        plan: &Plan,
+        server: &ServerAddress,
+        interrupt: &mut Interrupt,
+    ) -> Result<Stage, LoadError> {
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let mut client = Client::connect(server).await?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let scene_id = format!("load-{}-{number}", process::id());
+        client.create_scene(&scene_id).await?;
+        let furnished = tokio::select! {
+            added = furnish(&mut client, &scene_id, plan) => added.map_err(LoadError::from),
+            () = interrupt.came() => Err(LoadError::Interrupted),
+        };
+        match furnished {
+            Ok((tissue_id, tool_id, path)) => {
+                Ok(Stage { client, scene_id, tissue_id, tool_id, path: Arc::new(path) })
+            }
+            Err(error) => {
+                // The first error says more.
+                let _ = client.delete_scene(&scene_id).await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes the scene.
+    ///
+    /// # Errors
+    /// When the server refuses or is gone.
+    pub async fn close(mut self) -> Result<(), ClientError> {
+        self.client.delete_scene(&self.scene_id).await
+    }
+}
+
+async fn furnish(
+    client: &mut Client,
+    scene_id: &str,
+    plan: &Plan,
+) -> Result<(u32, u32, Path), ClientError> {
+    let tissue_id = client.add_tissue(scene_id, "organ", &plan.organ.mesh).await?.tissue_id;
+    let Instrument { links, probes, .. } = plan.instrument.as_ref();
+    let tool_id = client.add_tool(scene_id, "instrument", links, probes).await?.tool_id;
+    let path = Path::survey(client, scene_id, tissue_id, &plan.organ.bounds).await?;
+    Ok((tissue_id, tool_id, path))
+}

@@ -18,7 +18,7 @@ use tonic::{Status, body::Body};
 pub struct Panicked;
 
 /// Runs `work`, and survives it. The caller drops what `work` may have left half changed.
-pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
+pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
     let work = || {
         #[cfg(test)]
         injected::panic_when_asked();
@@ -28,16 +28,16 @@ pub fn contain<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
 }
 
 /// Runs `work` off the runtime's threads.
-pub async fn contain_blocking<T: Send + 'static>(
+pub async fn catch_panic_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Panicked> {
     tokio::task::spawn_blocking(work).await.map_err(|_| Panicked)
 }
 
 /// Runs a handler, and survives it.
-pub async fn contain_future<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
+pub async fn catch_panic_future<T>(work: impl Future<Output = T>) -> Result<T, Panicked> {
     let mut work = pin!(work);
-    poll_fn(|cx| match contain(|| work.as_mut().poll(cx)) {
+    poll_fn(|cx| match catch_panic(|| work.as_mut().poll(cx)) {
         Ok(Poll::Ready(done)) => Poll::Ready(Ok(done)),
         Ok(Poll::Pending) => Poll::Pending,
         Err(panicked) => Poll::Ready(Err(panicked)),
@@ -46,19 +46,19 @@ pub async fn contain_future<T>(work: impl Future<Output = T>) -> Result<T, Panic
 }
 
 /// An answer's messages; a panic among them ends it with INTERNAL instead of breaking it off.
-pub struct ContainedBody {
+pub struct CatchPanicBody {
     /// `None` once it has ended.
     inner: Option<Body>,
 }
 
-impl ContainedBody {
+impl CatchPanicBody {
     /// The same messages.
     pub fn of(inner: Body) -> Body {
-        Body::new(ContainedBody { inner: Some(inner) })
+        Body::new(CatchPanicBody { inner: Some(inner) })
     }
 }
 
-impl http_body::Body for ContainedBody {
+impl http_body::Body for CatchPanicBody {
     type Data = Bytes;
     type Error = Status;
 
@@ -67,7 +67,7 @@ impl http_body::Body for ContainedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let Some(inner) = &mut self.inner else { return Poll::Ready(None) };
-        match contain(|| Pin::new(inner).poll_frame(cx)) {
+        match catch_panic(|| Pin::new(inner).poll_frame(cx)) {
             Ok(polled) => polled,
             Err(panicked) => {
                 self.inner = None;
@@ -127,15 +127,15 @@ mod tests {
 
     #[tokio::test]
     async fn a_handler_that_panics_is_survived() {
-        let failed: Result<(), Panicked> = contain_future(async { panic!("on purpose") }).await;
+        let failed: Result<(), Panicked> = catch_panic_future(async { panic!("on purpose") }).await;
         assert_eq!(Status::from(failed.expect_err("a panic")).code(), Code::Internal);
-        assert_eq!(contain_future(async { 7 }).await.expect("no panic"), 7);
+        assert_eq!(catch_panic_future(async { 7 }).await.expect("no panic"), 7);
     }
 
     #[tokio::test]
     async fn a_stream_that_panics_ends_with_internal() {
         let messages = tokio_stream::iter(0..3).map_frames();
-        let body = ContainedBody::of(Body::new(StreamBody::new(messages)));
+        let body = CatchPanicBody::of(Body::new(StreamBody::new(messages)));
         let all = body.collect().await.expect("it ends well");
         let status = Status::from_header_map(all.trailers().expect("trailers")).expect("a status");
         assert_eq!(status.code(), Code::Internal);

@@ -8,6 +8,7 @@ pub mod deform;
 pub mod pairs;
 pub mod pose;
 pub mod query;
+pub mod refusal;
 pub mod request_field;
 pub mod scene;
 pub mod self_collision;

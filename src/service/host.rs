@@ -3,6 +3,7 @@
 pub(super) mod fields;
 pub(super) mod notifier;
 pub(super) mod quota;
+pub(super) mod scene_life;
 pub(super) mod scene_registry;
 pub(super) mod sessions;
 pub(super) mod writer;

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal};
 
 use tracing_subscriber::{EnvFilter, Layer, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-use crate::config::{Log, LogFormat};
+use crate::config::{LogFormat, LogSettings};
 
 /// The log of this process.
 pub struct Started {
@@ -17,7 +17,7 @@ pub struct Started {
 
 /// Starts the log of this process. `RUST_LOG` goes before the configured filter. With a collector, this is to be
 /// called in the runtime that traces are sent from.
-pub fn start(log: &Log) -> Started {
+pub fn start(log: &LogSettings) -> Started {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.filter));
     let lines = fmt::layer().with_writer(io::stderr);
     let is_text = match log.format {

@@ -1,4 +1,4 @@
-//! What the server counts. A tick writes into its stream's own figures, which nobody else writes: no lock, no
+//! What the server counts. A tick writes into its stream's own metrics, which nobody else writes: no lock, no
 //! contended cache line. They are put together when somebody asks.
 
 pub mod exposition;
@@ -20,19 +20,19 @@ use parking_lot::Mutex;
 use tonic::Code;
 
 use super::{
-    access::Caller,
+    access::caller::Caller,
     host::quota::{self, OverQuota},
 };
 use histogram::Histogram;
 
-/// All figures of a server.
+/// All metrics of a server.
 pub struct Metrics {
     /// A tick that took longer is missed.
     pub objective: Duration,
     /// Connections that speak HTTP/2 now.
     pub connections: AtomicU64,
     /// Connections that were not let in, by reason.
-    pub connections_refused: [AtomicU64; DOOR_REASONS.len()],
+    pub connections_refused: [AtomicU64; REFUSAL_REASONS.len()],
     /// From handing a write in to its start.
     pub writer_wait: Histogram,
     /// From the start of a write to its end.
@@ -45,18 +45,18 @@ pub struct Metrics {
 }
 
 /// Why connections are not let in; the place is that in [`Metrics::connections_refused`].
-pub const DOOR_REASONS: [&str; 5] = ["not_http2", "full", "silent", "tls", "io"];
+pub const REFUSAL_REASONS: [&str; 5] = ["not_http2", "full", "silent", "tls", "io"];
 
 #[derive(Default)]
 struct Streams {
     last_number: u64,
-    now: BTreeMap<u64, Arc<StreamFigures>>,
-    ended: TickFigures,
+    now: BTreeMap<u64, Arc<StreamMetrics>>,
+    ended: TickMetrics,
 }
 
 /// What one haptic loop counts; written by the thread that computes its ticks only.
 #[derive(Debug)]
-pub struct StreamFigures {
+pub struct StreamMetrics {
     /// Its scene.
     pub scene: String,
     /// Its client's key.
@@ -64,15 +64,15 @@ pub struct StreamFigures {
     /// In the order in which streams began, from 1.
     pub number: u64,
     /// Its ticks.
-    pub ticks: TickFigures,
+    pub ticks: TickMetrics,
 }
 
 /// Ticks, as counts and times.
 #[derive(Debug, Default)]
-pub struct TickFigures {
+pub struct TickMetrics {
     /// Answered.
     pub answered: Count,
-    /// Swallowed by a newer one.
+    /// Coalesced into a newer one.
     pub coalesced: Count,
     /// Refused.
     pub refused: Count,
@@ -89,7 +89,7 @@ pub struct TickFigures {
 /// From bytes to the engine, in the engine, to the wire's form, and all of it.
 pub const STAGES: [&str; 4] = ["wait", "engine", "convert", "total"];
 
-/// Counted by one thread, read by others.
+/// SessionCounts by one thread, read by others.
 #[derive(Debug, Default)]
 pub struct Count(AtomicU64);
 
@@ -117,7 +117,7 @@ pub struct TickTimes {
     pub done_ns: u64,
 }
 
-impl TickFigures {
+impl TickMetrics {
     /// A tick that was answered.
     pub fn note(&self, times: &TickTimes, objective: Duration) {
         let TickTimes { received_ns, started_ns, computed_ns, done_ns } = *times;
@@ -136,7 +136,7 @@ impl TickFigures {
         self.missed.get() as f64 / self.answered.get().max(1) as f64
     }
 
-    fn add(&self, other: &TickFigures) {
+    fn add(&self, other: &TickMetrics) {
         for (into, from) in self.counts().into_iter().zip(other.counts()) {
             into.add(from.get());
         }
@@ -146,7 +146,7 @@ impl TickFigures {
     }
 
     fn counts(&self) -> [&Count; 6] {
-        let TickFigures { answered, coalesced, refused, panicked, degraded, missed, .. } = self;
+        let TickMetrics { answered, coalesced, refused, panicked, degraded, missed, .. } = self;
         [answered, coalesced, refused, panicked, degraded, missed]
     }
 }
@@ -174,7 +174,7 @@ impl Metrics {
         &self,
         scene: &str,
         caller: &Caller,
-    ) -> Result<Arc<StreamFigures>, OverQuota> {
+    ) -> Result<Arc<StreamMetrics>, OverQuota> {
         let mut streams = self.streams.lock();
         if let Some(key) = caller.name() {
             let used = streams.now.values().filter(|s| s.key.as_deref() == Some(key)).count();
@@ -182,29 +182,29 @@ impl Metrics {
         }
         streams.last_number += 1;
         let number = streams.last_number;
-        let ticks = TickFigures::default();
+        let ticks = TickMetrics::default();
         let (scene, key) = (scene.to_owned(), caller.name().map(str::to_owned));
-        let figures = Arc::new(StreamFigures { scene, key, number, ticks });
-        streams.now.insert(number, Arc::clone(&figures));
-        Ok(figures)
+        let stream = Arc::new(StreamMetrics { scene, key, number, ticks });
+        streams.now.insert(number, Arc::clone(&stream));
+        Ok(stream)
     }
 
     /// A haptic loop is over; what it counted stays in the totals.
-    pub fn stream_ends(&self, figures: &StreamFigures) {
+    pub fn stream_ends(&self, stream: &StreamMetrics) {
         let mut streams = self.streams.lock();
-        if streams.now.remove(&figures.number).is_some() {
-            streams.ended.add(&figures.ticks);
+        if streams.now.remove(&stream.number).is_some() {
+            streams.ended.add(&stream.ticks);
         }
     }
 
     /// The streams there are.
-    pub fn streams(&self) -> Vec<Arc<StreamFigures>> {
+    pub fn streams(&self) -> Vec<Arc<StreamMetrics>> {
         self.streams.lock().now.values().cloned().collect()
     }
 
     /// Ticks of all streams that ever were.
-    pub fn ticks(&self) -> TickFigures {
-        let all = TickFigures::default();
+    pub fn ticks(&self) -> TickMetrics {
+        let all = TickMetrics::default();
         let streams = self.streams.lock();
         all.add(&streams.ended);
         streams.now.values().for_each(|stream| all.add(&stream.ticks));
@@ -216,7 +216,7 @@ impl Metrics {
         *self.calls.lock().entry((method, code_name(code))).or_default() += 1;
     }
 
-    /// Calls by method and code.
+    /// CallMiddleware by method and code.
     pub fn calls(&self) -> Vec<((&'static str, &'static str), u64)> {
         self.calls.lock().iter().map(|(key, n)| (*key, *n)).collect()
     }

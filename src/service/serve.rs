@@ -21,21 +21,21 @@ use tower::layer::util::{Identity, Stack};
 use tracing::{info, warn};
 
 use super::{
-    access::{Access, AccessError},
-    host::{fields::Fields, scene_registry::SceneTable},
+    access::{Access, credential_file::AccessError},
+    host::{fields::Fields, scene_registry::SceneRegistry, sessions::SessionRegistry},
     metrics,
     rpc::{haptic_service::Haptics, scene_service::Scenes},
     systemd,
     transport::{
-        acceptor::Door,
+        acceptor::Acceptor,
         background::Background,
-        call_middleware::{CallLayer, HapticCalls},
+        call_middleware::{CallLayer, HapticRoutes},
         listeners::{ListenError, Listeners},
     },
 };
 use crate::proto::{DESCRIPTORS, scene_service_server::SceneServiceServer};
 use crate::{
-    config::{Config, Transport},
+    config::{Config, TransportSettings},
     geometry::lanes::use_narrow,
     store::{FieldCache, default_data_dir},
 };
@@ -97,26 +97,28 @@ pub async fn serve(
     config: &Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let Listeners { tcp, unix, figures } = listeners;
+    let Listeners { tcp, unix, metrics: metrics_listener } = listeners;
     let (_socket, unix) = unix.unzip();
     let access = Arc::new(Access::open(&config.access)?);
     let hangup = signal(SignalKind::hangup())?;
-    let table = Arc::new(SceneTable::new(config));
+    let registry = Arc::new(SceneRegistry::new(config));
+    let sessions = Arc::new(SessionRegistry::new(&config.sessions));
     let health = HealthReporter::new();
     let fields = Fields::new(config.data_dir.as_deref().map(FieldCache::new));
-    let scenes = Scenes::new(Arc::clone(&table), fields, config.transport.upload_pause_max);
+    let scenes = Scenes::new(Arc::clone(&registry), fields, config.transport.upload_pause_max);
+    let haptics = Haptics::new(Arc::clone(&registry), Arc::clone(&sessions));
     let calls = CallLayer {
-        metrics: Arc::clone(table.metrics()),
+        metrics: Arc::clone(registry.metrics()),
         access: Arc::clone(&access),
         background: Arc::new(Background::start(config.runtime.threads)?),
     };
-    let router = router(&table, scenes, &health, &config.transport, calls).await;
-    if let Some(listener) = &figures {
-        info!("figures and health are at http://{}", listener.local_addr()?);
+    let router = router(haptics, scenes, &health, &config.transport, calls).await;
+    if let Some(listener) = &metrics_listener {
+        info!("metrics and health are at http://{}", listener.local_addr()?);
     }
-    let figures = async {
-        match figures {
-            Some(listener) => metrics::serve::serve(listener, Arc::clone(&table)).await,
+    let metrics_served = async {
+        match metrics_listener {
+            Some(listener) => metrics::serve::serve(listener, &registry, &sessions).await,
             None => pending().await,
         }
     };
@@ -126,22 +128,22 @@ pub async fn serve(
         info!("shutting down");
         systemd::stopping();
         report_health(&health, ServingStatus::NotServing).await;
-        table.shut_down();
+        registry.shut_down();
         told.notify_one();
     };
     let out_of_time = async {
         told.notified().await;
         tokio::time::sleep(drain_max).await;
     };
-    let door = Door::new(&config.transport, &access, table.metrics());
-    let connections = ReceiverStream::new(door.open(tcp, unix));
+    let acceptor = Acceptor::new(&config.transport, &access, registry.metrics());
+    let connections = ReceiverStream::new(acceptor.open(tcp, unix));
     systemd::ready();
     tokio::select! {
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = access.watch(hangup) => unreachable!("files are watched without end"),
-        () = table.sessions().watch() => unreachable!("sessions are watched without end"),
-        () = figures => unreachable!("figures are served without end"),
-        () = systemd::stay_alive() => unreachable!("the supervisor is told without end"),
+        () = sessions.watch() => unreachable!("sessions are watched without end"),
+        () = metrics_served => unreachable!("metrics are served without end"),
+        () = systemd::stay_alive() => unreachable!("systemd is told without end"),
         () = out_of_time => {
             warn!("streams were still open after {drain_max:?}; they are cut");
             Ok(())
@@ -158,15 +160,15 @@ pub fn check_access(config: &Config) -> Result<(), AccessError> {
 }
 
 async fn router(
-    table: &Arc<SceneTable>,
+    haptics: Haptics,
     scenes: Scenes,
     health: &HealthReporter,
-    transport: &Transport,
+    transport: &TransportSettings,
     calls: CallLayer,
 ) -> Router<Stack<CallLayer, Identity>> {
     let scenes = SceneServiceServer::new(scenes)
         .max_decoding_message_size(transport.control_message_bytes_max);
-    let haptics = HapticCalls::new(Haptics::new(Arc::clone(table)), transport);
+    let haptics = HapticRoutes::new(haptics, transport);
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(DESCRIPTORS)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
@@ -177,7 +179,7 @@ async fn router(
         .max_concurrent_streams(transport.streams_per_connection_max)
         .initial_stream_window_size(transport.stream_window_bytes)
         .initial_connection_window_size(transport.connection_window_bytes)
-        .http2_keepalive_interval(Some(transport.ping_every))
+        .http2_keepalive_interval(Some(transport.ping_interval))
         .http2_keepalive_timeout(Some(transport.ping_answer_max))
         .http2_max_header_list_size(transport.headers_bytes_max)
         .layer(calls)
@@ -189,7 +191,7 @@ async fn router(
 
 async fn report_health(health: &HealthReporter, status: ServingStatus) {
     use tonic::server::NamedService;
-    let services = ["", SceneServiceServer::<Scenes>::NAME, HapticCalls::NAME];
+    let services = ["", SceneServiceServer::<Scenes>::NAME, HapticRoutes::NAME];
     for service in services {
         health.set_service_status(service, status).await;
     }

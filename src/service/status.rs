@@ -1,142 +1,26 @@
 //! The one place that gives an error its canonical code and its `google.rpc` details.
+//!
+//! It stands above all that can be refused and is named by none of it: `?` finds the conversions.
 
 use tonic::{Code, Status};
-use tonic_types::{ErrorDetails, StatusExt};
 
 use super::{
-    access::Denied,
+    access::denied::Denied,
     catch_panic::Panicked,
-    convert::{FieldError, Problem},
+    convert::{FieldError, Problem, deform::RefusedDeformation},
     host::{
-        quota::OverQuota,
-        scene_registry::{Ended, TableError},
-        sessions::SessionError,
-        writer::WriterError,
+        quota::OverQuota, scene_life::Ended, scene_registry::SceneRegistryError,
+        sessions::SessionError, writer::WriterError,
     },
+    refused::Refused,
     rpc::{mesh_upload::UploadPaused, self_collisions::TookTooLong},
 };
-use crate::proto;
 use crate::scene::{
     SceneError,
     self_collision::{End, IntervalError, SelfCollisionError},
     tick::TickError,
     tissue::{deform::DeformError, edit::EditError},
 };
-
-/// A refusal, ready for the wire as a status or inside an answer.
-#[derive(Debug)]
-pub struct Refused {
-    code: Code,
-    /// What the code is about: a field, a resource, a limit or a condition.
-    about: About,
-    message: String,
-}
-
-#[derive(Debug)]
-enum About {
-    Field(String),
-    Resource { kind: &'static str, name: String },
-    Quota { limit: &'static str, field: String },
-    Condition { kind: &'static str, field: String },
-    Server,
-}
-
-/// Which array of a request brought positions.
-#[derive(Clone, Copy, Debug)]
-pub enum Positions {
-    /// `sparse.positions_m`
-    Sparse,
-    /// `dense.positions_m`
-    Dense,
-}
-
-impl Refused {
-    /// A deformation that the engine refused.
-    pub fn deform(error: DeformError, positions: Positions) -> Refused {
-        let message = error.to_string();
-        let positions = match positions {
-            Positions::Sparse => "sparse.positions_m",
-            Positions::Dense => "dense.positions_m",
-        };
-        let field = match error {
-            DeformError::Count { .. } | DeformError::Position { .. } => positions.to_owned(),
-            DeformError::UnknownVertex { at, .. } | DeformError::RepeatedVertex { at, .. } => {
-                format!("sparse.vertices[{at}]")
-            }
-        };
-        Refused::field(field, message)
-    }
-
-    fn interval(at: usize, error: &IntervalError, message: String) -> Refused {
-        let field = |end| match end {
-            End::From => format!("tissues[{at}].from_geometry_revision"),
-            End::To => format!("tissues[{at}].to_geometry_revision"),
-        };
-        match error {
-            IntervalError::NotHeld { end, .. } => {
-                Refused::condition("GEOMETRY_REVISION", field(*end), message)
-            }
-            IntervalError::Cut { end, .. } => {
-                Refused::condition("TOPOLOGY_REVISION", field(*end), message)
-            }
-            IntervalError::Backwards { .. } => Refused::field(field(End::To), message),
-        }
-    }
-
-    fn field(field: impl Into<String>, message: String) -> Refused {
-        Refused { code: Code::InvalidArgument, about: About::Field(field.into()), message }
-    }
-
-    fn resource(code: Code, kind: &'static str, name: String, message: String) -> Refused {
-        Refused { code, about: About::Resource { kind, name }, message }
-    }
-
-    fn quota(limit: &'static str, field: impl Into<String>, message: String) -> Refused {
-        let about = About::Quota { limit, field: field.into() };
-        Refused { code: Code::ResourceExhausted, about, message }
-    }
-
-    fn condition(kind: &'static str, field: impl Into<String>, message: String) -> Refused {
-        let about = About::Condition { kind, field: field.into() };
-        Refused { code: Code::FailedPrecondition, about, message }
-    }
-
-    fn server(code: Code, message: String) -> Refused {
-        Refused { code, about: About::Server, message }
-    }
-}
-
-impl From<Refused> for Status {
-    fn from(refused: Refused) -> Status {
-        let Refused { code, about, message } = refused;
-        let text = message.clone();
-        let details = match about {
-            About::Field(field) => ErrorDetails::with_bad_request_violation(field, text),
-            About::Resource { kind, name } => {
-                ErrorDetails::with_resource_info(kind, name, "", text)
-            }
-            About::Quota { limit, .. } => ErrorDetails::with_quota_failure_violation(limit, text),
-            About::Condition { kind, field } => {
-                ErrorDetails::with_precondition_failure_violation(kind, field, text)
-            }
-            About::Server => ErrorDetails::new(),
-        };
-        Status::with_error_details(code, message, details)
-    }
-}
-
-impl From<Refused> for proto::Refusal {
-    fn from(refused: Refused) -> proto::Refusal {
-        let field = match refused.about {
-            About::Field(field) | About::Quota { field, .. } | About::Condition { field, .. } => {
-                field
-            }
-            About::Resource { .. } => "tools".to_owned(),
-            About::Server => String::new(),
-        };
-        proto::Refusal { code: refused.code as u32, field, message: refused.message }
-    }
-}
 
 impl From<FieldError> for Refused {
     fn from(error: FieldError) -> Refused {
@@ -164,22 +48,24 @@ impl From<FieldError> for Refused {
     }
 }
 
-impl From<TableError> for Refused {
-    fn from(error: TableError) -> Refused {
+impl From<SceneRegistryError> for Refused {
+    fn from(error: SceneRegistryError) -> Refused {
         let message = error.to_string();
         match error {
-            TableError::Id(error) => error.into(),
-            TableError::Ended(error) => error.into(),
-            TableError::Quota(error) => error.into(),
-            TableError::NotOwner { id } => {
+            SceneRegistryError::Id(error) => error.into(),
+            SceneRegistryError::Ended(error) => error.into(),
+            SceneRegistryError::Quota(error) => error.into(),
+            SceneRegistryError::NotOwner { id } => {
                 Refused::resource(Code::PermissionDenied, "scene", id, message)
             }
-            TableError::Taken { id } => {
+            SceneRegistryError::Taken { id } => {
                 Refused::resource(Code::AlreadyExists, "scene", id, message)
             }
-            TableError::Unknown { id } => Refused::resource(Code::NotFound, "scene", id, message),
-            TableError::Full { .. } => Refused::quota("scenes", "scene_id", message),
-            TableError::NoThread(_) => Refused::server(Code::ResourceExhausted, message),
+            SceneRegistryError::Unknown { id } => {
+                Refused::resource(Code::NotFound, "scene", id, message)
+            }
+            SceneRegistryError::Full { .. } => Refused::quota("scenes", "scene_id", message),
+            SceneRegistryError::NoThread(_) => Refused::server(Code::ResourceExhausted, message),
         }
     }
 }
@@ -256,17 +142,46 @@ impl From<TickError> for Refused {
     }
 }
 
+impl From<RefusedDeformation> for Refused {
+    fn from(RefusedDeformation { error, array }: RefusedDeformation) -> Refused {
+        let message = error.to_string();
+        let field = match error {
+            DeformError::Count { .. } | DeformError::Position { .. } => array.to_owned(),
+            DeformError::UnknownVertex { at, .. } | DeformError::RepeatedVertex { at, .. } => {
+                format!("sparse.vertices[{at}]")
+            }
+        };
+        Refused::field(field, message)
+    }
+}
+
 impl From<SelfCollisionError> for Refused {
     fn from(error: SelfCollisionError) -> Refused {
         let message = error.to_string();
         match error {
             SelfCollisionError::Scene(error) => error.into(),
-            SelfCollisionError::Interval { at, source } => Refused::interval(at, &source, message),
+            SelfCollisionError::Interval { at, source } => interval(at, &source, message),
             SelfCollisionError::TooManyPairs { .. } => {
                 Refused::quota("triangle_pairs", "tissues", message)
             }
             SelfCollisionError::Stopped => Refused::server(Code::Cancelled, message),
         }
+    }
+}
+
+fn interval(at: usize, error: &IntervalError, message: String) -> Refused {
+    let field = |end| match end {
+        End::From => format!("tissues[{at}].from_geometry_revision"),
+        End::To => format!("tissues[{at}].to_geometry_revision"),
+    };
+    match error {
+        IntervalError::NotHeld { end, .. } => {
+            Refused::condition("GEOMETRY_REVISION", field(*end), message)
+        }
+        IntervalError::Cut { end, .. } => {
+            Refused::condition("TOPOLOGY_REVISION", field(*end), message)
+        }
+        IntervalError::Backwards { .. } => Refused::field(field(End::To), message),
     }
 }
 
@@ -313,7 +228,7 @@ impl From<Denied> for Refused {
     fn from(error: Denied) -> Refused {
         let message = error.to_string();
         match error {
-            Denied::Unknown | Denied::Withdrawn { .. } => {
+            Denied::Unknown | Denied::Revoked { .. } => {
                 Refused::server(Code::Unauthenticated, message)
             }
             Denied::Role { key, .. } => {
@@ -351,7 +266,7 @@ macro_rules! statuses {
 
 statuses!(
     FieldError,
-    TableError,
+    SceneRegistryError,
     Ended,
     SceneError,
     EditError,

@@ -4,9 +4,9 @@
 //! to is a field of the very surface asked about. Anything else is one warning and a new build.
 
 mod file;
+mod key;
 
 use std::{
-    fmt::Write as _,
     fs::{self, File},
     io::{self, Write as _},
     path::{Path, PathBuf},
@@ -17,12 +17,13 @@ use std::{
 use tracing::warn;
 
 use crate::{
-    geometry::{TriangleId, TriangleMesh},
+    geometry::TriangleMesh,
     scene::tool::field::is_field_of,
-    sdf::{FIELD_VERSION, Field, FieldOptions},
+    sdf::{Field, FieldOptions},
     surface::Surface,
 };
-use file::{decode, encode, read_bounded};
+use file::{CacheError, decode, encode, read_bounded};
+use key::FieldKey;
 
 /// The cached fields of a data directory.
 #[derive(Clone, Debug)]
@@ -37,54 +38,6 @@ pub enum FieldOrigin {
     Cached,
     /// Built just now.
     Built,
-}
-
-/// Names a field by its content: the mesh, every option and the version of the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FieldKey([u8; 32]);
-
-/// Why a file was not used.
-#[derive(Debug, thiserror::Error)]
-pub enum CacheError {
-    /// The system's reason.
-    #[error("cannot be read: {0}")]
-    Io(#[from] io::Error),
-    /// Not what was written.
-    #[error("is damaged: {0}")]
-    Damaged(&'static str),
-    /// A field, but not of this surface and these options.
-    #[error("holds a field of something else")]
-    Foreign,
-}
-
-impl FieldKey {
-    /// Of a field of `mesh` with `options`.
-    pub fn of(mesh: &TriangleMesh, options: &FieldOptions) -> FieldKey {
-        let mut hash = blake3::Hasher::new();
-        hash.update(env!("CARGO_PKG_VERSION").as_bytes());
-        hash.update(&FIELD_VERSION.to_le_bytes());
-        let options = postcard::to_stdvec(options).expect("plain numbers");
-        hash.update(&(options.len() as u64).to_le_bytes()).update(&options);
-        hash.update(&(mesh.positions().len() as u64).to_le_bytes());
-        for x in mesh.positions().iter().flat_map(|p| p.to_array()) {
-            hash.update(&x.to_le_bytes());
-        }
-        for t in 0..mesh.triangle_id_end() {
-            // A removed triangle keeps its number, and no vertex has this one.
-            for vertex in mesh.get(TriangleId(t)).unwrap_or([u32::MAX; 3]) {
-                hash.update(&vertex.to_le_bytes());
-            }
-        }
-        FieldKey(hash.finalize().into())
-    }
-
-    fn file_name(&self) -> String {
-        self.0.iter().fold(String::new(), |mut name, byte| {
-            // Writing to a string cannot fail.
-            let _ = write!(name, "{byte:02x}");
-            name
-        }) + ".field"
-    }
 }
 
 impl FieldCache {

@@ -56,6 +56,11 @@ fn a_bad_file_is_refused_with_its_line_key_got_and_expected() {
         ("kind", "[limits]\n\nscenes = \"many\"\n", ["line 3", "\"many\"", "usize"]),
         ("twice", "insecure = true\ninsecure = true\n", ["line 2", "insecure", "duplicate"]),
         ("syntax", "listen = \n", ["line 1", "listen", ""]),
+        (
+            "renamed",
+            "[access]\nlook_every = \"2s\"\n",
+            ["access.look_every was renamed: use access.reload_interval", ".toml", ""],
+        ),
         ("range", "[limits]\nscenes = 0\n", ["limits.scenes is 0", "from 1", ""]),
     ];
     for (name, text, parts) in cases {

@@ -1,4 +1,4 @@
-//! The files of `deploy/` and OPERATIONS.md name what there is: figures, settings, sections, tests.
+//! The files of `deploy/` and OPERATIONS.md name what there is: metrics, settings, sections, tests.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -10,7 +10,7 @@ use palpate::config::Config;
 use serde_json::Value;
 
 use crate::support::{
-    figures::get,
+    metrics::get,
     server::{TestServer, free_address},
 };
 
@@ -43,7 +43,7 @@ fn alerts() -> BTreeMap<String, String> {
     named.collect()
 }
 
-/// Families and kinds of all figures.
+/// Families and kinds of all metrics.
 async fn families() -> BTreeMap<String, String> {
     let address = free_address();
     let mut config = Config::default();

@@ -11,8 +11,8 @@ use tokio::time::{interval, timeout};
 use crate::{
     seed::{against, figure, scaled},
     support::{
-        figures::{get, value},
         messages::{SCENE, sparse, start, start_message, tick, tick_message},
+        metrics::{get, value},
         paced::Paced,
         server::{TestServer, free_address},
     },
@@ -21,24 +21,24 @@ use crate::{
 const SOON: Duration = Duration::from_secs(60);
 
 async fn observed() -> (TestServer, SocketAddr) {
-    let figures = free_address();
+    let metrics = free_address();
     let mut config = Config::default();
-    config.metrics.listen = Some(figures);
+    config.metrics.listen = Some(metrics);
     config.sessions.grace = Duration::from_millis(100);
     let mut server = TestServer::configured(config).await;
     server.create(SCENE).await.expect("a new scene");
     server.furnish().await;
-    (server, figures)
+    (server, metrics)
 }
 
-async fn read(figures: SocketAddr, series: &str) -> f64 {
-    value(&get(figures, "/metrics").await.1, series)
+async fn read(metrics: SocketAddr, series: &str) -> f64 {
+    value(&get(metrics, "/metrics").await.1, series)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn paced_streams_while_the_tissue_is_deformed() {
     for n in [1, 8, 32] {
-        let (mut server, figures) = observed().await;
+        let (mut server, metrics) = observed().await;
         let mut streams = Vec::new();
         for _ in 0..n {
             streams.push(Paced::start(&mut server).await);
@@ -56,8 +56,8 @@ async fn paced_streams_while_the_tissue_is_deformed() {
         println!("{n} streams, 60 Hz deformation: {answered} answers");
         // With more streams than cores and the clients on them, it is the machine that is measured.
         against(&format!("{n} streams: slowest p99"), p99_us, 1_000.0, "us");
-        assert_eq!(read(figures, "palpate_streams").await, n as f64);
-        assert_eq!(read(figures, "palpate_ticks_refused_total").await, 0.0);
+        assert_eq!(read(metrics, "palpate_streams").await, n as f64);
+        assert_eq!(read(metrics, "palpate_ticks_refused_total").await, 0.0);
         for stream in streams {
             assert!(stream.is_alive());
             stream.stop().await;
@@ -106,7 +106,7 @@ async fn no_answer_mixes_revisions_while_the_tissue_is_cut() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_opened_and_closed_leave_nothing() {
-    let (mut server, figures) = observed().await;
+    let (mut server, metrics) = observed().await;
     let n = scaled(500);
     let mut last = Vec::new();
     // The second half is measured: the first lets buffers grow.
@@ -120,10 +120,10 @@ async fn sessions_opened_and_closed_leave_nothing() {
                 assert_eq!(stream.answers.message().await.expect("a good end"), None);
             }
         }
-        let over = async { while read(figures, "palpate_streams").await > 0.0 {} };
+        let over = async { while read(metrics, "palpate_streams").await > 0.0 {} };
         timeout(SOON, over).await.unwrap_or_else(|_| panic!("sessions are left, half {half}"));
-        last.push(read(figures, "palpate_resident_bytes").await / 1e6);
-        last.push(read(figures, "palpate_open_descriptors").await);
+        last.push(read(metrics, "palpate_resident_bytes").await / 1e6);
+        last.push(read(metrics, "palpate_open_descriptors").await);
     }
     println!(
         "{n} sessions: {:.1} then {:.1} MB, {} then {} descriptors",
@@ -136,7 +136,7 @@ async fn sessions_opened_and_closed_leave_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_sessions_cost_a_live_one_nothing() {
-    let (mut server, figures) = observed().await;
+    let (mut server, metrics) = observed().await;
     let n = scaled(250).min(1_000);
     let live = Paced::start(&mut server).await;
     live.fresh().await;
@@ -151,7 +151,7 @@ async fn idle_sessions_cost_a_live_one_nothing() {
         stream.ask(tick_message(tick(1, 0.105))).await.expect("an answer");
         idle.push(stream);
     }
-    let stale = async { while read(figures, "palpate_sessions_stale").await < n as f64 {} };
+    let stale = async { while read(metrics, "palpate_sessions_stale").await < n as f64 {} };
     timeout(SOON, stale).await.expect("they are stale");
     live.times();
     live.fresh().await;

@@ -18,12 +18,12 @@ use tokio_stream::wrappers::ReceiverStream;
 use crate::{
     seed::{figure, scaled},
     support::{
-        figures::{get, value},
         meshes::Mesh,
         messages::{
             SCENE, sparse, start, start_message, tick, tick_message, tissue_upload, tool_head,
             tool_header, tool_piece,
         },
+        metrics::{get, value},
         paced::Paced,
         process::Process,
         server::{TestServer, free_address, link},
@@ -35,7 +35,7 @@ const RUN: Duration = Duration::from_secs(3);
 const DEFORM_EVERY: Duration = Duration::from_micros(16_667);
 const CUT_EVERY: Duration = Duration::from_millis(100);
 const VISIT_EVERY: Duration = Duration::from_millis(50);
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 /// Vertices that a deformation moves.
 const MOVED: u32 = 50;
 
@@ -130,9 +130,9 @@ fn mean(samples: &[[f64; 2]], of: usize) -> f64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn memory_and_descriptors_stay_flat_under_ticks_deformations_and_cuts() {
-    let figures = free_address();
-    let metrics = figures.to_string();
-    let more = ["--metrics", &metrics, "--set", "sessions.grace=1s"];
+    let metrics = free_address();
+    let metrics_text = metrics.to_string();
+    let more = ["--metrics", &metrics_text, "--set", "sessions.grace=1s"];
     let mut process = Process::serve("127.0.0.1:0", &more);
     let address = process.address();
     let mut server = furnished(address).await;
@@ -141,15 +141,15 @@ async fn memory_and_descriptors_stay_flat_under_ticks_deformations_and_cuts() {
     let deforms = tokio::spawn(deform(address, until));
     let cuts = tokio::spawn(cut(address, until));
     let visits = tokio::spawn(come_and_go(address, until));
-    let (mut samples, mut pace) = (Vec::new(), interval(LOOK_EVERY));
+    let (mut samples, mut pace) = (Vec::new(), interval(SAMPLE_INTERVAL));
     while Instant::now() < until {
         pace.tick().await;
-        let text = get(figures, "/metrics").await.1;
+        let text = get(metrics, "/metrics").await.1;
         let read = |series| value(&text, series);
         samples.push([read("palpate_resident_bytes") / 1e6, read("palpate_open_descriptors")]);
     }
     let (deforms, cuts, visits) = (joined(deforms).await, joined(cuts).await, joined(visits).await);
-    let text = get(figures, "/metrics").await.1;
+    let text = get(metrics, "/metrics").await.1;
     println!(
         "{:?}: {} ticks, {deforms} deformations, {cuts} cuts, {visits} visits; memory and descriptors:",
         RUN.mul_f64(scaled(1_000) as f64 / 1_000.0),

@@ -2,11 +2,11 @@
 
 pub mod bench;
 pub mod certificates;
-pub mod figures;
 pub mod folder;
 pub mod keys;
 pub mod meshes;
 pub mod messages;
+pub mod metrics;
 pub mod paced;
 pub mod process;
 pub mod raw_http2;

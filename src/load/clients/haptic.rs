@@ -31,9 +31,10 @@ use crate::{
 
 /// Ticks that may wait for the transport: a tenth of a second. Their time counts from their instants.
 const WAITING_MAX: usize = 100;
-/// How long answers may take after the last tick.
-const LAST_ANSWERS_MAX: Duration = Duration::from_secs(1);
-/// How often the figures for the progress line are refreshed, in answers.
+/// How long answers may take after the last tick. A tick without an answer is wrong, a late one is not: this is longer than
+/// a machine stalls.
+const LAST_ANSWERS_MAX: Duration = Duration::from_secs(10);
+/// How often the metrics for the progress line are refreshed, in answers.
 const SHOWN_EVERY: u64 = 100;
 
 /// Why a client's thread ended early.
@@ -60,9 +61,9 @@ pub struct HapticPlan {
     pub tool_id: u32,
     /// How the tool is held.
     pub instrument: Arc<Instrument>,
-    /// The way of its tip.
+    /// Of its tip.
     pub path: Arc<Path>,
-    /// How far ahead on that way it is, seconds.
+    /// How far ahead on that path it is, seconds.
     pub ahead_s: f64,
     /// Ticks a second.
     pub rate_hz: f64,
@@ -78,7 +79,7 @@ pub struct HapticPlan {
     pub live: Arc<Live>,
 }
 
-/// A client's figures while it runs.
+/// A client's metrics while it runs.
 #[derive(Debug, Default)]
 pub struct Live {
     answered: AtomicU64,
@@ -90,7 +91,7 @@ pub struct Live {
 
 /// A look at [`Live`].
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LiveFigures {
+pub struct LiveMetrics {
     /// Ticks answered so far.
     pub answered: u64,
     /// Ticks missed so far.
@@ -104,10 +105,10 @@ pub struct LiveFigures {
 }
 
 impl Live {
-    /// Now; the figures may be a few ticks apart.
-    pub fn figures(&self) -> LiveFigures {
+    /// Now; the numbers may be a few ticks apart.
+    pub fn metrics(&self) -> LiveMetrics {
         let get = |value: &AtomicU64| value.load(Ordering::Relaxed);
-        LiveFigures {
+        LiveMetrics {
             answered: get(&self.answered),
             missed: get(&self.missed),
             contacts: get(&self.contacts),
@@ -177,12 +178,18 @@ async fn drive(
             due = pacer.due() => match due? {
                 Some(due) => {
                     let tick = plan.tick(&due, started);
-                    // Without room the tick is lost and missed; a stream that has ended says why above.
-                    if let Err(TrySendError::Closed(_)) = requests.try_send(tick) {
+                    let given = requests.try_send(tick);
+                    // Sequences count from 1.
+                    let (sequence, now) = (due.index + 1, Instant::now());
+                    match given {
+                        Ok(()) => tally.sent(sequence, due.intended, now),
+                        // Without room the tick is lost and missed.
+                        Err(_) => tally.not_sent(sequence, due.intended, now),
+                    }
+                    // A stream that has ended says why above.
+                    if let Err(TrySendError::Closed(_)) = given {
                         tokio::task::yield_now().await;
                     }
-                    // Sequences count from 1.
-                    tally.sent(due.index + 1, due.intended, Instant::now());
                 }
                 None => break,
             },

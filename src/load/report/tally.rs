@@ -10,20 +10,25 @@ use std::{
 
 use prost::Message;
 
-use super::{latencies::Latencies, timeline::Timeline};
+use super::{
+    latencies::Latencies,
+    lateness::{LateTick, LateTicks},
+    soundness::Soundness,
+    timeline::Timeline,
+};
 use crate::proto::TrackResponse;
 
 /// What became of the ticks of one client.
 ///
-/// A tick counts as answered when its own answer comes or the answer of a newer one that swallowed it;
+/// A tick counts as answered when its own answer comes or the answer of a newer one that it was coalesced into;
 /// either way its time runs from its intended instant to that answer.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// Ticks whose time came, those the transport had no room for included.
     pub sent: u64,
-    /// Of those, answered; swallowed ones included.
+    /// Of those, answered; coalesced ones included.
     pub answered: u64,
-    /// Of those, swallowed by a newer one.
+    /// Of those, coalesced into a newer one.
     pub coalesced: u64,
     /// Not answered in time, or never.
     pub missed: u64,
@@ -45,7 +50,7 @@ pub struct Tally {
     pub stale_age: Latencies,
     /// Encoded size of all answers.
     pub answer_bytes: u64,
-    /// Answers, each for the ticks that it swallowed too.
+    /// Answers, each for the ticks that were coalesced into its own too.
     pub answers: u64,
     /// Over the run's time.
     pub timeline: Timeline,
@@ -57,10 +62,41 @@ pub struct Tally {
     pub min_signed_distance_m: Option<f64>,
     /// What the server said when it first refused a tick.
     pub refusal: Option<String>,
+    /// Ticks that the server refused.
+    pub refused: u64,
+    /// Ticks that the transport had no room for.
+    pub not_sent: u64,
+    /// Ticks that were sent and neither answered nor coalesced.
+    pub never_answered: u64,
+    /// Answers to no tick that waited for one.
+    pub out_of_order: u64,
+    /// Answers that broke a promise.
+    pub unsound: u64,
+    /// What was wrong with the first of those.
+    pub problem: Option<String>,
+    /// Ticks with an answer that came too late.
+    pub late: LateTicks,
+    /// From a tick's bytes to the message of its answer, as the server says.
+    pub server: Latencies,
     deadline: Duration,
     miss_run: u64,
-    pending: VecDeque<(u64, Instant)>,
+    pending: VecDeque<Pending>,
+    /// When the last answers came, and what the server took for each.
+    recent: VecDeque<(Instant, Duration)>,
+    soundness: Soundness,
 }
+
+/// A tick that waits for its answer.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    sequence: u64,
+    intended: Instant,
+    /// `None`: the transport had no room.
+    sent: Option<Instant>,
+}
+
+/// Answers that are remembered as work of the server during a late tick: a slow answer makes those behind it late too.
+const RECENT_MAX: usize = 16;
 
 impl Tally {
     /// Nothing yet; a tick answered later than `deadline` is missed.
@@ -73,27 +109,45 @@ impl Tally {
         self.timeline.begin(intended);
         self.sent += 1;
         self.send_late.record(now - intended);
-        self.pending.push_back((sequence, intended));
+        self.pending.push_back(Pending { sequence, intended, sent: Some(now) });
+    }
+
+    /// A tick's time came, and the transport had no room for it.
+    pub fn not_sent(&mut self, sequence: u64, intended: Instant, now: Instant) {
+        self.sent(sequence, intended, now);
+        self.not_sent += 1;
+        self.pending.back_mut().expect("just put there").sent = None;
     }
 
     /// An answer came: it closes its own tick and all older ones.
     pub fn answered(&mut self, answer: &TrackResponse, now: Instant) {
-        let closed = self.pending.partition_point(|(sequence, _)| *sequence <= answer.sequence);
+        let closed = self.pending.partition_point(|tick| tick.sequence <= answer.sequence);
+        let is_own = |tick: &Pending| tick.sequence == answer.sequence && tick.sent.is_some();
+        let is_awaited = closed > 0 && is_own(&self.pending[closed - 1]);
+        self.out_of_order += u64::from(!is_awaited);
+        self.note_server(answer, now);
         let older = closed.saturating_sub(1);
-        // The newest of the older ones were swallowed; what is before them was lost on the way.
-        let lost = older.saturating_sub(answer.coalesced as usize);
+        // The newest of the older ones were coalesced; the server has not seen those before them.
+        let n_sent = self.pending.range(..older).filter(|tick| tick.sent.is_some()).count();
+        let mut lost = n_sent.saturating_sub(answer.coalesced as usize);
         for number in 0..closed {
-            let (_, intended) = self.pending.pop_front().expect("counted above");
-            let is_refused = answer.refusal.is_some() && number + 1 == closed;
-            if number < lost || is_refused {
-                self.close(intended, None);
-                continue;
-            }
-            self.coalesced += u64::from(number < older);
-            self.close(intended, Some(now - intended));
-            if number == older {
-                let compute = Duration::from_secs_f64(1e-6 * answer.compute_us.max(0.0));
-                self.outside.record((now - intended).saturating_sub(compute));
+            let tick = self.pending.pop_front().expect("counted above");
+            if number < older && tick.sent.is_some() && lost > 0 {
+                lost -= 1;
+                self.never_answered += 1;
+                self.close(&tick, None);
+            } else if tick.sent.is_none() {
+                self.close(&tick, None);
+            } else if number == older && answer.refusal.is_some() {
+                self.refused += 1;
+                self.close(&tick, None);
+            } else {
+                self.coalesced += u64::from(number < older);
+                self.close(&tick, Some(now));
+                if number == older {
+                    let compute = Duration::from_secs_f64(1e-6 * answer.compute_us.max(0.0));
+                    self.outside.record((now - tick.intended).saturating_sub(compute));
+                }
             }
         }
         match &answer.refusal {
@@ -107,8 +161,9 @@ impl Tally {
 
     /// Nothing more will come: what is open was never answered.
     pub fn finish(&mut self) {
-        for (_, intended) in std::mem::take(&mut self.pending) {
-            self.close(intended, None);
+        for tick in std::mem::take(&mut self.pending) {
+            self.never_answered += u64::from(tick.sent.is_some());
+            self.close(&tick, None);
         }
     }
 
@@ -140,15 +195,29 @@ impl Tally {
             self.came_within(distance_m);
         }
         self.refusal = self.refusal.take().or_else(|| other.refusal.clone());
+        self.refused += other.refused;
+        self.not_sent += other.not_sent;
+        self.never_answered += other.never_answered;
+        self.out_of_order += other.out_of_order;
+        self.unsound += other.unsound;
+        self.problem = self.problem.take().or_else(|| other.problem.clone());
+        self.late.add(&other.late);
+        self.server.add(&other.server);
     }
 
     /// The next tick in order has its outcome.
-    fn close(&mut self, intended: Instant, round_trip: Option<Duration>) {
+    fn close(&mut self, tick: &Pending, answered: Option<Instant>) {
+        let intended = tick.intended;
+        let round_trip = answered.map(|answered| answered - intended);
         if let Some(round_trip) = round_trip {
             self.answered += 1;
             self.round_trip.record(round_trip);
         }
         let is_in_time = round_trip.is_some_and(|r| r <= self.deadline);
+        if let (false, Some(answered), Some(sent)) = (is_in_time, answered, tick.sent) {
+            let server = self.server_since(intended);
+            self.late.note(LateTick { intended, sent, answered, server });
+        }
         self.timeline.record(intended, round_trip, is_in_time);
         if is_in_time {
             self.miss_run = 0;
@@ -159,7 +228,29 @@ impl Tally {
         }
     }
 
+    /// What the server took for an answer, as the answer says.
+    fn note_server(&mut self, answer: &TrackResponse, now: Instant) {
+        let Some(stages) = &answer.stages else { return };
+        let us = stages.wait_us + stages.engine_us + stages.convert_us;
+        let took = Duration::from_nanos((us * 1e3) as u64);
+        self.server.record(took);
+        if self.recent.len() == RECENT_MAX {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((now, took));
+    }
+
+    /// What the server has worked for this stream since an instant, answers that came since then only.
+    fn server_since(&self, intended: Instant) -> Duration {
+        let since = self.recent.iter().rev().take_while(|(came, _)| *came > intended);
+        since.map(|(came, took)| (*took).min(*came - intended)).sum()
+    }
+
     fn take(&mut self, answer: &TrackResponse) {
+        if let Some(problem) = self.soundness.problem(answer) {
+            self.unsound += 1;
+            self.problem.get_or_insert(problem);
+        }
         self.compute.record(Duration::from_nanos((answer.compute_us * 1e3) as u64));
         if let Some(stages) = &answer.stages {
             self.wait.record(Duration::from_nanos((stages.wait_us * 1e3) as u64));

@@ -12,12 +12,12 @@ const SLOTS_MAX: usize = 1_000;
 pub struct Timeline {
     began: Option<Instant>,
     width: Duration,
-    slots: Vec<Slot>,
+    slots: Vec<TimelineSlot>,
 }
 
 /// Ticks whose intended instants are within a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Slot {
+pub struct TimelineSlot {
     /// With an answer, in time or late.
     pub answered: u64,
     /// Not answered in time, or never.
@@ -34,13 +34,13 @@ impl Default for Timeline {
     }
 }
 
-impl Slot {
+impl TimelineSlot {
     /// Mean round trip of the answered, microseconds.
     pub fn mean_us(&self) -> f64 {
         self.sum_us / self.answered.max(1) as f64
     }
 
-    fn add(&mut self, other: &Slot) {
+    fn add(&mut self, other: &TimelineSlot) {
         self.answered += other.answered;
         self.missed += other.missed;
         self.sum_us += other.sum_us;
@@ -62,8 +62,8 @@ impl Timeline {
         }
         let at = (since.as_nanos() / self.width.as_nanos()) as usize;
         let us = round_trip.map_or(0.0, |r| r.as_secs_f64() * 1e6);
-        self.slots.resize(self.slots.len().max(at + 1), Slot::default());
-        self.slots[at].add(&Slot {
+        self.slots.resize(self.slots.len().max(at + 1), TimelineSlot::default());
+        self.slots[at].add(&TimelineSlot {
             answered: u64::from(round_trip.is_some()),
             missed: u64::from(!is_in_time),
             sum_us: us,
@@ -81,7 +81,7 @@ impl Timeline {
             other.widen();
         }
         self.began = self.began.into_iter().chain(other.began).min();
-        self.slots.resize(self.slots.len().max(other.slots.len()), Slot::default());
+        self.slots.resize(self.slots.len().max(other.slots.len()), TimelineSlot::default());
         self.slots.iter_mut().zip(&other.slots).for_each(|(a, b)| a.add(b));
     }
 
@@ -91,7 +91,7 @@ impl Timeline {
     }
 
     /// From the beginning on.
-    pub fn slots(&self) -> &[Slot] {
+    pub fn slots(&self) -> &[TimelineSlot] {
         &self.slots
     }
 
@@ -99,7 +99,7 @@ impl Timeline {
     pub fn csv(&self) -> String {
         let mut text = String::from("seconds,answered,missed,mean_us,max_us\n");
         for (i, slot) in self.slots.iter().enumerate() {
-            let Slot { answered, missed, max_us, .. } = slot;
+            let TimelineSlot { answered, missed, max_us, .. } = slot;
             let (seconds, mean_us) = (i as f64 * self.width_s(), slot.mean_us());
             text += &format!("{seconds:.3},{answered},{missed},{mean_us:.1},{max_us:.1}\n");
         }
@@ -109,7 +109,7 @@ impl Timeline {
     fn widen(&mut self) {
         self.width *= 2;
         let pairs = self.slots.chunks(2).map(|pair| {
-            let mut both = Slot::default();
+            let mut both = TimelineSlot::default();
             pair.iter().for_each(|slot| both.add(slot));
             both
         });
@@ -132,7 +132,7 @@ mod tests {
             timeline.record(intended, Some(Duration::from_micros(tick)), is_in_time);
         }
         assert!(timeline.slots().len() <= SLOTS_MAX && timeline.slots().len() > SLOTS_MAX / 2);
-        let sum = |of: fn(&Slot) -> u64| timeline.slots().iter().map(of).sum::<u64>();
+        let sum = |of: fn(&TimelineSlot) -> u64| timeline.slots().iter().map(of).sum::<u64>();
         assert_eq!((sum(|s| s.answered), sum(|s| s.missed)), (50_000, 5_000));
         let slot = timeline.slots()[100];
         let first = (100.0 * timeline.width_s() * 1e3).round();

@@ -2,9 +2,9 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use super::{load_run::Plan, objective::Objective};
+use super::{objective::Objective, plan::Plan};
 use crate::load::{
-    LoadError,
+    error::LoadError,
     stage::phantom::{Instrument, Organ},
 };
 
@@ -104,9 +104,8 @@ pub(in crate::load) struct RunArgs {
     /// A tick answered later than this after its instant is missed.
     #[arg(long, value_name = "US", default_value_t = 1000)]
     deadline_us: u64,
-    /// Write the figures to this file, as JSON. `ticks_answered` counts ticks with an answer of their own
-    /// and the `coalesced` ones, which the answer to a newer tick swallowed; their time runs to that
-    /// answer.
+    /// Write what was measured to this file, as JSON. `ticks_answered` counts ticks with an answer of their own
+    /// and the `coalesced` ones, for which the answer to a newer tick stands; their time runs to that answer.
     #[arg(long, value_name = "FILE")]
     pub(in crate::load) report: Option<PathBuf>,
     /// Write what ticks took over the run's time to this file, as CSV.

@@ -9,14 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::load::report::latencies::Latencies;
+use crate::load::report::{latencies::Latencies, stalls::Stalls};
 
 const NAP: Duration = Duration::from_millis(1);
 
 /// Measures until it is stopped.
 pub struct HiccupMeter {
     stop: Arc<AtomicBool>,
-    thread: JoinHandle<Latencies>,
+    thread: JoinHandle<(Latencies, Stalls)>,
 }
 
 impl HiccupMeter {
@@ -26,22 +26,24 @@ impl HiccupMeter {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let thread = thread::Builder::new().name("hiccups".to_owned()).spawn(move || {
-            let mut late = Latencies::new();
+            let (mut late, mut stalls) = (Latencies::new(), Stalls::default());
             while !told.load(Ordering::Relaxed) {
-                let slept = Instant::now();
+                let due = Instant::now() + NAP;
                 thread::sleep(NAP);
-                late.record(slept.elapsed().saturating_sub(NAP));
+                let woke = Instant::now();
+                late.record(woke.saturating_duration_since(due));
+                stalls.note(due, woke.max(due));
             }
-            late
+            (late, stalls)
         })?;
         Ok(HiccupMeter { stop, thread })
     }
 
-    /// How late each nap ended.
+    /// How late each nap ended, and which ended much too late.
     ///
     /// # Panics
     /// When the thread did.
-    pub fn finish(self) -> Latencies {
+    pub fn finish(self) -> (Latencies, Stalls) {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.join().expect("only sleeps")
     }

@@ -2,6 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
+use serde::Serialize;
+
 use crate::load::report::{latencies::Latencies, tally::Tally};
 
 /// Bounds, all of which must hold.
@@ -130,6 +132,25 @@ impl fmt::Display for Objective {
             Quantity::MissRun => format!("miss-run={most}"),
         });
         f.write_str(&bounds.collect::<Vec<_>>().join(","))
+    }
+}
+
+/// An objective and whether it was met.
+#[derive(Clone, Debug, Serialize)]
+pub struct ObjectiveVerdict {
+    /// As given.
+    pub asked: String,
+    /// All of it held.
+    pub met: bool,
+    /// Each bound beside what was measured.
+    pub said: String,
+}
+
+impl ObjectiveVerdict {
+    /// Of a run.
+    pub fn of(objective: &Objective, run: &Tally) -> ObjectiveVerdict {
+        let (met, said) = (objective.is_met(run), objective.verdict(run));
+        ObjectiveVerdict { asked: objective.to_string(), met, said }
     }
 }
 

@@ -4,7 +4,7 @@ use std::{cell::Cell, time::Duration};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::load::clients::haptic::LiveFigures;
+use crate::load::clients::haptic::LiveMetrics;
 
 /// The line.
 pub struct Progress {
@@ -20,9 +20,9 @@ impl Progress {
         Progress { bar, before: Cell::new((Duration::ZERO, 0)) }
     }
 
-    /// All clients' figures: ticks and misses are summed, the others the worst of any.
-    pub fn show(&self, elapsed: Duration, clients: impl Iterator<Item = LiveFigures>) {
-        let mut all = LiveFigures::default();
+    /// All clients' metrics: ticks and misses are summed, the others the worst of any.
+    pub fn show(&self, elapsed: Duration, clients: impl Iterator<Item = LiveMetrics>) {
+        let mut all = LiveMetrics::default();
         for one in clients {
             all.answered += one.answered;
             all.missed += one.missed;

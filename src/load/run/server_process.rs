@@ -19,7 +19,7 @@ use crate::client::address::ServerAddress;
 const START_MAX: Duration = Duration::from_secs(10);
 /// How long it may take to end after SIGTERM before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(3);
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Arguments of a server on a free loopback port.
 pub const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
 /// The first line of a server's stdout, before the address.
@@ -117,7 +117,7 @@ impl Drop for ServerProcess {
             if self.ended().is_some() {
                 return;
             }
-            thread::sleep(LOOK_EVERY);
+            thread::sleep(POLL_INTERVAL);
         }
         // Errors mean that it has ended.
         let _ = self.child.kill();

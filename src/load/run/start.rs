@@ -8,7 +8,7 @@ use std::{
 /// Between the word to start and the first tick, so that no thread begins late.
 const HEAD_START: Duration = Duration::from_millis(20);
 /// How often a thread that ended instead of getting ready is looked for.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A thread's side: says that it is ready, and waits for the instant.
 pub struct Starter {
@@ -47,7 +47,7 @@ impl Gate {
     pub fn open(self, any_ended: impl Fn() -> bool) -> bool {
         let mut n_ready = 0;
         while n_ready < self.go.len() {
-            match self.ready.1.recv_timeout(LOOK_EVERY) {
+            match self.ready.1.recv_timeout(POLL_INTERVAL) {
                 Ok(()) => n_ready += 1,
                 Err(_) if any_ended() => return false,
                 Err(_) => {}

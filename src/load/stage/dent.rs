@@ -66,7 +66,7 @@ impl Dent {
         let at = site.surface.as_vec3();
         let radius_squared = (self.radius_m * self.radius_m) as f32;
         for (number, (rest, current)) in (0..).zip(self.rest.iter().zip(&mut self.current)) {
-            // (1 - (r/R)^2)^2: one at the centre, zero with zero slope at the rim.
+            // (1 - (r/R)^2)^2: one at the centre, zero with zero slope at the boundary.
             let weight = (1.0 - rest.distance_squared(at) / radius_squared).max(0.0);
             let target = *rest + push * (weight * weight);
             if target != *current {

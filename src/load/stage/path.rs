@@ -1,7 +1,7 @@
-//! The way of an instrument's tip over an organ: along the surface and back, pressing in and letting go.
+//! The path of an instrument's tip over an organ: along the surface and back, pressing in and letting go.
 //!
 //! An arc of points above the organ is dropped on its surface, smoothed, and put back on the surface
-//! along the smoothed normals by asking the server for signed distances. Between stations the way is a
+//! along the smoothed normals by asking the server for signed distances. Between stations the path is a
 //! Catmull-Rom curve; all motion along it is a cosine of time, so poses and velocities are continuous.
 
 use std::f64::consts::{FRAC_PI_3, TAU};
@@ -15,7 +15,7 @@ use crate::{
 };
 
 const N_STATIONS: usize = 128;
-/// Passes of [1 2 1] / 4 over the stations: a standard deviation of 5 % of the way.
+/// Passes of [1 2 1] / 4 over the stations: a standard deviation of 5 % of the path.
 const SMOOTHING_PASSES: usize = 80;
 /// And after they were put back, against what is left of the surface's corners.
 const FINAL_PASSES: usize = 4;
@@ -35,11 +35,11 @@ const PULSE: f64 = 0.0025;
 /// Part of the tip's depth that the tissue gives way.
 const YIELD: f64 = 0.6;
 
-/// The way.
+/// The path.
 #[derive(Clone, Debug)]
 pub struct Path {
     stations: Vec<Station>,
-    /// Unit, across the way.
+    /// Unit, across the path.
     pub side: DVec3,
     length_m: f64,
 }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_way_lies_on_the_surface_and_the_tip_presses_in() {
+    fn the_path_lies_on_the_surface_and_the_tip_presses_in() {
         let path = over_a_sphere();
         let (mut deepest, mut highest) = (f64::INFINITY, f64::NEG_INFINITY);
         for i in 0..8000 {
@@ -243,7 +243,7 @@ mod tests {
             let site = path.site(f64::from(i) * DT_S);
             tool.pose(&site, path.side)
         };
-        // The tip: 0.2 m of way in 4 s, a cosine, is 80 mm/s at most; 12 mm of lift in 0.625 s 30 mm/s.
+        // The tip: 0.2 m of path in 4 s, a cosine, is 80 mm/s at most; 12 mm of lift in 0.625 s 30 mm/s.
         // The hinge, 30 mm behind it, turns with the normal by 2.1 rad in the same 4 s: 25 mm/s more.
         let speed_max = 0.14;
         let mut before: Option<DVec3> = None;

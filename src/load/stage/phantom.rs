@@ -9,6 +9,7 @@ use crate::client::{
     LinkUpload,
     mesh_source::{MeshFileError, MeshSource},
 };
+use crate::load::report::text::grouped;
 use crate::{
     geometry::{Aabb, Pose, principal_axes::principal_axes},
     oracle::shapes,
@@ -98,6 +99,19 @@ impl Organ {
         })
     }
 
+    /// In a line.
+    pub fn line(&self) -> String {
+        let size = self.bounds.size() * 1e3;
+        format!(
+            "{}, {} triangles, {:.0} x {:.0} x {:.0} mm",
+            self.label,
+            grouped(self.triangles.len() as u64),
+            size.x,
+            size.y,
+            size.z
+        )
+    }
+
     /// Longest side of its box, metres.
     pub fn length_m(&self) -> f64 {
         self.bounds.size().max_element()
@@ -146,7 +160,7 @@ impl Instrument {
     pub fn open(file: &Path, scale_to_m: f64) -> Result<Instrument, MeshFileError> {
         let (mesh, loaded) = MeshSource::open(file, scale_to_m)?;
         let vertices: Vec<DVec3> = loaded.mesh.positions().iter().map(|p| p.as_dvec3()).collect();
-        let Hold { tip, back, length_m } = Hold::of(&vertices);
+        let Grip { tip, back, length_m } = Grip::of(&vertices);
         Ok(Instrument {
             label: name_of(file),
             links: vec![LinkUpload { name: "tool".to_owned(), mesh, rest_pose: None }],
@@ -184,7 +198,7 @@ impl Instrument {
         vec![shaft, jaw(-angle), jaw(angle)]
     }
 
-    /// What a reader should know before believing the figures; nothing is scaled because of it.
+    /// What a reader should know before believing the numbers; nothing is scaled because of it.
     pub fn odd_size(&self, organ: &Organ) -> Option<String> {
         let ratio = self.length_m / organ.length_m();
         let (least, most) = USUAL_TOOL_SIZES;
@@ -200,14 +214,14 @@ impl Instrument {
 }
 
 /// How a tool of unknown shape is held.
-struct Hold {
+struct Grip {
     tip: DVec3,
     back: DVec3,
     length_m: f64,
 }
 
-impl Hold {
-    fn of(vertices: &[DVec3]) -> Hold {
+impl Grip {
+    fn of(vertices: &[DVec3]) -> Grip {
         let axis = principal_axes(vertices).x_axis;
         let along = |p: &DVec3| axis.dot(*p);
         let (least, most) = vertices
@@ -224,7 +238,7 @@ impl Hold {
         let high = width(&|x| x >= most - END_PART * length_m);
         let back = if low < high { axis } else { -axis };
         let tip = vertices.iter().copied().min_by(|p, q| back.dot(*p).total_cmp(&back.dot(*q)));
-        Hold { tip: tip.expect("a mesh has vertices"), back, length_m }
+        Grip { tip: tip.expect("a mesh has vertices"), back, length_m }
     }
 }
 
@@ -264,10 +278,10 @@ mod tests {
         // A jaw lies along x and tapers towards +x.
         let vertices: Vec<DVec3> =
             shapes::jaw(0.1, 24).positions.iter().map(|p| p.as_dvec3()).collect();
-        let hold = Hold::of(&vertices);
-        assert!(hold.back.x < -0.9, "{}", hold.back);
-        assert!((hold.tip.x - 0.1).abs() < 1e-6, "{}", hold.tip);
-        assert!((hold.length_m / 0.1 - 1.0).abs() < 0.2, "{}", hold.length_m);
+        let grip = Grip::of(&vertices);
+        assert!(grip.back.x < -0.9, "{}", grip.back);
+        assert!((grip.tip.x - 0.1).abs() < 1e-6, "{}", grip.tip);
+        assert!((grip.length_m / 0.1 - 1.0).abs() < 0.2, "{}", grip.length_m);
     }
 
     #[test]

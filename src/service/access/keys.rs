@@ -1,52 +1,34 @@
 //! API keys: a TOML file of `[[key]]` tables with name, role, secret and quotas.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use serde::Deserialize;
 use tracing::info;
 
-use super::{AccessError, read_file, revocation::Standing};
+use super::{
+    credential_file::{AccessError, read_file},
+    revocation::Revocation,
+    role::Role,
+};
 
 /// Shorter secrets can be guessed.
 const SECRET_CHARS_MIN: usize = 16;
 
 /// All keys. Secrets are kept as digests only.
-pub struct Keys(Vec<Arc<Key>>);
+pub struct ApiKeys(Vec<Arc<ApiKey>>);
 
 /// One key.
 #[derive(Debug)]
-pub struct Key {
+pub struct ApiKey {
     /// As it is logged, and as scenes are owned by.
     pub name: String,
     /// What it allows.
     pub role: Role,
     /// How much it allows at a time.
     pub quotas: Quotas,
-    /// Ends when it is taken out.
-    pub standing: Arc<Standing>,
+    /// Shared with the key that takes its place in a file that is read again.
+    pub revocation: Arc<Revocation>,
     secret: blake3::Hash,
-}
-
-/// What a key allows; each includes those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// To look, to ask and to track.
-    ReadOnly,
-    /// To make scenes, and to change and delete those of the same key.
-    Full,
-    /// To change and delete all scenes.
-    Admin,
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Role::ReadOnly => "read-only",
-            Role::Full => "full",
-            Role::Admin => "admin",
-        })
-    }
 }
 
 /// How much one key may have at a time; `None` is no limit but the server's own.
@@ -65,12 +47,12 @@ pub struct Quotas {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeysFile {
-    key: Vec<Entry>,
+    key: Vec<KeyEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct KeyEntry {
     name: String,
     role: Role,
     secret: String,
@@ -80,12 +62,12 @@ struct Entry {
     streams: Option<u64>,
 }
 
-impl Keys {
+impl ApiKeys {
     /// Reads a file of keys.
     ///
     /// # Errors
     /// With the file and line, never with what stands there: it may be a secret.
-    pub fn read(file: &Path) -> Result<Keys, AccessError> {
+    pub fn read(file: &Path) -> Result<ApiKeys, AccessError> {
         let text = read_file(file)?;
         let entries: KeysFile = toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
@@ -95,7 +77,7 @@ impl Keys {
             );
             AccessError::new(file, problem)
         })?;
-        let mut keys: Vec<Arc<Key>> = Vec::new();
+        let mut keys: Vec<Arc<ApiKey>> = Vec::new();
         for entry in entries.key {
             let key = entry.check().map_err(|problem| AccessError::new(file, problem))?;
             if keys.iter().any(|k| k.name == key.name || k.secret == key.secret) {
@@ -104,27 +86,27 @@ impl Keys {
             }
             keys.push(Arc::new(key));
         }
-        Ok(Keys(keys))
+        Ok(ApiKeys(keys))
     }
 
     /// Takes the place of `old`: keys that stay go on, with the quotas they have now, and all others of `old` are
-    /// withdrawn.
-    pub fn succeed(&mut self, old: &Keys) {
+    /// revoked.
+    pub fn succeed(&mut self, old: &ApiKeys) {
         for key in &old.0 {
             // Nobody has one of the new keys yet.
             let mut own = self.0.iter_mut().filter_map(Arc::get_mut);
             match own.find(|new| new.is_as(key)) {
-                Some(new) => new.standing = Arc::clone(&key.standing),
+                Some(new) => new.revocation = Arc::clone(&key.revocation),
                 None => {
-                    info!(key = key.name, "withdrawn: its streams end");
-                    key.standing.withdraw();
+                    info!(key = key.name, "revoked: its streams end");
+                    key.revocation.revoke();
                 }
             }
         }
     }
 
     /// The key of a secret. Takes as long for any: digests are compared in constant time, all of them.
-    pub fn find(&self, secret: &str) -> Option<Arc<Key>> {
+    pub fn find(&self, secret: &str) -> Option<Arc<ApiKey>> {
         let digest = blake3::hash(secret.as_bytes());
         let mut found = None;
         for key in &self.0 {
@@ -136,15 +118,15 @@ impl Keys {
     }
 }
 
-impl Key {
-    fn is_as(&self, other: &Key) -> bool {
+impl ApiKey {
+    fn is_as(&self, other: &ApiKey) -> bool {
         self.name == other.name && self.role == other.role && self.secret == other.secret
     }
 }
 
-impl Entry {
-    fn check(self) -> Result<Key, String> {
-        let Entry { name, role, secret, scenes, triangles, bytes, streams } = self;
+impl KeyEntry {
+    fn check(self) -> Result<ApiKey, String> {
+        let KeyEntry { name, role, secret, scenes, triangles, bytes, streams } = self;
         if name.is_empty() {
             return Err("a key has no name".to_owned());
         }
@@ -155,6 +137,7 @@ impl Entry {
         }
         let quotas = Quotas { scenes, triangles, bytes, streams };
         let secret = blake3::hash(secret.as_bytes());
-        Ok(Key { name, role, quotas, standing: Arc::default(), secret })
+        let revocation = Arc::new(Revocation::new(&name));
+        Ok(ApiKey { name, role, quotas, revocation, secret })
     }
 }

@@ -1,4 +1,4 @@
-//! Ends what is under way with a key that was taken out of its file, or changed there.
+//! Ends what is under way with a key that was revoked: taken out of its file, or changed there.
 
 use std::{
     future::{Future, poll_fn},
@@ -10,58 +10,70 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{Denied, keys::Key};
-use crate::service::host::notifier::{Bell, Bells};
+use super::denied::Denied;
+use crate::service::host::notifier::{Notifier, Subscription};
 
-/// Whether a key still stands. Files that are read again hand it on for as long as name, role and secret stay.
-#[derive(Debug, Default)]
-pub struct Standing {
-    withdrawn: AtomicBool,
+/// Whether a key is revoked. A file that is read again hands it on for as long as name, role and secret stay.
+#[derive(Debug)]
+pub struct Revocation {
+    /// The key's name.
+    key: String,
+    revoked: AtomicBool,
     /// Of the calls under way.
-    bells: Bells,
+    calls: Notifier,
 }
 
-/// A call's eye on the key that it was made with.
-pub struct Watch {
-    key: Arc<Key>,
-    bell: Arc<Bell>,
+/// Tells a call when the key that it was made with is revoked.
+pub struct RevocationWatch {
+    revocation: Arc<Revocation>,
+    subscription: Arc<Subscription>,
 }
 
-impl Standing {
+impl Revocation {
+    /// The key of that name is good.
+    pub fn new(key: &str) -> Revocation {
+        Revocation {
+            key: key.to_owned(),
+            revoked: AtomicBool::new(false),
+            calls: Notifier::default(),
+        }
+    }
+
     /// Ends all calls under way.
-    pub fn withdraw(&self) {
-        self.withdrawn.store(true, Relaxed);
-        self.bells.ring();
+    pub fn revoke(&self) {
+        self.revoked.store(true, Relaxed);
+        self.calls.wake_all();
     }
 
     /// Once so, it stays so.
-    pub fn is_withdrawn(&self) -> bool {
-        self.withdrawn.load(Relaxed)
+    pub fn is_revoked(&self) -> bool {
+        self.revoked.load(Relaxed)
     }
 }
 
-impl Watch {
+impl RevocationWatch {
     /// Of a new call.
-    pub fn new(key: Arc<Key>) -> Watch {
-        Watch { bell: key.standing.bells.hang(), key }
+    pub fn new(revocation: &Arc<Revocation>) -> RevocationWatch {
+        let subscription = revocation.calls.subscribe();
+        RevocationWatch { revocation: Arc::clone(revocation), subscription }
     }
 
-    /// The refusal, once the key is withdrawn.
+    /// The refusal, once the key is revoked.
     pub fn denied(&self) -> Option<Denied> {
-        let is_withdrawn = self.key.standing.is_withdrawn();
-        is_withdrawn.then(|| Denied::Withdrawn { key: self.key.name.clone() })
+        let Revocation { key, .. } = &*self.revocation;
+        self.revocation.is_revoked().then(|| Denied::Revoked { key: key.clone() })
     }
 
     /// The same, for who waits for it.
     pub fn poll_denied(&self, cx: &mut Context<'_>) -> Poll<Denied> {
-        self.bell.wakes(cx.waker());
+        self.subscription.register(cx.waker());
         self.denied().map_or(Poll::Pending, Poll::Ready)
     }
 }
 
-/// Does `work`, unless the key is withdrawn first.
-pub async fn while_standing<T>(
-    watch: Option<&Watch>,
+/// Does `work`, unless the key is revoked first.
+pub async fn unless_revoked<T>(
+    watch: Option<&RevocationWatch>,
     work: impl Future<Output = T>,
 ) -> Result<T, Denied> {
     let mut work = pin!(work);

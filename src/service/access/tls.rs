@@ -12,7 +12,7 @@ use tokio_rustls::rustls::{
     server::WebPkiClientVerifier,
 };
 
-use super::{AccessError, read_file};
+use super::credential_file::{AccessError, read_file};
 use crate::config;
 
 /// Where certificates are.
@@ -24,7 +24,7 @@ pub struct Files {
 
 impl Files {
     /// `None` without TLS.
-    pub fn of(access: &config::Access) -> Option<Files> {
+    pub fn of(access: &config::AccessSettings) -> Option<Files> {
         Some(Files {
             certificate: access.certificate_file.clone()?,
             private_key: access.private_key_file.clone()?,

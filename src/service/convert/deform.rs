@@ -10,10 +10,30 @@ use super::{
 use crate::{
     geometry::TriangleId,
     scene::tissue::{
-        deform::{Deformation, Deformed},
+        deform::{DeformError, Deformation, Deformed},
         edit::{Edited, TopologyEdit},
     },
 };
+
+const SPARSE: &str = "sparse.positions_m";
+const DENSE: &str = "dense.positions_m";
+
+/// A deformation that the engine refused.
+#[derive(Debug)]
+pub struct RefusedDeformation {
+    /// Why.
+    pub error: DeformError,
+    /// The array of the request that brought the positions.
+    pub array: &'static str,
+}
+
+/// The array of a request that a deformation's positions came in.
+pub fn positions_array(deformation: &Deformation) -> &'static str {
+    match deformation {
+        Deformation::Sparse { .. } => SPARSE,
+        Deformation::Dense(_) => DENSE,
+    }
+}
 
 /// What to move. The engine checks ids and places.
 pub fn deformation(request: &proto::DeformRequest) -> Result<Deformation, FieldError> {
@@ -21,11 +41,9 @@ pub fn deformation(request: &proto::DeformRequest) -> Result<Deformation, FieldE
     match request.positions.as_ref().ok_or_else(|| Problem::Missing.of("positions"))? {
         Positions::Sparse(sparse) => Ok(Deformation::Sparse {
             vertices: sparse.vertices.clone(),
-            positions: points(&sparse.positions_m, "sparse.positions_m")?,
+            positions: points(&sparse.positions_m, SPARSE)?,
         }),
-        Positions::Dense(dense) => {
-            Ok(Deformation::Dense(points(&dense.positions_m, "dense.positions_m")?))
-        }
+        Positions::Dense(dense) => Ok(Deformation::Dense(points(&dense.positions_m, DENSE)?)),
     }
 }
 

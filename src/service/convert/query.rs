@@ -13,14 +13,14 @@ use crate::{
 };
 
 /// What points are measured against, as asked for.
-pub enum Target {
+pub enum RequestedTarget {
     /// One tissue.
     Tissue(u32),
     /// The nearest of all.
     AllTissues,
     /// A link of a tool somewhere.
     Link {
-        /// Counted from 0.
+        /// SessionCounts from 0.
         link: u32,
         /// The tool and where it is.
         tool: ToolPose,
@@ -31,16 +31,16 @@ pub enum Target {
 pub fn target(
     request: &proto::QueryDistancesRequest,
     limits: &Limits,
-) -> Result<Target, FieldError> {
+) -> Result<RequestedTarget, FieldError> {
     use proto::query_distances_request::Target as Sent;
     match request.target.as_ref().ok_or_else(|| Problem::Missing.of("target"))? {
-        Sent::TissueId(id) => Ok(Target::Tissue(*id)),
-        Sent::AllTissues(true) => Ok(Target::AllTissues),
+        Sent::TissueId(id) => Ok(RequestedTarget::Tissue(*id)),
+        Sent::AllTissues(true) => Ok(RequestedTarget::AllTissues),
         Sent::AllTissues(false) => Err(Problem::Missing.of("all_tissues")),
         Sent::Link(sent) => {
             let tool = sent.tool.as_ref().ok_or_else(|| Problem::Missing.of("link.tool"))?;
             let tool = tool_pose(tool, limits).map_err(|e| e.within("link.tool"))?;
-            Ok(Target::Link { link: sent.link, tool })
+            Ok(RequestedTarget::Link { link: sent.link, tool })
         }
     }
 }

@@ -8,43 +8,44 @@ use std::{
 use atomic_waker::AtomicWaker;
 use parking_lot::Mutex;
 
-/// The bells of all streams.
+/// The subscriptions of all streams.
 #[derive(Debug, Default)]
-pub struct Bells {
-    /// Locked when a stream starts or all are rung, never in a tick.
-    hung: Mutex<Vec<Weak<Bell>>>,
+pub struct Notifier {
+    /// Locked when a stream starts or all are woken, never in a tick.
+    subscribed: Mutex<Vec<Weak<Subscription>>>,
 }
 
 /// Of one stream; gone with it.
 #[derive(Debug, Default)]
-pub struct Bell(AtomicWaker);
+pub struct Subscription(AtomicWaker);
 
-impl Bells {
-    /// A bell for a new stream.
-    pub fn hang(&self) -> Arc<Bell> {
-        let bell = Arc::new(Bell::default());
-        let mut hung = self.hung.lock();
-        hung.retain(|b| b.strong_count() > 0);
-        hung.push(Arc::downgrade(&bell));
-        bell
+impl Notifier {
+    /// For a new stream.
+    pub fn subscribe(&self) -> Arc<Subscription> {
+        let subscription = Arc::new(Subscription::default());
+        let mut subscribed = self.subscribed.lock();
+        subscribed.retain(|s| s.strong_count() > 0);
+        subscribed.push(Arc::downgrade(&subscription));
+        subscription
     }
 
     /// Wakes every stream; each looks what concerns it.
-    pub fn ring(&self) {
+    pub fn wake_all(&self) {
         // Not under the lock, which streams that start wait for.
-        let hung: Vec<Arc<Bell>> = self.hung.lock().iter().filter_map(Weak::upgrade).collect();
-        hung.iter().for_each(|bell| bell.ring());
+        let subscribed: Vec<Arc<Subscription>> =
+            self.subscribed.lock().iter().filter_map(Weak::upgrade).collect();
+        subscribed.iter().for_each(|subscription| subscription.wake());
     }
 }
 
-impl Bell {
+impl Subscription {
     /// Wakes the stream.
-    pub fn ring(&self) {
+    pub fn wake(&self) {
         self.0.wake();
     }
 
-    /// Whom to wake from now on. What may have been told is looked at after this, so that nothing is missed.
-    pub fn wakes(&self, waker: &Waker) {
+    /// Whom to wake from now on. What the stream may be told is to be read after this call, so that nothing is missed.
+    pub fn register(&self, waker: &Waker) {
         self.0.register(waker);
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use parking_lot::Mutex;
 
 use crate::scene::Scene;
-use crate::service::access::Caller;
+use crate::service::access::caller::Caller;
 
 /// Triangles and bytes of meshes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,25 +1,17 @@
 //! The scenes of a server, by id.
 
-use std::{
-    collections::BTreeMap,
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-};
+use std::{collections::BTreeMap, io, sync::Arc};
 
 use parking_lot::RwLock;
 use tracing::{Span, info};
 
 use super::{
-    notifier::{Bell, Bells},
     quota::{self, Ledger, OverQuota, Reservation, Share},
-    sessions::Sessions,
-    writer::{PANICS_MAX, Writer},
+    scene_life::{Ended, SceneLife, ServerLife},
+    writer::SceneWriter,
 };
 use crate::service::{
-    access::Caller,
+    access::caller::Caller,
     convert::{FieldError, scene_id},
     metrics::Metrics,
 };
@@ -29,20 +21,12 @@ use crate::{
 };
 
 /// All scenes of a server.
-pub struct SceneTable {
+pub struct SceneRegistry {
     limits: Limits,
     hosts: RwLock<BTreeMap<String, Arc<SceneHost>>>,
-    server: Arc<ServerLife>,
+    server: ServerLife,
     metrics: Arc<Metrics>,
     ledger: Arc<Ledger>,
-    sessions: Arc<Sessions>,
-}
-
-/// What all streams of a server have in common.
-#[derive(Default)]
-struct ServerLife {
-    shutting_down: AtomicBool,
-    bells: Bells,
 }
 
 /// A scene and its writer.
@@ -50,50 +34,15 @@ pub struct SceneHost {
     /// What ticks read.
     pub scene: Arc<Scene>,
     /// Where deformations and cuts go.
-    pub writer: Writer,
+    pub writer: SceneWriter,
     /// The key that made it.
     owner: Option<String>,
     life: SceneLife,
 }
 
-/// Whether a scene is still served; held by streams, so that they do not hold the writer.
-#[derive(Clone)]
-pub struct SceneLife {
-    deleted: Arc<AtomicBool>,
-    quarantined: Arc<AtomicBool>,
-    server: Arc<ServerLife>,
-}
-
-/// Whether the server goes on; held by streams that have no scene.
-#[derive(Clone)]
-pub struct Life(Arc<ServerLife>);
-
-/// Why a scene is not served any more.
-#[derive(Debug, thiserror::Error)]
-pub enum Ended {
-    /// Somebody deleted it.
-    #[error("scene {id:?} was deleted")]
-    Deleted {
-        /// The scene.
-        id: String,
-    },
-    /// Its writer failed too often in a row. It is served again once its index has been rebuilt.
-    #[error(
-        "scene {id:?} is quarantined: its writer failed {PANICS_MAX} times in a row; it comes back \
-         when its index has been rebuilt, else delete it"
-    )]
-    Quarantined {
-        /// The scene.
-        id: String,
-    },
-    /// The whole server ends.
-    #[error("the server is shutting down")]
-    ShuttingDown,
-}
-
 /// Why a scene could not be made or found.
 #[derive(Debug, thiserror::Error)]
-pub enum TableError {
+pub enum SceneRegistryError {
     /// Not an id that a scene can have.
     #[error(transparent)]
     Id(#[from] FieldError),
@@ -132,32 +81,26 @@ pub enum TableError {
     NoThread(#[source] io::Error),
 }
 
-impl TableError {
+impl SceneRegistryError {
     /// The same, seen from the message that holds the scene id in `parent`.
-    pub fn within(self, parent: &str) -> TableError {
+    pub fn within(self, parent: &str) -> SceneRegistryError {
         match self {
-            TableError::Id(error) => TableError::Id(error.within(parent)),
+            SceneRegistryError::Id(error) => SceneRegistryError::Id(error.within(parent)),
             other => other,
         }
     }
 }
 
-impl SceneTable {
+impl SceneRegistry {
     /// No scenes yet.
-    pub fn new(config: &Config) -> SceneTable {
-        SceneTable {
+    pub fn new(config: &Config) -> SceneRegistry {
+        SceneRegistry {
             limits: config.limits.clone(),
             hosts: RwLock::default(),
-            server: Arc::default(),
+            server: ServerLife::default(),
             metrics: Arc::new(Metrics::new(config.sessions.objective)),
             ledger: Arc::default(),
-            sessions: Arc::new(Sessions::new(&config.sessions)),
         }
-    }
-
-    /// Its haptic loops.
-    pub fn sessions(&self) -> &Arc<Sessions> {
-        &self.sessions
     }
 
     /// What the server counts.
@@ -171,26 +114,23 @@ impl SceneTable {
     }
 
     /// Makes an empty scene, which is the caller's.
-    pub fn create(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, TableError> {
+    pub fn create(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
         let mut hosts = self.hosts.write();
         if hosts.contains_key(id) {
-            return Err(TableError::Taken { id: id.to_owned() });
+            return Err(SceneRegistryError::Taken { id: id.to_owned() });
         }
         if hosts.len() >= self.limits.scenes {
-            return Err(TableError::Full { limit: self.limits.scenes });
+            return Err(SceneRegistryError::Full { limit: self.limits.scenes });
         }
         if let Some(key) = caller.name() {
             let used = hosts.values().filter(|host| host.owner.as_deref() == Some(key)).count();
             quota::check(key, "scenes", used as u64, 1, caller.quotas().scenes)?;
         }
         let scene = Arc::new(Scene::new(id.to_owned(), self.limits.clone()));
-        let life = SceneLife {
-            deleted: Arc::default(),
-            quarantined: Arc::default(),
-            server: Arc::clone(&self.server),
-        };
-        let writer = Writer::spawn(&scene, &life, &self.metrics).map_err(TableError::NoThread)?;
+        let life = self.server.of_scene();
+        let writer = SceneWriter::spawn(&scene, &life, &self.metrics)
+            .map_err(SceneRegistryError::NoThread)?;
         let host =
             Arc::new(SceneHost { scene, writer, life, owner: caller.name().map(str::to_owned) });
         hosts.insert(id.to_owned(), Arc::clone(&host));
@@ -199,14 +139,14 @@ impl SceneTable {
     }
 
     /// Finds a scene to work with.
-    pub fn served(&self, id: &str) -> Result<Arc<SceneHost>, TableError> {
+    pub fn served(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
         let host = self.get(id)?;
         host.check_served()?;
         Ok(host)
     }
 
     /// Finds a scene to change.
-    pub fn owned(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, TableError> {
+    pub fn owned(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, SceneRegistryError> {
         let host = self.served(id)?;
         host.check_owner(caller)?;
         Ok(host)
@@ -222,9 +162,9 @@ impl SceneTable {
     }
 
     /// Finds a scene, even when it is not served now.
-    pub fn get(&self, id: &str) -> Result<Arc<SceneHost>, TableError> {
+    pub fn get(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
-        let unknown = || TableError::Unknown { id: id.to_owned() };
+        let unknown = || SceneRegistryError::Unknown { id: id.to_owned() };
         self.hosts.read().get(id).cloned().ok_or_else(unknown)
     }
 
@@ -234,25 +174,23 @@ impl SceneTable {
     }
 
     /// Takes a scene away; streams that use it see that at their next message.
-    pub fn delete(&self, id: &str, caller: &Caller) -> Result<(), TableError> {
+    pub fn delete(&self, id: &str, caller: &Caller) -> Result<(), SceneRegistryError> {
         self.get(id)?.check_owner(caller)?;
         let host = self.hosts.write().remove(id);
-        let host = host.ok_or_else(|| TableError::Unknown { id: id.to_owned() })?;
-        host.life.deleted.store(true, Relaxed);
-        self.server.bells.ring();
+        let host = host.ok_or_else(|| SceneRegistryError::Unknown { id: id.to_owned() })?;
+        host.life.set_deleted();
         info!(scene = id, "scene deleted");
         Ok(())
     }
 
     /// Ends every stream, those that wait for their client too.
     pub fn shut_down(&self) {
-        self.server.shutting_down.store(true, Relaxed);
-        self.server.bells.ring();
+        self.server.shut_down();
     }
 
     /// For streams that have no scene.
-    pub fn life(&self) -> Life {
-        Life(Arc::clone(&self.server))
+    pub fn life(&self) -> ServerLife {
+        self.server.clone()
     }
 }
 
@@ -261,18 +199,6 @@ fn check_id(id: &str) -> Result<(), FieldError> {
     scene_id(id)?;
     Span::current().record("scene", id);
     Ok(())
-}
-
-impl Life {
-    /// Rings when the server ends.
-    pub fn bell(&self) -> Arc<Bell> {
-        self.0.bells.hang()
-    }
-
-    /// Whether the server goes on.
-    pub fn check_served(&self) -> Result<(), Ended> {
-        if self.0.shutting_down.load(Relaxed) { Err(Ended::ShuttingDown) } else { Ok(()) }
-    }
 }
 
 impl SceneHost {
@@ -291,46 +217,10 @@ impl SceneHost {
         self.life.check_served(&self.scene)
     }
 
-    fn check_owner(&self, caller: &Caller) -> Result<(), TableError> {
+    fn check_owner(&self, caller: &Caller) -> Result<(), SceneRegistryError> {
         let own = caller.may_change(self.owner.as_deref());
-        own.then_some(()).ok_or_else(|| TableError::NotOwner { id: self.scene.id().to_owned() })
-    }
-}
-
-impl SceneLife {
-    /// Whether `scene` is served now.
-    pub fn check_served(&self, scene: &Scene) -> Result<(), Ended> {
-        self.check_lasting(scene)?;
-        if self.is_quarantined() {
-            return Err(Ended::Quarantined { id: scene.id().to_owned() });
-        }
-        Ok(())
-    }
-
-    /// Whether there is a point in waiting for `scene` to be served.
-    pub fn check_lasting(&self, scene: &Scene) -> Result<(), Ended> {
-        if self.deleted.load(Relaxed) {
-            return Err(Ended::Deleted { id: scene.id().to_owned() });
-        }
-        if self.server.shutting_down.load(Relaxed) {
-            return Err(Ended::ShuttingDown);
-        }
-        Ok(())
-    }
-
-    /// Whether its writer failed too often.
-    pub fn is_quarantined(&self) -> bool {
-        self.quarantined.load(Relaxed)
-    }
-
-    /// Refuses or serves the scene from now on.
-    pub fn set_quarantined(&self, quarantined: bool) {
-        self.quarantined.store(quarantined, Relaxed);
-    }
-
-    /// Rings when there may be something to tell.
-    pub fn bell(&self) -> Arc<Bell> {
-        self.server.bells.hang()
+        own.then_some(())
+            .ok_or_else(|| SceneRegistryError::NotOwner { id: self.scene.id().to_owned() })
     }
 }
 
@@ -340,21 +230,24 @@ mod tests {
 
     #[test]
     fn deleted_scenes_are_gone_and_say_so() {
-        let table = SceneTable::new(&Config {
+        let registry = SceneRegistry::new(&Config {
             limits: Limits { scenes: 1, ..Limits::default() },
             ..Config::default()
         });
-        let host = table.create("liver", &Caller::ANYBODY).expect("room");
-        assert!(matches!(table.create("liver", &Caller::ANYBODY), Err(TableError::Taken { .. })));
+        let host = registry.create("liver", &Caller::ANYBODY).expect("room");
         assert!(matches!(
-            table.create("spleen", &Caller::ANYBODY),
-            Err(TableError::Full { limit: 1 })
+            registry.create("liver", &Caller::ANYBODY),
+            Err(SceneRegistryError::Taken { .. })
+        ));
+        assert!(matches!(
+            registry.create("spleen", &Caller::ANYBODY),
+            Err(SceneRegistryError::Full { limit: 1 })
         ));
         host.check_served().expect("served");
-        table.delete("liver", &Caller::ANYBODY).expect("there");
+        registry.delete("liver", &Caller::ANYBODY).expect("there");
         assert!(matches!(host.check_served(), Err(Ended::Deleted { .. })));
-        assert!(matches!(table.get("liver"), Err(TableError::Unknown { .. })));
-        table
+        assert!(matches!(registry.get("liver"), Err(SceneRegistryError::Unknown { .. })));
+        registry
             .create("liver", &Caller::ANYBODY)
             .expect("the id is free again")
             .check_served()

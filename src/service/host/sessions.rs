@@ -1,6 +1,6 @@
 //! Haptic loops that outlive their streams.
 //!
-//! A loop rests in its slot between two polls of its stream, in a lock-free cell. When the stream breaks off it
+//! A loop is parked in its slot between two polls of its stream, in a lock-free cell. When the stream breaks off it
 //! stays there for a while, and a new stream that has its token goes on with it, contact ids and all. When the
 //! old stream is still there, as after a network has failed silently, the new one takes the loop from it.
 
@@ -13,42 +13,42 @@ use std::{
     time::Duration,
 };
 
-use crossbeam_utils::atomic::AtomicCell;
+use crossbeam::atomic::AtomicCell;
 use parking_lot::Mutex;
 use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::notifier::Bell;
+use super::notifier::Subscription;
 use crate::config;
-use crate::service::{access::Caller, clock::now_ns, rpc::haptic_loop::Loop};
+use crate::service::{access::caller::Caller, clock::now_ns, rpc::haptic_loop::HapticLoop};
 
 /// Names a session; whoever has it may go on with it, so it is a secret.
 pub type Token = [u8; 16];
 
 /// A tick takes its loop and gives it back without a lock.
-const _: () = assert!(AtomicCell::<Option<Box<Loop>>>::is_lock_free());
+const _: () = assert!(AtomicCell::<Option<Box<HapticLoop>>>::is_lock_free());
 
-/// The shortest time between two looks at all sessions.
-const LOOK_EVERY_MIN: Duration = Duration::from_millis(1);
+/// The shortest time between two checks of all sessions.
+const CHECK_INTERVAL_MIN: Duration = Duration::from_millis(1);
 
 /// All sessions of a server.
-pub struct Sessions {
-    settings: config::Sessions,
-    /// Locked when a stream begins or ends and by the look at all, never in a tick.
-    now: Mutex<HashMap<Token, Arc<Slot>>>,
+pub struct SessionRegistry {
+    settings: config::SessionSettings,
+    /// Locked when a stream begins or ends and by the check of all, never in a tick.
+    now: Mutex<HashMap<Token, Arc<SessionSlot>>>,
     resumed: AtomicU64,
     expired: AtomicU64,
 }
 
 /// One session.
-pub struct Slot {
+pub struct SessionSlot {
     /// Its name.
     pub token: Token,
     scene_id: String,
     caller: Caller,
     tools: Vec<u32>,
     /// The loop, but while a poll computes with it.
-    resting: AtomicCell<Option<Box<Loop>>>,
+    parked: AtomicCell<Option<Box<HapticLoop>>>,
     /// Which stream has it: the last one that took it.
     holder: AtomicU64,
     /// When its stream broke off; 0 while it has one.
@@ -60,19 +60,19 @@ pub struct Slot {
     /// It came to an end of its own.
     over: AtomicBool,
     /// Wakes the stream that has it.
-    bell: Arc<Bell>,
+    subscription: Arc<Subscription>,
 }
 
-/// A stream's hold of its session; broken off when dropped.
-pub struct Hold {
-    slot: Arc<Slot>,
+/// A stream's right to its session, until another stream takes it; broken off when dropped.
+pub struct SessionLease {
+    slot: Arc<SessionSlot>,
     holder: u64,
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionRegistry>,
 }
 
 /// How many sessions are how.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct SessionCounts {
     /// Without a pose for too long.
     pub stale: usize,
     /// Waiting for their client to come back.
@@ -111,11 +111,11 @@ pub enum SessionError {
     NoToken(#[from] rustix::io::Errno),
 }
 
-impl Sessions {
+impl SessionRegistry {
     /// None yet.
-    pub fn new(settings: &config::Sessions) -> Sessions {
+    pub fn new(settings: &config::SessionSettings) -> SessionRegistry {
         let (resumed, expired) = Default::default();
-        Sessions { settings: settings.clone(), now: Mutex::default(), resumed, expired }
+        SessionRegistry { settings: settings.clone(), now: Mutex::default(), resumed, expired }
     }
 
     /// Gives a new loop its session.
@@ -127,23 +127,23 @@ impl Sessions {
         scene_id: &str,
         caller: &Caller,
         tools: &[u32],
-        haptic_loop: Loop,
-    ) -> Result<Hold, SessionError> {
-        let bell = haptic_loop.life.bell();
+        haptic_loop: HapticLoop,
+    ) -> Result<SessionLease, SessionError> {
+        let subscription = haptic_loop.life.subscribe();
         let mut token = Token::default();
         getrandom(&mut token, GetRandomFlags::empty())?;
-        let slot = Arc::new(Slot {
+        let slot = Arc::new(SessionSlot {
             token,
             scene_id: scene_id.to_owned(),
             caller: caller.clone(),
             tools: tools.to_vec(),
-            resting: AtomicCell::new(Some(Box::new(haptic_loop))),
+            parked: AtomicCell::new(Some(Box::new(haptic_loop))),
             holder: AtomicU64::new(1),
             broke_off_ns: AtomicU64::new(0),
             last_pose_ns: AtomicU64::new(now_ns()),
             stale: AtomicBool::new(false),
             over: AtomicBool::new(false),
-            bell,
+            subscription,
         });
         let mut now = self.now.lock();
         if now.len() >= self.settings.count_max {
@@ -155,7 +155,7 @@ impl Sessions {
             self.expired.fetch_add(1, Relaxed);
         }
         now.insert(token, Arc::clone(&slot));
-        Ok(Hold { slot, holder: 1, sessions: Arc::clone(self) })
+        Ok(SessionLease { slot, holder: 1, sessions: Arc::clone(self) })
     }
 
     /// Goes on with a session. Its loop is there at the latest when the old stream's poll is over.
@@ -168,10 +168,11 @@ impl Sessions {
         scene_id: &str,
         caller: &Caller,
         tools: &[u32],
-    ) -> Result<Hold, SessionError> {
+    ) -> Result<SessionLease, SessionError> {
         let now = self.now.lock();
         let slot = Token::try_from(token).ok().and_then(|token| now.get(&token));
-        let is_own = |slot: &&Arc<Slot>| slot.scene_id == scene_id && slot.caller.is_same(caller);
+        let is_own =
+            |slot: &&Arc<SessionSlot>| slot.scene_id == scene_id && slot.caller.is_same(caller);
         let slot = slot.filter(is_own).ok_or(SessionError::Unknown)?;
         if !tools.is_empty() && tools != slot.tools {
             let (got, expected) = (tools.to_vec(), slot.tools.clone());
@@ -179,9 +180,9 @@ impl Sessions {
         }
         let holder = slot.holder.fetch_add(1, Relaxed) + 1;
         slot.broke_off_ns.store(0, Relaxed);
-        slot.bell.ring();
+        slot.subscription.wake();
         self.resumed.fetch_add(1, Relaxed);
-        Ok(Hold { slot: Arc::clone(slot), holder, sessions: Arc::clone(self) })
+        Ok(SessionLease { slot: Arc::clone(slot), holder, sessions: Arc::clone(self) })
     }
 
     /// A tick this long after the one before finds its session stale.
@@ -191,32 +192,32 @@ impl Sessions {
 
     /// Notes stale sessions, which then say so, and gives up those whose client does not come back. Never ends.
     pub async fn watch(&self) {
-        let mut look = interval((self.settings.stale_after / 2).max(LOOK_EVERY_MIN));
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut due = interval((self.settings.stale_after / 2).max(CHECK_INTERVAL_MIN));
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            look.tick().await;
-            self.look(now_ns());
+            due.tick().await;
+            self.check(now_ns());
         }
     }
 
-    /// One look, at `now_ns`.
-    pub fn look(&self, now_ns: u64) {
+    /// One check of all, at `now_ns`.
+    pub fn check(&self, now_ns: u64) {
         let longer = |since_ns: u64, than: Duration| {
             u128::from(now_ns.saturating_sub(since_ns)) > than.as_nanos()
         };
-        let config::Sessions { stale_after, grace, .. } = self.settings;
+        let config::SessionSettings { stale_after, grace, .. } = self.settings;
         let (mut over, mut n_expired) = (Vec::new(), 0);
         self.now.lock().retain(|_, slot| {
-            // Nobody may come back for one whose key is withdrawn.
+            // Nobody may come back for one whose key is revoked.
             let is_expired = longer(slot.broke_off_ns.load(Relaxed), grace);
-            if slot.is_waiting() && (is_expired || slot.caller.is_withdrawn()) {
+            if slot.is_waiting() && (is_expired || slot.caller.is_revoked()) {
                 n_expired += u64::from(is_expired);
                 over.push(Arc::clone(slot));
                 return false;
             }
             let is_stale = longer(slot.last_pose_ns.load(Relaxed), stale_after);
             if is_stale && !slot.stale.swap(true, Relaxed) {
-                slot.bell.ring();
+                slot.subscription.wake();
             }
             true
         });
@@ -226,9 +227,9 @@ impl Sessions {
     }
 
     /// How many sessions are how.
-    pub fn counted(&self) -> Counted {
+    pub fn counted(&self) -> SessionCounts {
         let now = self.now.lock();
-        Counted {
+        SessionCounts {
             stale: now.values().filter(|slot| slot.stale.load(Relaxed)).count(),
             waiting: now.values().filter(|slot| slot.is_waiting()).count(),
             resumed: self.resumed.load(Relaxed),
@@ -241,29 +242,29 @@ impl Sessions {
     }
 }
 
-impl Slot {
+impl SessionSlot {
     fn is_waiting(&self) -> bool {
         self.broke_off_ns.load(Relaxed) != 0
     }
 }
 
-impl Hold {
+impl SessionLease {
     /// The loop, to compute with; `None` while a poll of the stream that had it before is under way.
     ///
     /// # Errors
     /// When another stream has taken the session, or it is over.
-    pub fn take(&self) -> Result<Option<Box<Loop>>, SessionError> {
+    pub fn take(&self) -> Result<Option<Box<HapticLoop>>, SessionError> {
         if self.slot.holder.load(Relaxed) != self.holder {
             return Err(SessionError::Taken);
         }
-        let taken = self.slot.resting.take();
+        let taken = self.slot.parked.take();
         let over = taken.is_none() && self.slot.over.load(Relaxed);
         if over { Err(SessionError::Unknown) } else { Ok(taken) }
     }
 
-    /// Lets the loop rest until the next poll.
-    pub fn rest(&self, haptic_loop: Box<Loop>) {
-        self.slot.resting.store(Some(haptic_loop));
+    /// Parks the loop until the next poll.
+    pub fn park(&self, haptic_loop: Box<HapticLoop>) {
+        self.slot.parked.store(Some(haptic_loop));
     }
 
     /// What the client needs to go on with it; empty when it cannot.
@@ -272,8 +273,8 @@ impl Hold {
     }
 
     /// Wakes this stream.
-    pub fn bell(&self) -> &Bell {
-        &self.slot.bell
+    pub fn subscription(&self) -> &Subscription {
+        &self.slot.subscription
     }
 
     /// A tick was read.
@@ -296,7 +297,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for SessionLease {
     fn drop(&mut self) {
         if self.slot.holder.load(Relaxed) != self.holder || self.slot.over.load(Relaxed) {
             return;

@@ -12,28 +12,25 @@ use std::{
     thread,
 };
 
-use crossbeam_channel::{Receiver, Sender, TryRecvError};
+use crossbeam::channel::{Receiver, Sender, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use tracing::{error, warn};
 
-use super::scene_registry::SceneLife;
+use super::scene_life::{PANICS_MAX, SceneLife};
 use crate::scene::{Scene, Tissue};
 use crate::service::{
-    catch_panic::{Panicked, contain},
+    catch_panic::{Panicked, catch_panic},
     clock::now_ns,
     metrics::Metrics,
-    transport::background::step_back,
+    transport::background::lower_priority,
 };
-
-/// Panics in a row that quarantine a scene.
-pub const PANICS_MAX: u32 = 3;
 
 /// Jobs that wait or run; whoever brings more waits without holding a thread.
 const JOBS_MAX: usize = 64;
 
 /// Hands jobs to a scene's writer thread, which ends with it.
-pub struct Writer {
+pub struct SceneWriter {
     jobs: Sender<Job>,
     room: Arc<Semaphore>,
     metrics: Arc<Metrics>,
@@ -61,34 +58,34 @@ pub enum WriterError {
 
 struct Job {
     tissue: Arc<Tissue>,
-    run: Box<dyn FnOnce(&Tissue) -> Outcome + Send>,
+    run: Box<dyn FnOnce(&Tissue) -> JobOutcome + Send>,
     _room: OwnedSemaphorePermit,
 }
 
 /// How a job ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum JobOutcome {
     Done,
     Panicked,
 }
 
-impl Writer {
+impl SceneWriter {
     /// Starts the thread.
     pub fn spawn(
         scene: &Arc<Scene>,
         life: &SceneLife,
         metrics: &Arc<Metrics>,
-    ) -> io::Result<Writer> {
+    ) -> io::Result<SceneWriter> {
         // The semaphore bounds the queue, so that a full one is awaited and never blocks a sender.
-        let (jobs, queue) = crossbeam_channel::bounded(JOBS_MAX);
+        let (jobs, queue) = crossbeam::channel::bounded(JOBS_MAX);
         let thread = thread::Builder::new().name(format!("write {}", scene.id()));
         let (scene, life) = (Arc::clone(scene), life.clone());
         thread.spawn(move || {
-            step_back();
+            lower_priority();
             work(&queue, &scene, &life);
         })?;
         let (room, metrics) = (Arc::new(Semaphore::new(JOBS_MAX)), Arc::clone(metrics));
-        Ok(Writer { jobs, room, metrics })
+        Ok(SceneWriter { jobs, room, metrics })
     }
 
     /// Jobs that wait or run.
@@ -109,12 +106,12 @@ impl Writer {
         let (reply, result) = oneshot::channel();
         let run = Box::new(move |tissue: &Tissue| {
             let started_ns = now_ns();
-            let result = contain(|| job(tissue, started_ns));
+            let result = catch_panic(|| job(tissue, started_ns));
             let update_ns = now_ns() - started_ns;
             metrics.writer_wait.note(started_ns - asked_ns);
             metrics.writer_update.note(update_ns);
-            let outcome = if result.is_ok() { Outcome::Done } else { Outcome::Panicked };
-            metrics.writer_panics.fetch_add(u64::from(outcome == Outcome::Panicked), Relaxed);
+            let outcome = if result.is_ok() { JobOutcome::Done } else { JobOutcome::Panicked };
+            metrics.writer_panics.fetch_add(u64::from(outcome == JobOutcome::Panicked), Relaxed);
             let update_us = update_ns as f64 / 1e3;
             // An error: nobody waits for it any more.
             let _ = reply.send(result.map(|result| Written { result, update_us }));
@@ -130,7 +127,7 @@ fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
     let mut behind: Vec<Arc<Tissue>> = Vec::new();
     let mut panics = 0;
     while let Some(Job { tissue, run, _room }) = next(queue, &mut behind) {
-        panics = if run(&tissue) == Outcome::Panicked { panics + 1 } else { 0 };
+        panics = if run(&tissue) == JobOutcome::Panicked { panics + 1 } else { 0 };
         if panics == PANICS_MAX {
             panics = 0;
             behind.clear();
@@ -151,7 +148,7 @@ fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
 fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
     life.set_quarantined(true);
     warn!(scene = scene.id(), "quarantined: its writer panicked {PANICS_MAX} times in a row");
-    let rebuilt = contain(|| scene.tissues().iter().for_each(|tissue| tissue.recover()));
+    let rebuilt = catch_panic(|| scene.tissues().iter().for_each(|tissue| tissue.recover()));
     match rebuilt {
         Ok(()) => {
             life.set_quarantined(false);
@@ -171,7 +168,7 @@ fn next(queue: &Receiver<Job>, behind: &mut Vec<Arc<Tissue>>) -> Option<Job> {
             Err(TryRecvError::Empty) => {
                 let Some(tissue) = behind.pop() else { return queue.recv().ok() };
                 // A panic is in the log already; the next job meets the tissue as it is.
-                let _ = contain(|| tissue.catch_up());
+                let _ = catch_panic(|| tissue.catch_up());
             }
         }
     }
@@ -195,9 +192,12 @@ mod tests {
         },
         scene::{TissueOptions, tissue::deform::Deformation},
         service::{
-            access::Caller,
+            access::caller::Caller,
             catch_panic::injected,
-            host::scene_registry::{Ended, SceneHost, SceneTable},
+            host::{
+                scene_life::Ended,
+                scene_registry::{SceneHost, SceneRegistry},
+            },
         },
     };
 
@@ -214,7 +214,8 @@ mod tests {
             max_triangles: 9,
         };
         let mesh = load::load(MeshData { positions, triangles: vec![[0, 1, 2]] }, &options);
-        let host = SceneTable::new(&Config::default()).create("s", &Caller::ANYBODY).expect("room");
+        let host =
+            SceneRegistry::new(&Config::default()).create("s", &Caller::ANYBODY).expect("room");
         let (mesh, options) = (mesh.expect("a triangle"), TissueOptions::default());
         let tissue = host.scene.add_tissue("patch", mesh, options, 0).expect("room");
         (host, tissue)
@@ -276,7 +277,7 @@ mod tests {
     #[tokio::test]
     async fn more_jobs_than_fit_wait_without_a_thread_and_run_in_order() {
         let (host, tissue) = host();
-        let (open, gate) = crossbeam_channel::bounded::<()>(0);
+        let (open, gate) = crossbeam::channel::bounded::<()>(0);
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut jobs = JoinSet::new();
         let handed_in = Arc::new(AtomicUsize::new(0));
@@ -307,7 +308,7 @@ mod tests {
     #[tokio::test]
     async fn the_thread_ends_with_its_writer() {
         let (host, tissue) = host();
-        let (alive, ended) = crossbeam_channel::bounded::<()>(0);
+        let (alive, ended) = crossbeam::channel::bounded::<()>(0);
         // The thread's locals are dropped when it ends.
         let keep = move |_: &Tissue, _| HELD.set(Some(alive));
         host.writer.run(tissue, keep).await.expect("it runs");

@@ -1,4 +1,4 @@
-//! The figures in Prometheus's text format.
+//! The metrics in Prometheus's text format.
 
 use std::{
     fmt::{self, Write},
@@ -6,26 +6,26 @@ use std::{
 };
 
 use super::{
-    DOOR_REASONS, Metrics, STAGES,
+    Metrics, REFUSAL_REASONS, STAGES,
     histogram::{BOUNDS_US, Histogram},
     process,
 };
 use crate::service::host::{
-    scene_registry::{SceneHost, SceneTable},
-    sessions::Counted,
+    scene_registry::{SceneHost, SceneRegistry},
+    sessions::SessionCounts,
 };
 
 /// Streams that get series of their own; the rest are in the totals.
 const STREAMS_SHOWN_MAX: usize = 64;
 
-/// All figures.
-pub fn exposition(table: &SceneTable) -> String {
-    let mut text = Text::default();
-    let (metrics, hosts) = (table.metrics(), table.all());
+/// All metrics.
+pub fn exposition(registry: &SceneRegistry, counted: &SessionCounts) -> String {
+    let mut text = ExpositionText::default();
+    let (metrics, hosts) = (registry.metrics(), registry.all());
     ticks(&mut text, metrics);
     streams(&mut text, metrics);
     writer(&mut text, metrics, &hosts);
-    sessions(&mut text, &table.sessions().counted());
+    sessions(&mut text, counted);
     tissues(&mut text, &hosts);
     connections(&mut text, metrics);
     server(&mut text, &hosts);
@@ -34,9 +34,9 @@ pub fn exposition(table: &SceneTable) -> String {
 
 /// Families of series, one after the other.
 #[derive(Default)]
-struct Text(String);
+struct ExpositionText(String);
 
-impl Text {
+impl ExpositionText {
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         self.line(format_args!("# HELP {name} {help}"));
         self.line(format_args!("# TYPE {name} {kind}"));
@@ -82,11 +82,11 @@ fn escaped(label: &str) -> String {
     label.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-fn ticks(text: &mut Text, metrics: &Metrics) {
+fn ticks(text: &mut ExpositionText, metrics: &Metrics) {
     let ticks = metrics.ticks();
     let counts = [
         ("palpate_ticks_answered_total", "Ticks with an answer of their own.", &ticks.answered),
-        ("palpate_ticks_coalesced_total", "Ticks that a newer one swallowed.", &ticks.coalesced),
+        ("palpate_ticks_coalesced_total", "Ticks coalesced into a newer one.", &ticks.coalesced),
         ("palpate_ticks_refused_total", "Ticks that were refused.", &ticks.refused),
         ("palpate_ticks_panicked_total", "Ticks in which the engine panicked.", &ticks.panicked),
         ("palpate_ticks_degraded_total", "Ticks that a deadline cut short.", &ticks.degraded),
@@ -107,7 +107,7 @@ fn ticks(text: &mut Text, metrics: &Metrics) {
     }
 }
 
-fn streams(text: &mut Text, metrics: &Metrics) {
+fn streams(text: &mut ExpositionText, metrics: &Metrics) {
     let streams = metrics.streams();
     text.one("palpate_streams", "gauge", "Haptic loops, stale ones included.", streams.len());
     let name = "palpate_stream_missed_ratio";
@@ -126,8 +126,8 @@ fn streams(text: &mut Text, metrics: &Metrics) {
     }
 }
 
-fn sessions(text: &mut Text, counted: &Counted) {
-    let Counted { stale, waiting, resumed, expired } = counted;
+fn sessions(text: &mut ExpositionText, counted: &SessionCounts) {
+    let SessionCounts { stale, waiting, resumed, expired } = counted;
     text.one("palpate_sessions_stale", "gauge", "Haptic loops without a pose for too long.", stale);
     let help = "Haptic loops whose stream broke off and whose client may come back.";
     text.one("palpate_sessions_waiting", "gauge", help, waiting);
@@ -137,7 +137,7 @@ fn sessions(text: &mut Text, counted: &Counted) {
     text.one("palpate_sessions_expired_total", "counter", help, expired);
 }
 
-fn writer(text: &mut Text, metrics: &Metrics, hosts: &[Arc<SceneHost>]) {
+fn writer(text: &mut ExpositionText, metrics: &Metrics, hosts: &[Arc<SceneHost>]) {
     let name = "palpate_writer_lag_seconds";
     text.family(name, "histogram", "From handing a deformation or cut in to its start.");
     text.histogram(name, None, &metrics.writer_wait);
@@ -152,7 +152,7 @@ fn writer(text: &mut Text, metrics: &Metrics, hosts: &[Arc<SceneHost>]) {
     }
 }
 
-fn tissues(text: &mut Text, hosts: &[Arc<SceneHost>]) {
+fn tissues(text: &mut ExpositionText, hosts: &[Arc<SceneHost>]) {
     type Value = fn(&crate::scene::Revision) -> f64;
     let families: [(&str, &str, &str, Value); 5] = [
         ("palpate_deformations_total", "counter", "Deformations of a tissue.", |r| {
@@ -183,22 +183,26 @@ fn tissues(text: &mut Text, hosts: &[Arc<SceneHost>]) {
     }
 }
 
-fn connections(text: &mut Text, metrics: &Metrics) {
+fn connections(text: &mut ExpositionText, metrics: &Metrics) {
     let open = metrics.connections.load(Relaxed);
     text.one("palpate_connections", "gauge", "Connections that speak HTTP/2.", open);
     let name = "palpate_connections_refused_total";
     text.family(name, "counter", "Connections that were not let in, by reason.");
-    for (reason, count) in DOOR_REASONS.iter().zip(&metrics.connections_refused) {
+    for (reason, count) in REFUSAL_REASONS.iter().zip(&metrics.connections_refused) {
         text.series(name, &[("reason", reason)], count.load(Relaxed));
     }
     let name = "palpate_calls_total";
-    text.family(name, "counter", "Calls by method and code; a stream counts when it begins.");
+    text.family(
+        name,
+        "counter",
+        "CallMiddleware by method and code; a stream counts when it begins.",
+    );
     for ((method, code), n) in metrics.calls() {
         text.series(name, &[("method", method), ("code", code)], n);
     }
 }
 
-fn server(text: &mut Text, hosts: &[Arc<SceneHost>]) {
+fn server(text: &mut ExpositionText, hosts: &[Arc<SceneHost>]) {
     text.one("palpate_scenes", "gauge", "Scenes.", hosts.len());
     let quarantined = hosts.iter().filter(|h| h.is_quarantined()).count();
     let help = "Scenes whose writer failed too often.";

@@ -2,10 +2,10 @@
 
 use std::fmt::{Display, Write};
 
-use super::{STAGES, process};
+use super::{Metrics, STAGES, process};
 use crate::service::{
     clock::now_ns,
-    host::{scene_registry::SceneTable, sessions::Counted},
+    host::{scene_registry::SceneRegistry, sessions::SessionCounts},
 };
 
 const STYLE: &str = "body{font:16px/1.5 sans-serif;margin:2em;max-width:70em}table{border-collapse:collapse}\
@@ -13,33 +13,33 @@ const STYLE: &str = "body{font:16px/1.5 sans-serif;margin:2em;max-width:70em}tab
      .bad{color:#b00}";
 
 /// The page; it has no script and fetches nothing.
-pub fn page(table: &SceneTable) -> String {
-    let serving = table.life().check_served().is_ok();
+pub fn page(registry: &SceneRegistry, counted: &SessionCounts) -> String {
+    let serving = registry.life().check_served().is_ok();
     let status = if serving { "serving" } else { "ending" };
     let mut html = format!(
         "<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>\
          <title>Palpate: {status}</title><style>{STYLE}</style><h1>Palpate is {status}</h1>"
     );
-    let metrics = table.metrics();
+    let metrics = registry.metrics();
     let up_s = now_ns() / 1_000_000_000;
     let memory = process::resident_bytes().map_or("?".to_owned(), |b| format!("{}", b >> 20));
     let open = metrics.connections.load(std::sync::atomic::Ordering::Relaxed);
     paragraph(&mut html, &format!("Up {up_s} s, {memory} MiB, {open} connections."));
-    ticks(&mut html, table);
-    streams(&mut html, table);
-    scenes(&mut html, table);
+    ticks(&mut html, registry);
+    streams(&mut html, registry.metrics(), counted);
+    scenes(&mut html, registry);
     html.push_str("<p>The same for Prometheus: <a href=/metrics>/metrics</a>.</html>");
     html
 }
 
-fn ticks(html: &mut String, table: &SceneTable) {
-    let (ticks, objective) = (table.metrics().ticks(), table.metrics().objective);
+fn ticks(html: &mut String, registry: &SceneRegistry) {
+    let (ticks, objective) = (registry.metrics().ticks(), registry.metrics().objective);
     heading(html, "Ticks");
     let missed = 100.0 * ticks.missed_ratio();
     paragraph(
         html,
         &format!(
-            "{} answered, {} swallowed by newer ones, {} refused; {missed:.2} % took longer than \
+            "{} answered, {} coalesced into newer ones, {} refused; {missed:.2} % took longer than \
              {objective:?}.",
             ticks.answered.get(),
             ticks.coalesced.get(),
@@ -54,9 +54,9 @@ fn ticks(html: &mut String, table: &SceneTable) {
     html.push_str("</table>");
 }
 
-fn streams(html: &mut String, table: &SceneTable) {
+fn streams(html: &mut String, metrics: &Metrics, counted: &SessionCounts) {
     heading(html, "Haptic loops");
-    let Counted { stale, waiting, resumed, expired } = table.sessions().counted();
+    let SessionCounts { stale, waiting, resumed, expired } = counted;
     paragraph(
         html,
         &format!(
@@ -65,7 +65,7 @@ fn streams(html: &mut String, table: &SceneTable) {
         ),
     );
     row(html, "th", ["stream", "scene", "ticks", "missed, %", "99 % within, us"]);
-    for stream in table.metrics().streams() {
+    for stream in metrics.streams() {
         let ticks = &stream.ticks;
         let total = ticks.stages[STAGES.len() - 1].within_us(0.99);
         let cells = [
@@ -80,10 +80,10 @@ fn streams(html: &mut String, table: &SceneTable) {
     html.push_str("</table>");
 }
 
-fn scenes(html: &mut String, table: &SceneTable) {
+fn scenes(html: &mut String, registry: &SceneRegistry) {
     heading(html, "Scenes");
     row(html, "th", ["scene", "tissue", "triangles", "deformations", "cuts", "index wear"]);
-    for host in table.all() {
+    for host in registry.all() {
         let id = escaped(host.scene.id());
         let tissues = host.scene.tissues();
         if host.is_quarantined() {

@@ -17,33 +17,33 @@ use crate::{
         AddToolResponse, FieldReport, MeshChunk, add_tissue_request, add_tool_request,
     },
     service::{
-        access::Caller,
-        catch_panic::contain_blocking,
+        access::caller::Caller,
+        catch_panic::catch_panic_blocking,
         clock::now_ns,
         convert::{
             FieldError, Problem,
             scene::{field_report, report},
             upload,
         },
-        host::{fields::Fields, quota::Share, scene_registry::SceneTable},
-        status::Refused,
+        host::{fields::Fields, quota::Share, scene_registry::SceneRegistry},
+        refused::Refused,
     },
 };
 
 /// Takes in a tissue. Parsing and indexing run on the blocking pool.
 pub async fn tissue(
-    table: &Arc<SceneTable>,
+    registry: &Arc<SceneRegistry>,
     caller: &Caller,
     mut requests: Requests<AddTissueRequest>,
 ) -> Result<AddTissueResponse, Status> {
     let header = tissue_header(requests.next().await?)?;
-    let host = table.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
-    let declared = upload::tissue(&header, table.limits()).map_err(|e| e.within("header"))?;
-    let room = table.reserve(caller, declared.mesh.share())?;
+    let host = registry.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
+    let declared = upload::tissue(&header, registry.limits()).map_err(|e| e.within("header"))?;
+    let room = registry.reserve(caller, declared.mesh.share())?;
     let mut mesh = [MeshUpload::new("header.mesh".to_owned(), declared.mesh)];
     collect(&mut requests, &mut mesh, tissue_chunk).await?;
     let [mesh] = mesh;
-    let (owned, caller) = (Arc::clone(table), caller.clone());
+    let (owned, caller) = (Arc::clone(registry), caller.clone());
     let add = move || {
         let loaded = mesh.load(host.scene.limits())?;
         drop(room);
@@ -51,7 +51,7 @@ pub async fn tissue(
         host.check_served()?;
         Ok(host.scene.add_tissue(&declared.name, loaded, declared.options, now_ns())?)
     };
-    let tissue = contain_blocking(add).await?.map_err(|refused: Refused| refused)?;
+    let tissue = catch_panic_blocking(add).await?.map_err(|refused: Refused| refused)?;
     let triangles = tissue.report().triangles;
     info!(scene = header.scene_id, tissue = tissue.id().0, triangles, "tissue added");
     Ok(AddTissueResponse { tissue_id: tissue.id().0, report: Some(report(tissue.report())) })
@@ -59,24 +59,24 @@ pub async fn tissue(
 
 /// Takes in a tool. Parsing, indexing and the fields run on the blocking pool.
 pub async fn tool(
-    table: &Arc<SceneTable>,
+    registry: &Arc<SceneRegistry>,
     fields: &Fields,
     caller: &Caller,
     mut requests: Requests<AddToolRequest>,
 ) -> Result<AddToolResponse, Status> {
     let header = tool_header(requests.next().await?)?;
-    let host = table.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
-    let declared = upload::tool(&header, table.limits()).map_err(|e| e.within("header"))?;
+    let host = registry.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
+    let declared = upload::tool(&header, registry.limits()).map_err(|e| e.within("header"))?;
     let mut asked = Share::default();
     declared.links.iter().for_each(|link| asked.add(link.mesh.share()));
-    let room = table.reserve(caller, asked)?;
+    let room = registry.reserve(caller, asked)?;
     let (mut meshes, mut links) = (Vec::new(), Vec::new());
     for (at, link) in declared.links.into_iter().enumerate() {
         meshes.push(MeshUpload::new(format!("header.links[{at}].mesh"), link.mesh));
         links.push((link.name, link.rest, link.field_tolerance));
     }
     collect(&mut requests, &mut meshes, tool_chunk).await?;
-    let (fields, owned, caller) = (fields.clone(), Arc::clone(table), caller.clone());
+    let (fields, owned, caller) = (fields.clone(), Arc::clone(registry), caller.clone());
     let add = move || {
         let mut loaded = Vec::new();
         for (at, (mesh, (name, rest, tolerance))) in meshes.into_iter().zip(links).enumerate() {
@@ -100,7 +100,7 @@ pub async fn tool(
         let parts = ToolParts { name: declared.name, links, probes: declared.probes };
         Ok((host.scene.add_tool(parts)?, reports))
     };
-    let added = contain_blocking(add).await?;
+    let added = catch_panic_blocking(add).await?;
     let (tool, fields) = added.map_err(|refused: Refused| refused)?;
     let reports = tool.links.iter().map(|link| report(&link.report)).collect();
     info!(scene = header.scene_id, tool = tool.id.0, links = tool.links.len(), "tool added");

@@ -7,32 +7,32 @@ use tonic::Status;
 use tracing::{Instrument, Span};
 
 use super::until_ended::UntilEnded;
-use crate::scene::{Tissue, TissueId, tissue::deform::Deformation};
+use crate::scene::{Tissue, TissueId};
 use crate::{
     proto::{DeformRequest, DeformResponse},
     service::{
-        access::Caller,
-        convert::{self, Problem},
-        host::scene_registry::SceneTable,
-        status::{Positions, Refused},
+        access::caller::Caller,
+        convert::{self, Problem, deform::RefusedDeformation},
+        host::scene_registry::SceneRegistry,
+        refused::Refused,
     },
 };
 
 /// Answers each request. A refused one ends the stream: the transport stops at the first error.
 pub fn deform(
-    table: Arc<SceneTable>,
+    registry: Arc<SceneRegistry>,
     caller: Caller,
     requests: impl Stream<Item = Result<DeformRequest, Status>> + Unpin,
 ) -> impl Stream<Item = Result<DeformResponse, Status>> {
     let mut last = None;
     let mut span = Span::current();
-    UntilEnded::new(&table, requests).then(move |request| {
+    UntilEnded::new(&registry, requests).then(move |request| {
         let checked = request.and_then(|request| {
             rise(&mut last, request.sequence)?;
             Ok(request)
         });
-        let (table, caller) = (Arc::clone(&table), caller.clone());
-        let work = async move { Ok(apply(&table, &caller, &checked?).await?) };
+        let (registry, caller) = (Arc::clone(&registry), caller.clone());
+        let work = async move { Ok(apply(&registry, &caller, &checked?).await?) };
         // The call's span has the first request's scene: one that each request is noted in would grow with them.
         work.instrument(std::mem::replace(&mut span, Span::none()))
     })
@@ -46,17 +46,14 @@ fn rise(last: &mut Option<u64>, got: u64) -> Result<(), Refused> {
 }
 
 async fn apply(
-    table: &SceneTable,
+    registry: &SceneRegistry,
     caller: &Caller,
     request: &DeformRequest,
 ) -> Result<DeformResponse, Refused> {
-    let host = table.owned(&request.scene_id, caller)?;
+    let host = registry.owned(&request.scene_id, caller)?;
     let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
     let deformation = convert::deform::deformation(request)?;
-    let positions = match deformation {
-        Deformation::Sparse { .. } => Positions::Sparse,
-        Deformation::Dense(_) => Positions::Dense,
-    };
+    let array = convert::deform::positions_array(&deformation);
     let hold = request.hold;
     // One thread writes, so that what it holds is the revision that it has just made.
     let job = move |tissue: &Tissue, now_ns| {
@@ -64,6 +61,6 @@ async fn apply(
         Ok((done, if hold { tissue.hold() } else { Vec::new() }))
     };
     let written = host.writer.run(tissue, job).await?;
-    let (done, held) = written.result.map_err(|e| Refused::deform(e, positions))?;
+    let (done, held) = written.result.map_err(|error| RefusedDeformation { error, array })?;
     Ok(convert::deform::deformed(request.sequence, &done, held, written.update_us))
 }

@@ -14,37 +14,37 @@ use crate::scene::{
 use crate::{
     proto::{self, TrackRequest, TrackResponse, track_request::Message},
     service::{
-        access::Caller,
-        catch_panic::contain,
+        access::caller::Caller,
+        catch_panic::catch_panic,
         clock::now_ns,
         convert::{
             self, Problem,
             tick::{Mode, Start},
         },
-        host::scene_registry::{SceneLife, SceneTable},
-        metrics::{Metrics, StreamFigures, TickTimes},
-        status::Refused,
+        host::{scene_life::SceneLife, scene_registry::SceneRegistry},
+        metrics::{Metrics, StreamMetrics, TickTimes},
+        refused::Refused,
     },
 };
 
-/// Ticks that one answer may swallow: a client that sends without end cannot keep it from being given.
+/// Ticks that one answer may coalesce: a client that sends without end cannot keep it from being given.
 /// As many of the smallest ticks (64 bytes) as a stream's receive window holds.
-const SWALLOWED_MAX: u32 = 1_024;
+const COALESCED_MAX: u32 = 1_024;
 
 /// A loop that has started.
-pub struct Loop {
+pub struct HapticLoop {
     scene: Arc<Scene>,
     /// Whether its scene is still served.
     pub life: SceneLife,
     metrics: Arc<Metrics>,
-    figures: Arc<StreamFigures>,
+    stream_metrics: Arc<StreamMetrics>,
     session: Session,
     mode: Mode,
-    /// Of the newest tick that was answered or swallowed.
+    /// Of the newest tick that was answered or coalesced.
     last_sequence: Option<u64>,
     /// The tick to answer next.
     pub waiting: Option<Waiting>,
-    /// A tick that must not swallow the waiting one, because it will be refused.
+    /// A tick that the waiting one must not be coalesced into, because it will be refused.
     held: Option<Waiting>,
     poses: Vec<ToolPose>,
     /// Longer without a pose is stale.
@@ -67,34 +67,35 @@ pub struct Waiting {
     coalesced: u32,
 }
 
-impl Drop for Loop {
+impl Drop for HapticLoop {
     fn drop(&mut self) {
-        self.metrics.stream_ends(&self.figures);
+        self.metrics.stream_ends(&self.stream_metrics);
     }
 }
 
-impl Loop {
+impl HapticLoop {
     /// A loop as its first message asks for.
     pub fn start(
-        table: &SceneTable,
+        registry: &SceneRegistry,
+        stale_after: Duration,
         caller: &Caller,
         sent: &proto::TrackStart,
-    ) -> Result<Loop, Refused> {
-        let host = table.served(&sent.scene_id).map_err(|e| e.within("start"))?;
-        let start = convert::tick::start(sent, table.limits()).map_err(|e| e.within("start"))?;
+    ) -> Result<HapticLoop, Refused> {
+        let host = registry.served(&sent.scene_id).map_err(|e| e.within("start"))?;
+        let start = convert::tick::start(sent, registry.limits()).map_err(|e| e.within("start"))?;
         let Start { tools, mode, options } = start;
-        Ok(Loop {
+        Ok(HapticLoop {
             scene: Arc::clone(&host.scene),
             life: host.life(),
             session: Session::new(Arc::clone(&host.scene), &tools, options)?,
-            figures: table.metrics().stream_begins(&sent.scene_id, caller)?,
-            metrics: Arc::clone(table.metrics()),
+            stream_metrics: registry.metrics().stream_begins(&sent.scene_id, caller)?,
+            metrics: Arc::clone(registry.metrics()),
             mode,
             last_sequence: None,
             waiting: None,
             held: None,
             poses: Vec::new(),
-            stale_after: table.sessions().stale_after(),
+            stale_after,
             last_received_ns: None,
             was_stale: false,
             notify_stale: sent.notify_stale,
@@ -133,8 +134,8 @@ impl Loop {
             Some(older) => {
                 taken.coalesced = older.coalesced + 1;
                 self.last_sequence = Some(older.tick.sequence);
-                let swallowed = self.waiting.replace(taken).expect("it was waiting");
-                if contain(|| self.pass(&swallowed.tick)).is_err() {
+                let coalesced = self.waiting.replace(taken).expect("it was waiting");
+                if catch_panic(|| self.coalesce(&coalesced.tick)).is_err() {
                     self.session = self.session.restarted();
                 }
             }
@@ -143,20 +144,20 @@ impl Loop {
         Ok(())
     }
 
-    /// The sweep of the next answer goes through a swallowed tick's poses. A bad tick has none.
-    fn pass(&mut self, tick: &proto::Tick) {
+    /// The sweep of the next answer goes through a coalesced tick's poses. A bad tick has none.
+    fn coalesce(&mut self, tick: &proto::Tick) {
         if convert::tick::poses(tick, self.scene.limits(), &mut self.poses).is_ok() {
-            // What is refused changes nothing, and a swallowed tick has no answer to say so.
+            // What is refused changes nothing, and a coalesced tick has no answer to say so.
             let _ = self.session.pass(tick.sequence, &self.poses);
         }
     }
 
-    /// Whether the waiting tick may not be swallowed by another.
+    /// Whether the waiting tick must be answered before another is taken.
     pub fn must_answer(&self) -> bool {
         let is_due = |waiting: &Waiting| {
             self.mode == Mode::Every
                 || self.held.is_some()
-                || waiting.coalesced >= SWALLOWED_MAX
+                || waiting.coalesced >= COALESCED_MAX
                 || self.check_rising(&waiting.tick).is_err()
         };
         self.waiting.as_ref().is_some_and(is_due)
@@ -174,7 +175,7 @@ impl Loop {
     /// What is refused, or panics, costs this answer only.
     pub fn answer(&mut self, waiting: Waiting) -> TrackResponse {
         let Waiting { tick, received_ns, coalesced } = waiting;
-        self.figures.ticks.coalesced.add(coalesced.into());
+        self.stream_metrics.ticks.coalesced.add(coalesced.into());
         let mut answer = TrackResponse {
             sequence: tick.sequence,
             coalesced,
@@ -182,16 +183,16 @@ impl Loop {
             received_ns,
             ..Default::default()
         };
-        match contain(|| self.compute(&tick, received_ns, &mut answer)) {
+        match catch_panic(|| self.compute(&tick, received_ns, &mut answer)) {
             Ok(Ok(())) => self.last_sequence = Some(tick.sequence),
             Ok(Err(refused)) => {
-                self.figures.ticks.refused.add(1);
-                answer.refusal = Some(refused.into());
+                self.stream_metrics.ticks.refused.add(1);
+                answer.refusal = Some(convert::refusal::refusal(&refused));
             }
             Err(panicked) => {
-                self.figures.ticks.panicked.add(1);
+                self.stream_metrics.ticks.panicked.add(1);
                 self.session = self.session.restarted();
-                answer.refusal = Some(Refused::from(panicked).into());
+                answer.refusal = Some(convert::refusal::refusal(&panicked.into()));
             }
         }
         if mem::take(&mut self.was_stale) {
@@ -237,7 +238,7 @@ impl Loop {
         into.links = convert::answer::links(answer);
         into.link_pairs = convert::pairs::of_links(answer);
         into.probes = convert::answer::probes(answer);
-        let ticks = &self.figures.ticks;
+        let ticks = &self.stream_metrics.ticks;
         ticks.degraded.add(u64::from(answer.flags.degraded));
         let done_ns = now_ns();
         let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };

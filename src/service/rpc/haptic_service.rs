@@ -13,28 +13,29 @@ use crate::scene::{
 use crate::{
     proto::{self, haptic_service_server::HapticService},
     service::{
-        access::caller,
-        catch_panic::{contain, contain_blocking},
+        access::caller::caller,
+        catch_panic::{catch_panic, catch_panic_blocking},
         clock::now_ns,
-        convert::{self, FieldError, Problem, query::Target},
-        host::scene_registry::SceneTable,
-        status::Refused,
+        convert::{self, FieldError, Problem, query::RequestedTarget},
+        host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
+        refused::Refused,
     },
 };
 
 /// Points that are measured at once; more of them would hold up deformations, which wait for the same threads.
 const INLINE_POINTS_MAX: usize = 64;
 
-/// The data plane over a scene table.
+/// The data plane over a scene registry.
 pub struct Haptics {
-    table: Arc<SceneTable>,
+    registry: Arc<SceneRegistry>,
+    sessions: Arc<SessionRegistry>,
     collisions: SelfCollisionJobs,
 }
 
 impl Haptics {
     /// Serves the scenes of `table`.
-    pub fn new(table: Arc<SceneTable>) -> Haptics {
-        Haptics { table, collisions: SelfCollisionJobs::new() }
+    pub fn new(registry: Arc<SceneRegistry>, sessions: Arc<SessionRegistry>) -> Haptics {
+        Haptics { registry, sessions, collisions: SelfCollisionJobs::new() }
     }
 }
 
@@ -48,7 +49,8 @@ impl HapticService for Haptics {
         request: Request<Streaming<proto::TrackRequest>>,
     ) -> Result<Response<Self::TrackStream>, Status> {
         Ok(Response::new(Track::new(
-            Arc::clone(&self.table),
+            Arc::clone(&self.registry),
+            Arc::clone(&self.sessions),
             caller(&request),
             request.into_inner(),
         )))
@@ -59,10 +61,10 @@ impl HapticService for Haptics {
         request: Request<proto::QueryDistancesRequest>,
     ) -> Result<Response<proto::QueryDistancesResponse>, Status> {
         let request = request.into_inner();
-        let scene = Arc::clone(&self.table.served(&request.scene_id)?.scene);
+        let scene = Arc::clone(&self.registry.served(&request.scene_id)?.scene);
         let few = request.points_xyz_m.len() <= 3 * INLINE_POINTS_MAX;
         let measure = move || measure(&scene, &request);
-        let answer = if few { contain(measure) } else { contain_blocking(measure).await };
+        let answer = if few { catch_panic(measure) } else { catch_panic_blocking(measure).await };
         Ok(Response::new(answer??))
     }
 
@@ -71,8 +73,8 @@ impl HapticService for Haptics {
         request: Request<proto::QueryContactsRequest>,
     ) -> Result<Response<proto::QueryContactsResponse>, Status> {
         let request = request.into_inner();
-        let scene = Arc::clone(&self.table.served(&request.scene_id)?.scene);
-        Ok(Response::new(contain(|| touch(scene, &request))??))
+        let scene = Arc::clone(&self.registry.served(&request.scene_id)?.scene);
+        Ok(Response::new(catch_panic(|| touch(scene, &request))??))
     }
 
     async fn detect_self_collisions(
@@ -80,7 +82,7 @@ impl HapticService for Haptics {
         request: Request<proto::DetectSelfCollisionsRequest>,
     ) -> Result<Response<Self::DetectSelfCollisionsStream>, Status> {
         let request = request.get_ref();
-        let host = self.table.served(&request.scene_id)?;
+        let host = self.registry.served(&request.scene_id)?;
         let (intervals, options) = convert::self_collision::asked(request, host.scene.limits())?;
         let found = self.collisions.run(&host, intervals, options).await?;
         Ok(Response::new(tokio_stream::iter(convert::self_collision::Messages::of(found))))
@@ -95,14 +97,16 @@ fn measure(
     let max_distance_m = convert::query::max_distance_m(request.max_distance_m)?;
     let seen: Vec<_> = scene.tissues().iter().map(|t| (t.id(), t.current())).collect();
     let found = match convert::query::target(request, scene.limits())? {
-        Target::AllTissues => distances(&query::Target::Tissues(&seen), &points, max_distance_m),
-        Target::Tissue(id) => {
+        RequestedTarget::AllTissues => {
+            distances(&query::Target::Tissues(&seen), &points, max_distance_m)
+        }
+        RequestedTarget::Tissue(id) => {
             let unknown = SceneError::Unknown { kind: "tissue", id };
             let one = seen.iter().find(|(seen, _)| seen.0 == id).ok_or(unknown)?;
             let target = query::Target::Tissues(slice::from_ref(one));
             distances(&target, &points, max_distance_m)
         }
-        Target::Link { link, tool: pose } => {
+        RequestedTarget::Link { link, tool: pose } => {
             let tool = scene.tool(pose.tool)?;
             let (link, pose) = convert::query::placed_link(&tool, link, &pose)?;
             distances(&query::Target::Link(&tool, link, pose), &points, max_distance_m)

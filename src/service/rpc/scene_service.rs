@@ -10,20 +10,20 @@ use crate::scene::{TissueId, ToolId};
 use crate::{
     proto::{self, scene_service_server::SceneService},
     service::{
-        access::caller,
+        access::caller::caller,
         convert::{self, scene::scene},
         host::{
             fields::Fields,
             quota::Share,
-            scene_registry::{SceneHost, SceneTable},
+            scene_registry::{SceneHost, SceneRegistry},
         },
-        status::Refused,
+        refused::Refused,
     },
 };
 
-/// The control plane over a scene table.
+/// The control plane over a scene registry.
 pub struct Scenes {
-    table: Arc<SceneTable>,
+    registry: Arc<SceneRegistry>,
     fields: Fields,
     upload_pause_max: Duration,
 }
@@ -32,8 +32,8 @@ type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Scenes {
     /// Serves the scenes of `table`; links get their fields from `fields`.
-    pub fn new(table: Arc<SceneTable>, fields: Fields, upload_pause_max: Duration) -> Scenes {
-        Scenes { table, fields, upload_pause_max }
+    pub fn new(registry: Arc<SceneRegistry>, fields: Fields, upload_pause_max: Duration) -> Scenes {
+        Scenes { registry, fields, upload_pause_max }
     }
 
     fn upload<R>(&self, request: Request<Streaming<R>>) -> Requests<R> {
@@ -63,7 +63,7 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::CreateSceneRequest>,
     ) -> Result<Response<proto::CreateSceneResponse>, Status> {
-        let host = self.table.create(&request.get_ref().scene_id, &caller(&request))?;
+        let host = self.registry.create(&request.get_ref().scene_id, &caller(&request))?;
         Ok(Response::new(proto::CreateSceneResponse {
             scene: Some(scene(&host.scene, host.is_quarantined())),
         }))
@@ -73,7 +73,7 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::GetSceneRequest>,
     ) -> Result<Response<proto::GetSceneResponse>, Status> {
-        let host = self.table.get(&request.get_ref().scene_id)?;
+        let host = self.registry.get(&request.get_ref().scene_id)?;
         Ok(Response::new(proto::GetSceneResponse {
             scene: Some(scene(&host.scene, host.is_quarantined())),
         }))
@@ -83,8 +83,12 @@ impl SceneService for Scenes {
         &self,
         _: Request<proto::ListScenesRequest>,
     ) -> Result<Response<proto::ListScenesResponse>, Status> {
-        let scenes =
-            self.table.all().iter().map(|host| scene(&host.scene, host.is_quarantined())).collect();
+        let scenes = self
+            .registry
+            .all()
+            .iter()
+            .map(|host| scene(&host.scene, host.is_quarantined()))
+            .collect();
         Ok(Response::new(proto::ListScenesResponse { scenes }))
     }
 
@@ -92,7 +96,7 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::DeleteSceneRequest>,
     ) -> Result<Response<proto::DeleteSceneResponse>, Status> {
-        self.table.delete(&request.get_ref().scene_id, &caller(&request))?;
+        self.registry.delete(&request.get_ref().scene_id, &caller(&request))?;
         Ok(Response::new(proto::DeleteSceneResponse {}))
     }
 
@@ -100,7 +104,9 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::AddTissueRequest>>,
     ) -> Result<Response<proto::AddTissueResponse>, Status> {
-        Ok(Response::new(add::tissue(&self.table, &caller(&request), self.upload(request)).await?))
+        Ok(Response::new(
+            add::tissue(&self.registry, &caller(&request), self.upload(request)).await?,
+        ))
     }
 
     async fn add_tool(
@@ -108,7 +114,8 @@ impl SceneService for Scenes {
         request: Request<Streaming<proto::AddToolRequest>>,
     ) -> Result<Response<proto::AddToolResponse>, Status> {
         Ok(Response::new(
-            add::tool(&self.table, &self.fields, &caller(&request), self.upload(request)).await?,
+            add::tool(&self.registry, &self.fields, &caller(&request), self.upload(request))
+                .await?,
         ))
     }
 
@@ -118,7 +125,7 @@ impl SceneService for Scenes {
     ) -> Result<Response<proto::RemoveTissueResponse>, Status> {
         let caller = caller(&request);
         let request = request.get_ref();
-        let host = self.table.owned(&request.scene_id, &caller)?;
+        let host = self.registry.owned(&request.scene_id, &caller)?;
         host.scene.remove_tissue(TissueId(request.tissue_id))?;
         Ok(Response::new(proto::RemoveTissueResponse {}))
     }
@@ -129,7 +136,7 @@ impl SceneService for Scenes {
     ) -> Result<Response<proto::RemoveToolResponse>, Status> {
         let caller = caller(&request);
         let request = request.get_ref();
-        let host = self.table.owned(&request.scene_id, &caller)?;
+        let host = self.registry.owned(&request.scene_id, &caller)?;
         host.scene.remove_tool(ToolId(request.tool_id))?;
         Ok(Response::new(proto::RemoveToolResponse {}))
     }
@@ -139,7 +146,7 @@ impl SceneService for Scenes {
         request: Request<Streaming<proto::DeformRequest>>,
     ) -> Result<Response<Self::DeformStream>, Status> {
         let caller = caller(&request);
-        let answers = deform(Arc::clone(&self.table), caller, request.into_inner());
+        let answers = deform(Arc::clone(&self.registry), caller, request.into_inner());
         Ok(Response::new(Box::pin(answers)))
     }
 
@@ -149,9 +156,9 @@ impl SceneService for Scenes {
     ) -> Result<Response<proto::EditTopologyResponse>, Status> {
         let caller = caller(&request);
         let request = request.get_ref();
-        let host = self.table.owned(&request.scene_id, &caller)?;
+        let host = self.registry.owned(&request.scene_id, &caller)?;
         let more = Share::of_mesh(0, request.added_triangles.len() as u64 / 3);
-        let _room = self.table.reserve(&caller, more)?;
+        let _room = self.registry.reserve(&caller, more)?;
         Ok(Response::new(Scenes::edit(&host, request).await?))
     }
 
@@ -160,7 +167,7 @@ impl SceneService for Scenes {
         request: Request<proto::ExportTissueRequest>,
     ) -> Result<Response<Self::ExportTissueStream>, Status> {
         let request = request.get_ref();
-        let host = self.table.served(&request.scene_id)?;
+        let host = self.registry.served(&request.scene_id)?;
         let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
         Ok(Response::new(Box::pin(export(Arc::clone(&tissue.current())))))
     }

@@ -14,9 +14,9 @@ use crate::scene::self_collision::{
     Interval, SelfCollisionError, SelfCollisionOptions, SelfCollisions, self_collisions,
 };
 use crate::service::{
-    catch_panic::{Panicked, contain_blocking},
+    catch_panic::{Panicked, catch_panic_blocking},
     host::scene_registry::SceneHost,
-    status::Refused,
+    refused::Refused,
 };
 
 /// Jobs that run at a time: each takes a core, for seconds if need be, which ticks then have less of. Others wait
@@ -88,7 +88,7 @@ impl SelfCollisionJobs {
         let room = Arc::clone(&self.room).acquire_owned().await.expect("it is never closed");
         let stop = StopOnDrop(Arc::default());
         let is_left = Arc::clone(&stop.0);
-        contain_blocking(move || {
+        catch_panic_blocking(move || {
             let _room = room;
             job(&|| is_left.load(Ordering::Relaxed))
         })
@@ -110,7 +110,7 @@ mod tests {
             mesh::load::{LoadOptions, load},
         },
         scene::{TissueOptions, self_collision::Scope},
-        service::{access::Caller, host::scene_registry::SceneTable},
+        service::{access::caller::Caller, host::scene_registry::SceneRegistry},
     };
 
     /// For what must not take forever.
@@ -160,7 +160,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_takes_too_long_is_refused() {
-        let host = SceneTable::new(&Config::default()).create("s", &Caller::ANYBODY).expect("room");
+        let host =
+            SceneRegistry::new(&Config::default()).create("s", &Caller::ANYBODY).expect("room");
         let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
         let data = MeshData { positions, triangles: vec![[0, 1, 2]] };
         let mesh = load(data, &LoadOptions::default()).expect("a mesh");

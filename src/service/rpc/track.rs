@@ -14,27 +14,31 @@ use tokio_stream::Stream;
 use tonic::Status;
 use tracing::Span;
 
-use super::{haptic_loop::Loop, until_ended::UntilEnded};
+use super::{haptic_loop::HapticLoop, until_ended::UntilEnded};
 use crate::{
     proto::{TrackRequest, TrackResponse, track_request::Message},
     service::{
-        access::Caller,
-        catch_panic::contain,
+        access::caller::Caller,
+        catch_panic::catch_panic,
         clock::now_ns,
         convert::Problem,
-        host::{scene_registry::SceneTable, sessions::Hold},
-        status::Refused,
+        host::{
+            scene_registry::SceneRegistry,
+            sessions::{SessionLease, SessionRegistry},
+        },
+        refused::Refused,
     },
 };
 
 /// The answers of one haptic loop. `S` brings its requests.
 pub struct Track<S> {
-    table: Arc<SceneTable>,
+    registry: Arc<SceneRegistry>,
+    sessions: Arc<SessionRegistry>,
     caller: Caller,
     requests: UntilEnded<S>,
     /// Of the call, for its first message.
     span: Span,
-    hold: Option<Hold>,
+    lease: Option<SessionLease>,
     /// The client has been given its session's token.
     token_told: bool,
     /// The last poll gave an answer that tonic has not handed to the transport yet.
@@ -42,7 +46,7 @@ pub struct Track<S> {
 }
 
 /// Why a stream has no next answer.
-enum End {
+enum StreamEnd {
     /// It broke off, the session may be resumed.
     BrokeOff(Status),
     /// The session is over.
@@ -51,10 +55,24 @@ enum End {
 
 impl<S> Track<S> {
     /// A loop that starts with the first request.
-    pub fn new(table: Arc<SceneTable>, caller: Caller, requests: S) -> Track<S> {
-        let requests = UntilEnded::new(&table, requests);
-        let (span, hold) = (Span::current(), None);
-        Track { table, caller, requests, span, hold, token_told: false, gathered: false }
+    pub fn new(
+        registry: Arc<SceneRegistry>,
+        sessions: Arc<SessionRegistry>,
+        caller: Caller,
+        requests: S,
+    ) -> Track<S> {
+        let requests = UntilEnded::new(&registry, requests);
+        let (span, lease) = (Span::current(), None);
+        Track {
+            registry,
+            sessions,
+            caller,
+            requests,
+            span,
+            lease,
+            token_told: false,
+            gathered: false,
+        }
     }
 }
 
@@ -65,45 +83,47 @@ where
     type Item = Result<TrackResponse, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Track { table, caller, requests, span, hold, token_told, gathered } = self.get_mut();
-        let hold = match hold {
-            Some(hold) => &*hold,
+        let Track { registry, sessions, caller, requests, span, lease, token_told, gathered } =
+            self.get_mut();
+        let lease = match lease {
+            Some(lease) => &*lease,
             None => match ready!(Pin::new(&mut *requests).poll_next(cx)) {
                 Some(first) => {
-                    let begun =
-                        span.in_scope(|| begin(table, caller, first?).map_err(Status::from));
-                    &*hold.insert(begun?)
+                    let begun = span.in_scope(|| {
+                        begin(registry, sessions, caller, first?).map_err(Status::from)
+                    });
+                    &*lease.insert(begun?)
                 }
                 None => return Poll::Ready(None),
             },
         };
-        let Some(mut running) = hold.take().map_err(Refused::from)? else {
+        let Some(mut running) = lease.take().map_err(Refused::from)? else {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         };
         // A panic that got here has left the loop in no state to go on.
-        let next = match contain(|| advance(&mut running, hold, requests, gathered, cx)) {
+        let next = match catch_panic(|| advance(&mut running, lease, requests, gathered, cx)) {
             Ok(Poll::Ready(next)) => next,
             Ok(Poll::Pending) => {
-                hold.rest(running);
+                lease.park(running);
                 return Poll::Pending;
             }
-            Err(panicked) => Err(End::Over(Some(panicked.into()))),
+            Err(panicked) => Err(StreamEnd::Over(Some(panicked.into()))),
         };
         match next {
             Ok(mut answer) => {
-                hold.rest(running);
+                lease.park(running);
                 if !mem::replace(token_told, true) {
-                    answer.session_token = hold.token().to_vec();
+                    answer.session_token = lease.token().to_vec();
                 }
                 Poll::Ready(Some(Ok(answer)))
             }
-            Err(End::BrokeOff(status)) => {
-                hold.rest(running);
+            Err(StreamEnd::BrokeOff(status)) => {
+                lease.park(running);
                 Poll::Ready(Some(Err(status)))
             }
-            Err(End::Over(status)) => {
-                hold.end();
+            Err(StreamEnd::Over(status)) => {
+                lease.end();
                 Poll::Ready(status.map(Err))
             }
         }
@@ -111,27 +131,31 @@ where
 }
 
 /// A new session, or one that goes on.
-fn begin(table: &Arc<SceneTable>, caller: &Caller, first: TrackRequest) -> Result<Hold, Refused> {
+fn begin(
+    registry: &SceneRegistry,
+    sessions: &Arc<SessionRegistry>,
+    caller: &Caller,
+    first: TrackRequest,
+) -> Result<SessionLease, Refused> {
     let Some(Message::Start(sent)) = first.message else {
         return Err(Problem::Missing.of("start").into());
     };
-    let sessions = table.sessions();
     if sent.resume_token.is_empty() {
-        let haptic_loop = Loop::start(table, caller, &sent)?;
+        let haptic_loop = HapticLoop::start(registry, sessions.stale_after(), caller, &sent)?;
         return Ok(sessions.begin(&sent.scene_id, caller, &sent.tool_ids, haptic_loop)?);
     }
-    table.served(&sent.scene_id).map_err(|e| e.within("start"))?;
+    registry.served(&sent.scene_id).map_err(|e| e.within("start"))?;
     Ok(sessions.resume(&sent.resume_token, &sent.scene_id, caller, &sent.tool_ids)?)
 }
 
 /// Takes in what is ready and computes an answer, if one is due.
 fn advance<S>(
-    running: &mut Loop,
-    hold: &Hold,
+    running: &mut HapticLoop,
+    lease: &SessionLease,
     requests: &mut S,
     gathered: &mut bool,
     cx: &mut Context<'_>,
-) -> Poll<Result<TrackResponse, End>>
+) -> Poll<Result<TrackResponse, StreamEnd>>
 where
     S: Stream<Item = Result<TrackRequest, Status>> + Unpin,
 {
@@ -140,25 +164,27 @@ where
         match Pin::new(&mut *requests).poll_next(cx) {
             Poll::Ready(Some(Ok(request))) => {
                 let received_ns = now_ns();
-                hold.note_pose(received_ns);
+                lease.note_pose(received_ns);
                 if let Err(status) = running.take(request, received_ns) {
-                    return Poll::Ready(Err(End::Over(Some(status))));
+                    return Poll::Ready(Err(StreamEnd::Over(Some(status))));
                 }
             }
-            Poll::Ready(Some(Err(status))) => return Poll::Ready(Err(End::BrokeOff(status))),
+            Poll::Ready(Some(Err(status))) => return Poll::Ready(Err(StreamEnd::BrokeOff(status))),
             Poll::Pending if running.waiting.is_none() => {
                 *gathered = false;
-                hold.bell().wakes(cx.waker());
+                lease.subscription().register(cx.waker());
                 if let Err(status) = running.check_lasting() {
-                    return Poll::Ready(Err(End::Over(Some(status))));
+                    return Poll::Ready(Err(StreamEnd::Over(Some(status))));
                 }
-                let notice = running.notice(hold.is_stale());
+                let notice = running.notice(lease.is_stale());
                 return notice.map_or(Poll::Pending, |notice| Poll::Ready(Ok(notice)));
             }
             Poll::Ready(None) | Poll::Pending => break,
         }
     }
-    let Some(waiting) = running.waiting.take() else { return Poll::Ready(Err(End::Over(None))) };
+    let Some(waiting) = running.waiting.take() else {
+        return Poll::Ready(Err(StreamEnd::Over(None)));
+    };
     // tonic gathers answers, up to 32 KiB of them, until a poll is pending. Were the next tick computed
     // at once, a client that sends without pause would get answers that are many ticks old.
     if mem::take(gathered) {

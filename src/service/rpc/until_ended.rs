@@ -10,22 +10,22 @@ use tokio_stream::Stream;
 use tonic::Status;
 
 use crate::service::host::{
-    notifier::Bell,
-    scene_registry::{Life, SceneTable},
+    notifier::Subscription,
+    {scene_life::ServerLife, scene_registry::SceneRegistry},
 };
 
 /// Requests, and an error instead of the next one when the server ends while it is awaited.
 pub struct UntilEnded<S> {
     requests: S,
-    life: Life,
-    bell: Arc<Bell>,
+    life: ServerLife,
+    subscription: Arc<Subscription>,
 }
 
 impl<S> UntilEnded<S> {
     /// Goes on as long as the server of `table`.
-    pub fn new(table: &SceneTable, requests: S) -> UntilEnded<S> {
-        let life = table.life();
-        UntilEnded { requests, bell: life.bell(), life }
+    pub fn new(registry: &SceneRegistry, requests: S) -> UntilEnded<S> {
+        let life = registry.life();
+        UntilEnded { requests, subscription: life.subscribe(), life }
     }
 }
 
@@ -36,7 +36,7 @@ impl<T, S: Stream<Item = Result<T, Status>> + Unpin> Stream for UntilEnded<S> {
         if let Poll::Ready(next) = Pin::new(&mut self.requests).poll_next(cx) {
             return Poll::Ready(next);
         }
-        self.bell.wakes(cx.waker());
+        self.subscription.register(cx.waker());
         match self.life.check_served() {
             Ok(()) => Poll::Pending,
             Err(ended) => Poll::Ready(Some(Err(ended.into()))),

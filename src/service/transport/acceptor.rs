@@ -1,7 +1,7 @@
-//! One client's connection, and the door it comes in by.
+//! One client's connection, and the acceptor it comes in by.
 //!
 //! Nothing is handed to HTTP/2 before its preface is there: a peer that connects and stays silent, or speaks
-//! something else, costs a socket for a bounded time and no place among the connections.
+//! something else, costs a socket for a bounded time and none of the connections that are allowed.
 
 use std::{
     collections::VecDeque,
@@ -24,10 +24,10 @@ use tokio_rustls::TlsAcceptor;
 use tonic::transport::server::Connected;
 use tracing::{debug, warn};
 
-use crate::config::Transport;
+use crate::config::TransportSettings;
 use crate::service::{
     access::Access,
-    metrics::{DOOR_REASONS, Metrics},
+    metrics::{Metrics, REFUSAL_REASONS},
 };
 
 /// What every HTTP/2 client sends first.
@@ -47,21 +47,21 @@ pub struct Connection {
     wire: Box<dyn Wire>,
     /// What of the preface has not been read again.
     ahead: &'static [u8],
-    _place: Place,
+    _permit: ConnectionPermit,
 }
 
-/// Lets connections in.
-pub struct Door {
+/// Accepts connections.
+pub struct Acceptor {
     connections_max: usize,
     preface_max: Duration,
     access: Arc<Access>,
     metrics: Arc<Metrics>,
 }
 
-/// A place among the open connections.
-struct Place(Arc<Metrics>);
+/// One of the connections that are allowed; given back when dropped.
+struct ConnectionPermit(Arc<Metrics>);
 
-impl Drop for Place {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Relaxed);
     }
@@ -95,12 +95,16 @@ impl Refusal {
     }
 }
 
-impl Door {
+impl Acceptor {
     /// No connections yet.
-    pub fn new(transport: &Transport, access: &Arc<Access>, metrics: &Arc<Metrics>) -> Door {
-        let Transport { connections_max, preface_max, .. } = *transport;
+    pub fn new(
+        transport: &TransportSettings,
+        access: &Arc<Access>,
+        metrics: &Arc<Metrics>,
+    ) -> Acceptor {
+        let TransportSettings { connections_max, preface_max, .. } = *transport;
         let (access, metrics) = (Arc::clone(access), Arc::clone(metrics));
-        Door { connections_max, preface_max, access, metrics }
+        Acceptor { connections_max, preface_max, access, metrics }
     }
 
     /// Lets connections in until the receiver is dropped.
@@ -144,13 +148,13 @@ impl Door {
                 oldest.abort();
                 self.refuse(&Refusal::Silent(self.preface_max));
             }
-            let (door, ready) = (Arc::clone(&self), ready.clone());
+            let (acceptor, ready) = (Arc::clone(&self), ready.clone());
             let task = tokio::spawn(async move {
-                let greeted = timeout(door.preface_max, door.greet(accepted)).await;
-                match greeted.unwrap_or(Err(Refusal::Silent(door.preface_max))) {
+                let greeted = timeout(acceptor.preface_max, acceptor.greet(accepted)).await;
+                match greeted.unwrap_or(Err(Refusal::Silent(acceptor.preface_max))) {
                     // An error: the server is ending.
                     Ok(connection) => drop(ready.send(Ok(connection)).await),
-                    Err(refusal) => door.refuse(&refusal),
+                    Err(refusal) => acceptor.refuse(&refusal),
                 }
             });
             waiting.push_back(task.abort_handle());
@@ -181,21 +185,21 @@ impl Door {
                 return Err(Refusal::NotHttp2);
             }
         }
-        Ok(Connection { wire, ahead: PREFACE, _place: self.place()? })
+        Ok(Connection { wire, ahead: PREFACE, _permit: self.permit()? })
     }
 
     fn refuse(&self, refusal: &Refusal) {
         debug!("a connection was refused: {refusal}");
-        let reason = DOOR_REASONS.iter().position(|reason| *reason == refusal.reason());
+        let reason = REFUSAL_REASONS.iter().position(|reason| *reason == refusal.reason());
         let reason = reason.expect("each reason is counted");
         self.metrics.connections_refused[reason].fetch_add(1, Relaxed);
     }
 
-    fn place(&self) -> Result<Place, Refusal> {
+    fn permit(&self) -> Result<ConnectionPermit, Refusal> {
         let room = |open: u64| (open < self.connections_max as u64).then_some(open + 1);
         let taken = self.metrics.connections.fetch_update(Relaxed, Relaxed, room);
         taken.map_err(|_| Refusal::Full(self.connections_max))?;
-        Ok(Place(Arc::clone(&self.metrics)))
+        Ok(ConnectionPermit(Arc::clone(&self.metrics)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where calls that may take longer than a tick are answered: threads that let those of ticks go first.
+//! Where calls that may take longer than a tick are answered: threads of lower priority than those of ticks.
 
 use std::{future::Future, io};
 
@@ -16,7 +16,7 @@ use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 use tonic::{Status, body::Body};
 use tracing::{Instrument, warn};
 
-use crate::service::catch_panic::{ContainedBody, Panicked, contain_future};
+use crate::service::catch_panic::{CatchPanicBody, Panicked, catch_panic_future};
 
 /// Runs calls that decode, compute, encode or free more than a tick does: 420 kB take a millisecond to decode, in which
 /// a thread of ticks would read no other connection.
@@ -40,7 +40,7 @@ impl Background {
         if threads > 0 {
             runtime.worker_threads(threads);
         }
-        runtime.thread_name("background").on_thread_start(step_back).enable_all();
+        runtime.thread_name("background").on_thread_start(lower_priority).enable_all();
         Ok(Background { runtime: Some(runtime.build()?) })
     }
 
@@ -50,7 +50,7 @@ impl Background {
         handler: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Panicked> {
         let mut task = JoinSet::new();
-        self.spawn(&mut task, contain_future(handler));
+        self.spawn(&mut task, catch_panic_future(handler));
         task.join_next().await.and_then(Result::ok).unwrap_or(Err(Panicked))
     }
 
@@ -61,7 +61,7 @@ impl Background {
         }
         let (sender, frames) = mpsc::channel(FRAMES_WAITING_MAX);
         let mut task = JoinSet::new();
-        self.spawn(&mut task, hand_over(ContainedBody::of(answer), sender));
+        self.spawn(&mut task, hand_over(CatchPanicBody::of(answer), sender));
         Body::new(StreamBody::new(ReceiverStream::new(frames).map(move |frame| {
             // Goes with the frames.
             let _ = &task;
@@ -96,18 +96,18 @@ impl Drop for Background {
     }
 }
 
-/// By so much such a thread is nicer than those of ticks.
+/// By so much the nice value of such a thread is greater than that of the threads of ticks.
 #[cfg(target_os = "linux")]
-const STEPS_BACK: i32 = 10;
+const NICE_STEPS: i32 = 10;
 
-/// Lets the threads of ticks go before this one where cores are short.
-pub fn step_back() {
+/// Lowers the priority of this thread, so that threads of ticks run before it where cores are short.
+pub fn lower_priority() {
     #[cfg(target_os = "linux")]
     {
-        // As the first thread is: this one may be a child of one that has stepped back. Of this thread alone, which
-        // Linux allows to everybody.
+        // From the priority of the process: this thread may be a child of one whose own is lower already. Of this
+        // thread alone, which Linux allows to everybody.
         let own = getpriority_process(Some(getpid())).unwrap_or_default();
-        if let Err(e) = setpriority_process(None, own + STEPS_BACK) {
+        if let Err(e) = setpriority_process(None, own + NICE_STEPS) {
             warn!("a thread keeps the priority of ticks: {e}");
         }
     }
@@ -144,7 +144,7 @@ mod tests {
         let child = async { spawn_blocking(|| getpriority_process(None)).await };
         let of_child = background.run(child).await.expect("no panic");
         for there in [there.expect("no panic"), of_child.expect("no panic")] {
-            assert_eq!(there, Ok((own + STEPS_BACK).min(19)), "nicer than {own}");
+            assert_eq!(there, Ok((own + NICE_STEPS).min(19)), "lower than {own}");
         }
         assert_eq!(getpriority_process(None), Ok(own), "this thread is as it was");
     }

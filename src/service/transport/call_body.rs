@@ -12,14 +12,16 @@ use http_body::{Body as _, Frame, SizeHint};
 use tonic::{Code, Status, body::Body};
 use tracing::{Span, debug};
 
-use crate::service::{access::revocation::Watch, catch_panic::last_frame, metrics::code_name};
+use crate::service::{
+    access::revocation::RevocationWatch, catch_panic::last_frame, metrics::code_name,
+};
 
-/// An answer that ends when the key that it was asked with is withdrawn.
+/// An answer that ends when the key that it was asked with is revoked.
 pub struct CallBody {
     /// `None` once it has ended.
     inner: Option<Body>,
     /// `None` for anybody.
-    watch: Option<Watch>,
+    watch: Option<RevocationWatch>,
     /// Of the call; lasts as long as its answer.
     span: Span,
     started: Instant,
@@ -29,7 +31,11 @@ pub struct CallBody {
 
 impl CallBody {
     /// The same answer to a call that began at `started` and has the current span.
-    pub fn of(answer: Response<Body>, watch: Option<Watch>, started: Instant) -> Response<Body> {
+    pub fn of(
+        answer: Response<Body>,
+        watch: Option<RevocationWatch>,
+        started: Instant,
+    ) -> Response<Body> {
         let code = Status::from_header_map(answer.headers()).map(|status| status.code());
         let span = Span::current();
         answer.map(|body| Body::new(CallBody { inner: Some(body), watch, span, started, code }))

@@ -15,18 +15,18 @@ use tower::{Layer, Service};
 use tracing::{Instrument, debug, field::Empty, info_span};
 
 use super::{background::Background, call_body::CallBody};
-use crate::config::Transport;
+use crate::config::TransportSettings;
 use crate::{
     proto::haptic_service_server::HapticServiceServer,
     service::{
-        access::{Access, Caller, keys::Role, revocation::while_standing},
-        catch_panic::{ContainedBody, contain_future},
+        access::{Access, caller::Caller, revocation::unless_revoked, role::Role},
+        catch_panic::{CatchPanicBody, catch_panic_future},
         metrics::Metrics,
         rpc::haptic_service::Haptics,
     },
 };
 
-/// Puts [`Calls`] around all services.
+/// Puts [`CallMiddleware`] around all services.
 #[derive(Clone)]
 pub struct CallLayer {
     /// Where calls are counted.
@@ -38,16 +38,16 @@ pub struct CallLayer {
 }
 
 impl<S> Layer<S> for CallLayer {
-    type Service = Calls<S>;
+    type Service = CallMiddleware<S>;
 
-    fn layer(&self, inner: S) -> Calls<S> {
-        Calls { inner, layer: self.clone() }
+    fn layer(&self, inner: S) -> CallMiddleware<S> {
+        CallMiddleware { inner, layer: self.clone() }
     }
 }
 
 /// Lets in who may call, counts and logs each call, and keeps a handler's panic to it, which is answered INTERNAL.
 #[derive(Clone)]
-pub struct Calls<S> {
+pub struct CallMiddleware<S> {
     inner: S,
     layer: CallLayer,
 }
@@ -55,7 +55,7 @@ pub struct Calls<S> {
 type Answer = Result<Response<Body>, Infallible>;
 type Answering = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
-impl<S> Service<Request<Body>> for Calls<S>
+impl<S> Service<Request<Body>> for CallMiddleware<S>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>,
     S::Future: Send + 'static,
@@ -97,13 +97,13 @@ where
             let started = Instant::now();
             let answered = async {
                 match runs {
-                    WhereItArrives => contain_future(answering).await,
+                    WhereItArrives => catch_panic_future(answering).await,
                     InBackground => background.run(answering).await,
                 }
             };
-            let answer = match while_standing(watch.as_ref(), answered).await {
+            let answer = match unless_revoked(watch.as_ref(), answered).await {
                 Ok(Ok(answer)) => answer?.map(|body| match runs {
-                    WhereItArrives => ContainedBody::of(body),
+                    WhereItArrives => CatchPanicBody::of(body),
                     InBackground => background.body(body),
                 }),
                 Ok(Err(panicked)) => Status::from(panicked).into_http(),
@@ -178,30 +178,30 @@ fn code_of(answer: &Response<Body>) -> Code {
 
 /// HapticService with a limit of its own for the messages of Track, which are small.
 #[derive(Clone)]
-pub struct HapticCalls {
+pub struct HapticRoutes {
     track: HapticServiceServer<Haptics>,
     queries: HapticServiceServer<Haptics>,
 }
 
-impl HapticCalls {
+impl HapticRoutes {
     /// Both limits as configured.
-    pub fn new(haptics: Haptics, transport: &Transport) -> HapticCalls {
+    pub fn new(haptics: Haptics, transport: &TransportSettings) -> HapticRoutes {
         let haptics = Arc::new(haptics);
         let limited = |bytes| {
             HapticServiceServer::from_arc(Arc::clone(&haptics)).max_decoding_message_size(bytes)
         };
-        HapticCalls {
+        HapticRoutes {
             track: limited(transport.track_message_bytes_max),
             queries: limited(transport.query_message_bytes_max),
         }
     }
 }
 
-impl NamedService for HapticCalls {
+impl NamedService for HapticRoutes {
     const NAME: &'static str = HapticServiceServer::<Haptics>::NAME;
 }
 
-impl Service<Request<Body>> for HapticCalls {
+impl Service<Request<Body>> for HapticRoutes {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = Answering;
@@ -240,7 +240,9 @@ mod tests {
     async fn what_ticks_are_not_to_wait_for_runs_in_the_background() {
         let layer = CallLayer {
             metrics: Arc::new(Metrics::new(Duration::from_millis(1))),
-            access: Arc::new(Access::open(&config::Access::default()).expect("none is asked for")),
+            access: Arc::new(
+                Access::open(&config::AccessSettings::default()).expect("none is asked for"),
+            ),
             background: Arc::new(Background::start(1).expect("a thread")),
         };
         let tells = service_fn(async |_: Request<Body>| {

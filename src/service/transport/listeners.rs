@@ -13,14 +13,14 @@ pub struct Listeners {
     pub tcp: TcpListener,
     /// The same beside it. The file is there as long as this.
     pub unix: Option<(UnixSocket, UnixListener)>,
-    /// Of figures and the health page.
-    pub figures: Option<TcpListener>,
+    /// Of metrics and the health page.
+    pub metrics: Option<TcpListener>,
 }
 
 /// An address or a path that cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Of the services, or of figures.
+    /// Of the services, or of metrics.
     #[error("cannot listen on {address}: {source}")]
     Address {
         /// As asked for.
@@ -50,11 +50,11 @@ impl Listeners {
             UnixSocket::bind(path).map_err(of)
         };
         let unix = config.unix_socket.as_ref().map(socket).transpose()?;
-        let figures = match config.metrics.listen {
+        let metrics = match config.metrics.listen {
             Some(address) => Some(bind(address).await?),
             None => None,
         };
-        Ok(Listeners { tcp, unix, figures })
+        Ok(Listeners { tcp, unix, metrics })
     }
 
     /// Where the services are.

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use super::{CacheError, FieldKey};
+use super::key::FieldKey;
 use crate::sdf::Field;
 
 const MAGIC: [u8; 8] = *b"PALPFLD\n";
@@ -16,13 +16,27 @@ const HEADER_BYTES: usize = 8 + 4 + 32 + 8 + 32;
 /// A greater file is not read. A field of the largest mesh a server takes is well below.
 const FILE_BYTES_MAX: u64 = 2 << 30;
 
+/// Why a file was not used.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// The system's reason.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// Not what was written.
+    #[error("is damaged: {0}")]
+    Damaged(&'static str),
+    /// A field, but not of this surface and these options.
+    #[error("holds a field of something else")]
+    Foreign,
+}
+
 /// A whole file.
 pub fn encode(key: &FieldKey, field: &Field) -> Vec<u8> {
     let payload = postcard::to_stdvec(field).expect("numbers and sequences only");
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
-    bytes.extend(key.0);
+    bytes.extend(key.bytes());
     bytes.extend((payload.len() as u64).to_le_bytes());
     bytes.extend(checksum(key, &payload));
     bytes.extend(payload);
@@ -41,7 +55,7 @@ pub fn decode(key: &FieldKey, bytes: &[u8]) -> Result<Field, CacheError> {
     if version != VERSION.to_le_bytes() {
         return Err(CacheError::Damaged("it is of another version"));
     }
-    if file_key != key.0 {
+    if file_key != key.bytes() {
         return Err(CacheError::Foreign);
     }
     if length != (rest.len() as u64).to_le_bytes() {
@@ -70,6 +84,6 @@ pub fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
 
 fn checksum(key: &FieldKey, payload: &[u8]) -> [u8; 32] {
     let mut hash = blake3::Hasher::new();
-    hash.update(&key.0).update(payload);
+    hash.update(key.bytes()).update(payload);
     hash.finalize().into()
 }

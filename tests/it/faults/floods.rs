@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use palpate::config::{Config, Transport};
+use palpate::config::{Config, TransportSettings};
 use tokio::{io::AsyncReadExt, net::TcpStream, time::timeout};
 
 use crate::{
@@ -29,7 +29,8 @@ const ALIVE: Duration = Duration::from_secs(20);
 
 /// Runs a flood against a server whose other client goes on all the while.
 async fn withstand<F: Future<Output = ()>>(name: &str, flood: impl Fn(SocketAddr) -> F) {
-    let transport = Transport { preface_max: Duration::from_secs(1), ..Transport::default() };
+    let transport =
+        TransportSettings { preface_max: Duration::from_secs(1), ..TransportSettings::default() };
     let mut server = TestServer::configured(Config { transport, ..Config::default() }).await;
     server.create(SCENE).await.expect("a new scene");
     server.furnish().await;

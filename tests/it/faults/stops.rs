@@ -12,9 +12,9 @@ use tonic::Code;
 use crate::{
     seed::{figure, scaled},
     support::{
-        figures::{get, of_scene, value},
         folder::Folder,
         messages::{SCENE, start, start_message, tick, tick_message},
+        metrics::{get, of_scene, value},
         paced::Paced,
         process::Process,
         server::{TestServer, free_address, link, tissue},
@@ -74,8 +74,8 @@ async fn a_server_that_was_stopped_goes_on_with_every_stream() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_was_stopped_goes_on_and_disturbs_nobody() {
     let folder = Folder::new("stopped-client");
-    let figures = free_address();
-    let (mut process, mut server) = served(&["--metrics", &figures.to_string()]).await;
+    let metrics = free_address();
+    let (mut process, mut server) = served(&["--metrics", &metrics.to_string()]).await;
     let other = Paced::start(&mut server).await;
     let stop = Duration::from_millis(scaled(500).min(8_000) as u64);
     let [tissue, tool] = [tissue(), link()].map(|m| String::from_utf8(m.obj()).expect("ASCII"));
@@ -91,10 +91,10 @@ async fn a_client_that_was_stopped_goes_on_and_disturbs_nobody() {
     ]);
     let scene = format!("load-{}-1", stopped.id());
     let ticks = async || {
-        let text = get(figures, "/metrics").await.1;
+        let text = get(metrics, "/metrics").await.1;
         of_scene(&text, "palpate_stream_ticks_total", &scene).unwrap_or(0.0)
     };
-    let read = async |series| value(&get(figures, "/metrics").await.1, series);
+    let read = async |series| value(&get(metrics, "/metrics").await.1, series);
     let is_at_work = async { while ticks().await < 100.0 {} };
     timeout(SOON, is_at_work).await.expect("the client begins");
     let before = read("palpate_resident_bytes").await;

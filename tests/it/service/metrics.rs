@@ -1,10 +1,10 @@
-//! The figures, the health page, and that they count what happened.
+//! The metrics, the health page, and that they count what happened.
 
 use std::net::SocketAddr;
 
 use crate::support::{
-    figures::{get, value},
     messages::{SCENE, dense, sparse, start, start_message, tick, tick_message},
+    metrics::{get, value},
     server::{TestServer, free_address, tissue},
 };
 use palpate::{

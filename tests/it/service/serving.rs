@@ -79,15 +79,15 @@ async fn the_binary_says_where_it_listens_and_ends_when_told_with_a_stream_open(
 #[test]
 fn the_binary_says_where_it_listens_only_when_it_listens_everywhere() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let figures = taken.local_addr().expect("bound").to_string();
+    let metrics = taken.local_addr().expect("bound").to_string();
     let socket = env::temp_dir().join(format!("palpate-no-socket-{}", process::id()));
     fs::write(&socket, "").expect("a temporary folder");
     let socket = socket.to_str().expect("UTF-8");
     let free = "127.0.0.1:0";
     let cases = [
-        (&*figures, &[][..], &*figures),
+        (&*metrics, &[][..], &*metrics),
         (free, &["--unix-socket", socket], socket),
-        (free, &["--metrics", &figures], &figures),
+        (free, &["--metrics", &metrics], &metrics),
     ];
     for (listen, more, place) in cases {
         let mut process = Process::serve(listen, more);

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use tonic::Code;
 
 use crate::support::{
-    figures::{get, value},
     messages::{SCENE, start, start_message, tick, tick_message},
+    metrics::{get, value},
     refusal::{assert_refused, refusal},
     server::{HandFed, TestServer, free_address},
 };
@@ -20,16 +20,16 @@ const SOON: Duration = Duration::from_secs(20);
 /// Where the link of most tests touches.
 const TOUCHING_X: f64 = 0.105;
 
-/// A furnished server, and where its figures are.
+/// A furnished server, and where its metrics are.
 async fn with(change: impl FnOnce(&mut Config)) -> (TestServer, SocketAddr) {
     let mut config = Config::default();
-    let figures = free_address();
-    config.metrics.listen = Some(figures);
+    let metrics = free_address();
+    config.metrics.listen = Some(metrics);
     change(&mut config);
     let mut server = TestServer::configured(config).await;
     server.create(SCENE).await.expect("a new scene");
     server.furnish().await;
-    (server, figures)
+    (server, metrics)
 }
 
 fn resuming(token: &[u8]) -> TrackRequest {
@@ -52,21 +52,21 @@ fn is_stale(answer: &TrackResponse) -> bool {
 }
 
 /// Waits until the server has noticed.
-async fn until(figures: SocketAddr, series: &str, expected: f64) {
-    let counted = async { while value(&get(figures, "/metrics").await.1, series) != expected {} };
+async fn until(metrics: SocketAddr, series: &str, expected: f64) {
+    let counted = async { while value(&get(metrics, "/metrics").await.1, series) != expected {} };
     timeout(SOON, counted).await.unwrap_or_else(|_| panic!("{series} is never {expected}"));
 }
 
 #[tokio::test]
 async fn a_stream_that_broke_off_goes_on_with_its_contacts() {
-    let (mut server, figures) = with(|_| ()).await;
+    let (mut server, metrics) = with(|_| ()).await;
     let (mut stream, first) = begun(&mut server).await;
     assert_eq!(first.session_token.len(), 16);
     let second = stream.ask(tick_message(tick(2, TOUCHING_X))).await.expect("an answer");
     assert!(second.session_token.is_empty(), "it is told once");
     // Dropped without an end: as when the client or the network dies.
     drop(stream);
-    until(figures, "palpate_sessions_waiting", 1.0).await;
+    until(metrics, "palpate_sessions_waiting", 1.0).await;
 
     let mut again = server.hand_fed(resuming(&first.session_token)).await;
     let back = again.ask(tick_message(tick(2, TOUCHING_X))).await.expect("an answer");
@@ -75,8 +75,8 @@ async fn a_stream_that_broke_off_goes_on_with_its_contacts() {
     let on = again.ask(tick_message(tick(3, TOUCHING_X))).await.expect("an answer");
     assert_eq!((on.refusal.as_ref(), ids(&on)), (None, ids(&first)));
     assert_ne!(on.flags & 1 << Flag::Swept as u32, 0, "the way since the last answer is covered");
-    until(figures, "palpate_sessions_resumed_total", 1.0).await;
-    until(figures, "palpate_sessions_waiting", 0.0).await;
+    until(metrics, "palpate_sessions_resumed_total", 1.0).await;
+    until(metrics, "palpate_sessions_waiting", 0.0).await;
 }
 
 #[tokio::test]
@@ -94,11 +94,11 @@ async fn a_session_is_taken_from_a_stream_that_hangs() {
 
 #[tokio::test]
 async fn only_the_own_session_is_resumed() {
-    let (mut server, figures) = with(|_| ()).await;
+    let (mut server, metrics) = with(|_| ()).await;
     server.create("other").await.expect("a new scene");
     let (stream, first) = begun(&mut server).await;
     drop(stream);
-    until(figures, "palpate_sessions_waiting", 1.0).await;
+    until(metrics, "palpate_sessions_waiting", 1.0).await;
     let token = &first.session_token;
     let with = |change: fn(&mut TrackStart)| {
         let mut sent = TrackStart { resume_token: token.clone(), ..start(TrackMode::Latest) };
@@ -126,11 +126,11 @@ async fn only_the_own_session_is_resumed() {
 
 #[tokio::test]
 async fn a_session_is_given_up_after_its_grace() {
-    let (mut server, figures) = with(|c| c.sessions.grace = Duration::from_millis(5)).await;
+    let (mut server, metrics) = with(|c| c.sessions.grace = Duration::from_millis(5)).await;
     let (stream, first) = begun(&mut server).await;
     drop(stream);
-    until(figures, "palpate_sessions_expired_total", 1.0).await;
-    until(figures, "palpate_streams", 0.0).await;
+    until(metrics, "palpate_sessions_expired_total", 1.0).await;
+    until(metrics, "palpate_streams", 0.0).await;
     let mut gone = server.track(vec![resuming(&first.session_token)]).await;
     assert_refused(gone.remove(0), Code::NotFound, "session ", "after the grace");
 
@@ -140,19 +140,19 @@ async fn a_session_is_given_up_after_its_grace() {
 
 #[tokio::test]
 async fn sessions_are_limited_and_waiting_ones_make_room() {
-    let (mut server, figures) = with(|c| c.sessions.count_max = 1).await;
+    let (mut server, metrics) = with(|c| c.sessions.count_max = 1).await;
     let (stream, _) = begun(&mut server).await;
     let mut second = server.track(vec![start_message(start(TrackMode::Latest))]).await;
     let refused = second.remove(0).expect_err("one is there");
     assert_eq!(refusal(&refused), (Code::ResourceExhausted, "sessions".to_owned()));
     drop(stream);
-    until(figures, "palpate_sessions_waiting", 1.0).await;
+    until(metrics, "palpate_sessions_waiting", 1.0).await;
     begun(&mut server).await;
 }
 
 #[tokio::test]
 async fn a_stale_session_says_so_and_goes_on() {
-    let (mut server, figures) = with(|c| c.sessions.stale_after = Duration::from_millis(1)).await;
+    let (mut server, metrics) = with(|c| c.sessions.stale_after = Duration::from_millis(1)).await;
     let first = TrackStart { notify_stale: true, ..start(TrackMode::Latest) };
     let mut stream = server.hand_fed(start_message(first)).await;
     let answer = stream.ask(tick_message(tick(5, TOUCHING_X))).await.expect("an answer");
@@ -161,7 +161,7 @@ async fn a_stale_session_says_so_and_goes_on() {
     let notice = notice.expect("a notice");
     assert!(notice.is_notice && is_stale(&notice), "{notice:?}");
     assert_eq!((notice.sequence, notice.links.len()), (5, 0));
-    until(figures, "palpate_sessions_stale", 1.0).await;
+    until(metrics, "palpate_sessions_stale", 1.0).await;
     let answer = stream.ask(tick_message(tick(6, TOUCHING_X))).await.expect("an answer");
     assert!(!answer.is_notice && is_stale(&answer), "{answer:?}");
     assert_eq!(ids(&answer), before);
@@ -169,15 +169,15 @@ async fn a_stale_session_says_so_and_goes_on() {
 
 #[tokio::test]
 async fn a_session_in_time_is_not_stale_and_nobody_is_told_unasked() {
-    let (mut server, figures) = with(|c| c.sessions.stale_after = Duration::from_secs(3600)).await;
+    let (mut server, metrics) = with(|c| c.sessions.stale_after = Duration::from_secs(3600)).await;
     let (mut stream, first) = begun(&mut server).await;
     let second = stream.ask(tick_message(tick(2, TOUCHING_X))).await.expect("an answer");
     assert!(!is_stale(&first) && !is_stale(&second));
-    until(figures, "palpate_sessions_stale", 0.0).await;
+    until(metrics, "palpate_sessions_stale", 0.0).await;
     drop(server);
-    let (mut server, figures) = with(|c| c.sessions.stale_after = Duration::from_millis(1)).await;
+    let (mut server, metrics) = with(|c| c.sessions.stale_after = Duration::from_millis(1)).await;
     let (mut stream, _) = begun(&mut server).await;
-    until(figures, "palpate_sessions_stale", 1.0).await;
+    until(metrics, "palpate_sessions_stale", 1.0).await;
     let next = stream.ask(tick_message(tick(2, TOUCHING_X))).await.expect("an answer");
     assert!(!next.is_notice && next.sequence == 2, "{next:?}");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use palpate::{
-    config::{Config, Transport},
+    config::{Config, TransportSettings},
     proto::{
         GetSceneRequest, Pose, QueryDistancesRequest, Tick, ToolPose, TrackMode, TrackRequest,
         query_distances_request::Target, scene_service_client::SceneServiceClient,
@@ -33,7 +33,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// HTTP/2's preface.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-async fn with(change: impl FnOnce(&mut Transport)) -> TestServer {
+async fn with(change: impl FnOnce(&mut TransportSettings)) -> TestServer {
     let mut config = Config::default();
     change(&mut config.transport);
     let mut server = TestServer::configured(config).await;
@@ -153,7 +153,7 @@ fn largest_tick() -> Tick {
 async fn messages_of_track_are_small_and_queries_may_be_large() {
     let bytes = largest_tick().encoded_len();
     println!("the largest tick of the default limits has {bytes} bytes");
-    let limit = Transport::default().track_message_bytes_max;
+    let limit = TransportSettings::default().track_message_bytes_max;
     assert!(10 * bytes < limit, "{bytes}");
     let mut server = TestServer::furnished().await;
     let tools = vec![tool_at(vec3(0.2, 0.0, 0.0)); limit / 8];

@@ -39,11 +39,11 @@ pub async fn with_tls(
     clients: Option<&Authority>,
 ) -> TestServer {
     let (certificate, key) = server.sign();
-    let access = config::Access {
+    let access = config::AccessSettings {
         certificate_file: Some(folder.write("server.pem", &certificate)),
         private_key_file: Some(folder.write("server.key", &key)),
         client_ca_file: clients.map(|ca| folder.write("clients.pem", &ca.pem())),
-        look_every: Duration::from_millis(10),
+        reload_interval: Duration::from_millis(10),
         keys_file: None,
     };
     TestServer::lazily(Config { access, ..Config::default() }).await

@@ -22,9 +22,12 @@ pub fn all_keys(quotas: &str) -> String {
 }
 
 pub fn with_keys(file: &Path) -> Config {
-    let look_every = Duration::from_millis(10);
-    let access =
-        config::Access { keys_file: Some(file.to_owned()), look_every, ..Default::default() };
+    let reload_interval = Duration::from_millis(10);
+    let access = config::AccessSettings {
+        keys_file: Some(file.to_owned()),
+        reload_interval,
+        ..Default::default()
+    };
     Config { access, ..Config::default() }
 }
 

@@ -34,7 +34,7 @@ pub struct Paced {
 struct Shared {
     stop: AtomicBool,
     sent: AtomicU64,
-    /// The newest tick that was answered or swallowed.
+    /// The newest tick that was answered or coalesced.
     answered: AtomicU64,
     /// From sending to the answer, of ticks with an answer of their own.
     times: Mutex<Vec<Duration>>,

@@ -48,9 +48,9 @@ fn runs_of_misses_are_counted_over_late_and_lost_ticks() {
 }
 
 #[test]
-fn a_swallowed_tick_waits_for_the_answer_that_swallowed_it() {
+fn a_coalesced_tick_waits_for_the_answer_that_stands_for_it() {
     let mut bench = Bench::sent(4);
-    // 0 was lost; 1 and 2 were swallowed by 3, which is 300 us late: 1 waited 2.3 ms, 2 1.3 ms.
+    // 0 was lost; 1 and 2 were coalesced into 3, which is 300 us late: 1 waited 2.3 ms, 2 1.3 ms.
     bench.answer(TrackResponse { coalesced: 2, ..plain(3) }, 300);
     let t = &bench.tally;
     assert_eq!((t.sent, t.answered, t.coalesced), (4, 3, 2));

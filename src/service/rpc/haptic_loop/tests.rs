@@ -3,16 +3,18 @@ use tokio_stream::StreamExt;
 
 use super::*;
 use crate::{
-    config::Config,
+    config::{Config, SessionSettings},
     geometry::{
         MeshData, Pose,
         mesh::load::{self, Basis, LoadOptions, LoadedMesh},
     },
     scene::{Link, TissueOptions, ToolParts, tool::field::field_of},
     sdf::FieldOptions,
-    service::{catch_panic::injected, rpc::track::Track},
+    service::{catch_panic::injected, host::sessions::SessionRegistry, rpc::track::Track},
     surface::Surface,
 };
+
+const STALE_AFTER: Duration = Duration::from_millis(20);
 
 #[tokio::test]
 async fn all_that_is_ready_is_one_answer_in_latest_mode() {
@@ -22,7 +24,7 @@ async fn all_that_is_ready_is_one_answer_in_latest_mode() {
 }
 
 #[tokio::test]
-async fn a_tick_that_goes_back_swallows_nothing() {
+async fn a_tick_that_goes_back_coalesces_nothing() {
     let ready = [1, 2, 2, 1, 3].map(|sequence| tick(sequence, 1.0));
     let refused = Some("sequence".to_owned());
     let answers = answers_to(proto::TrackMode::Latest, &ready).await;
@@ -40,9 +42,9 @@ async fn a_refused_tick_leaves_its_sequence_free() {
     assert_eq!(every, [(5, 0, field), (5, 0, None), (6, 0, None)]);
 }
 
-/// Start and end are on one side of a sheet, the swallowed pose on the other.
+/// Start and end are on one side of a sheet, the coalesced pose on the other.
 #[tokio::test]
-async fn the_sweep_goes_through_a_swallowed_pose() {
+async fn the_sweep_goes_through_a_coalesced_pose() {
     let ways = [(&[-0.05, 0.05, -0.05][..], true), (&[-0.05, -0.06, -0.05], false)];
     for (way, crossed) in ways {
         let (_table, mut running) = needle_and_sheet();
@@ -64,18 +66,19 @@ async fn the_sweep_goes_through_a_swallowed_pose() {
     }
 }
 
-fn needle_and_sheet() -> (Arc<SceneTable>, Loop) {
-    let table = Arc::new(SceneTable::new(&Config::default()));
-    let scene = Arc::clone(&table.create("s", &Caller::ANYBODY).expect("room").scene);
+fn needle_and_sheet() -> (Arc<SceneRegistry>, HapticLoop) {
+    let registry = Arc::new(SceneRegistry::new(&Config::default()));
+    let scene = Arc::clone(&registry.create("s", &Caller::ANYBODY).expect("room").scene);
     scene.add_tool(needle()).expect("room");
     scene.add_tissue("sheet", sheet(), TissueOptions::default(), 0).expect("room");
     let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);
     let start = proto::TrackStart { scene_id, tool_ids, ..Default::default() };
-    let running = Loop::start(&table, &Caller::ANYBODY, &start).expect("a good start");
-    (table, running)
+    let running =
+        HapticLoop::start(&registry, STALE_AFTER, &Caller::ANYBODY, &start).expect("a good start");
+    (registry, running)
 }
 
-fn ask(running: &mut Loop, sequence: u64) -> TrackResponse {
+fn ask(running: &mut HapticLoop, sequence: u64) -> TrackResponse {
     let message = Some(Message::Tick(tick(sequence, 0.0)));
     running.take(TrackRequest { message }, now_ns()).expect("good");
     let waiting = running.waiting.take().expect("a tick");
@@ -99,8 +102,8 @@ async fn a_panic_costs_its_answer_and_no_contact_id_comes_twice() {
 
 #[tokio::test]
 async fn a_quarantined_scene_refuses_ticks_until_it_is_served_again() {
-    let (table, mut running) = needle_and_sheet();
-    let life = table.get("s").expect("there").life();
+    let (registry, mut running) = needle_and_sheet();
+    let life = registry.get("s").expect("there").life();
     assert_eq!(ask(&mut running, 1).refusal, None);
     life.set_quarantined(true);
     let refusal = ask(&mut running, 2).refusal.expect("not served");
@@ -130,8 +133,8 @@ async fn answers_to(
     mode: proto::TrackMode,
     ready: &[proto::Tick],
 ) -> Vec<(u64, u32, Option<String>)> {
-    let table = Arc::new(SceneTable::new(&Config::default()));
-    let scene = Arc::clone(&table.create("s", &Caller::ANYBODY).expect("room").scene);
+    let registry = Arc::new(SceneRegistry::new(&Config::default()));
+    let scene = Arc::clone(&registry.create("s", &Caller::ANYBODY).expect("room").scene);
     scene.add_tool(needle()).expect("room");
     let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);
     let start = proto::TrackStart { scene_id, tool_ids, mode: mode as i32, ..Default::default() };
@@ -139,8 +142,10 @@ async fn answers_to(
     let messages = messages.chain(ready.iter().cloned().map(Message::Tick));
     let requests = messages.map(|message| Ok(TrackRequest { message: Some(message) }));
     let requests: Vec<_> = requests.collect();
+    let sessions = Arc::new(SessionRegistry::new(&SessionSettings::default()));
+    let requests = tokio_stream::iter(requests);
     let answers =
-        Track::new(table, Caller::ANYBODY, tokio_stream::iter(requests)).collect::<Vec<_>>().await;
+        Track::new(registry, sessions, Caller::ANYBODY, requests).collect::<Vec<_>>().await;
     let answers = answers.into_iter().map(|a| a.expect("an answer"));
     answers.map(|a| (a.sequence, a.coalesced, a.refusal.map(|r| r.field))).collect()
 }

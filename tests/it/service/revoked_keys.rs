@@ -1,4 +1,4 @@
-//! What is under way with a key that is taken out of its file, or changed there.
+//! What is under way with a key that is revoked: taken out of its file, or changed there.
 
 use std::{path::Path, time::Duration};
 
@@ -113,17 +113,17 @@ async fn resumed(
 }
 
 #[tokio::test]
-async fn what_is_under_way_with_a_key_ends_when_it_is_withdrawn() {
+async fn what_is_under_way_with_a_key_ends_when_it_is_revoked() {
     let surgeon = || key("surgeon", "full", SURGEON, "");
     let admin = key("admin", "admin", ADMIN, "");
     let cases = [
-        ("taken out", String::new(), None),
+        ("removed", String::new(), None),
         ("another secret", key("surgeon", "full", OTHER, ""), Some(OTHER)),
         ("another role", key("surgeon", "admin", SURGEON, ""), Some(SURGEON)),
         ("another name", key("nurse", "full", SURGEON, ""), Some(SURGEON)),
     ];
     for (case, after, secret) in cases {
-        let folder = Folder::new("withdrawn");
+        let folder = Folder::new("revoked");
         let keys = folder.write("keys.toml", &(surgeon() + &admin));
         let mut server = served(&keys).await;
         let under_way = UnderWay::begin(&mut server).await;
@@ -152,7 +152,7 @@ async fn what_is_under_way_with_a_key_ends_when_it_is_withdrawn() {
 }
 
 #[tokio::test]
-async fn a_key_with_other_quotas_goes_on_until_it_is_withdrawn() {
+async fn a_key_with_other_quotas_goes_on_until_it_is_revoked() {
     let folder = Folder::new("quotas-change");
     let keys = folder.write("keys.toml", &key("surgeon", "full", SURGEON, ""));
     let mut server = served(&keys).await;

@@ -1,0 +1,56 @@
+//! The files that a run writes when it is asked to.
+
+use std::{fs, io, path::PathBuf};
+
+use super::{
+    RunReport,
+    picture::{self, Curve},
+    text::row,
+};
+use crate::load::{
+    error::LoadError,
+    run::{args::RunArgs, load_run::RunOutcome, plan::Plan},
+};
+
+/// Writes each file that was asked for and prints where it is.
+///
+/// # Errors
+/// The first that cannot be written; those before it are.
+pub(in crate::load) fn write(
+    files: &RunArgs,
+    report: &RunReport,
+    plan: &Plan,
+    outcome: &RunOutcome,
+) -> Result<(), LoadError> {
+    let timeline = || outcome.measured.tally.timeline.csv();
+    let mut rows = String::new();
+    let mut write = |name, file: &Option<PathBuf>, text: &dyn Fn() -> io::Result<String>| {
+        let Some(file) = file else { return Ok(()) };
+        let written = text().and_then(|text| fs::write(file, text));
+        written.map_err(|error| LoadError::Report { file: file.clone(), error })?;
+        row(&mut rows, name, &file.display().to_string());
+        Ok(())
+    };
+    let written = write("report", &files.report, &|| report.json())
+        .and_then(|()| write("timeline", &files.csv, &|| Ok(timeline())))
+        .and_then(|()| write("picture", &files.picture, &|| Ok(draw(plan, outcome))));
+    if files.report.is_none() {
+        row(&mut rows, "report", "none (--report FILE writes it as JSON)");
+    }
+    print!("\n{rows}");
+    written
+}
+
+fn draw(plan: &Plan, outcome: &RunOutcome) -> String {
+    let RunOutcome { measured, echo, server, .. } = outcome;
+    let mut curves = vec![
+        Curve { name: "round trip", latencies: &measured.tally.round_trip },
+        Curve { name: "tick in the engine", latencies: &measured.tally.compute },
+        Curve { name: "machine's hiccups", latencies: &measured.hiccups },
+    ];
+    if let Some(echo) = echo {
+        curves.push(Curve { name: "echo's round trip", latencies: &echo.tally.round_trip });
+    }
+    let deadline_us = plan.deadline.as_secs_f64() * 1e6;
+    picture::draw(&plan.line(server), &curves, Some(&measured.tally.timeline), deadline_us)
+}

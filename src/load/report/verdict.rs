@@ -1,0 +1,117 @@
+//! What a run says of the server: whether answers were right and complete, and who made ticks late.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{lateness::Lateness, measured::Measured, text::grouped};
+
+/// A run passes when no answer was wrong or missing. Lateness alone is no failure: on a machine with a noisy neighbour it
+/// says nothing of the server.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunVerdict {
+    /// No answer was wrong or missing.
+    pub passed: bool,
+    /// Ticks answered later than the deadline.
+    pub late: u64,
+    /// Of those: this machine stopped a thread for at least as long as the tick was late.
+    pub late_by_machine: u64,
+    /// Of the others: the server's own time, as its answers say, made the tick late.
+    pub late_by_server: u64,
+    /// The rest.
+    pub late_unexplained: u64,
+    /// Ticks that this side's transport had no room for, so that the server never saw them.
+    pub not_sent: u64,
+    /// Ticks that the server refused.
+    pub refused: u64,
+    /// Ticks that were sent and neither answered nor coalesced into a newer one.
+    pub never_answered: u64,
+    /// Answers to no tick that waited for one.
+    pub out_of_order: u64,
+    /// Answers that broke a promise of the contract, or held a number that is not finite.
+    pub unsound: u64,
+    /// The first refusal or broken promise, in words.
+    pub first_wrong: Option<String>,
+    #[serde(skip)]
+    sent: u64,
+    #[serde(skip)]
+    answered: u64,
+}
+
+impl RunVerdict {
+    /// Of a run whose ticks had so much time.
+    pub fn of(measured: &Measured, deadline: Duration) -> RunVerdict {
+        let tally = &measured.tally;
+        let usual_us = tally.server.percentile_us(50.0).unwrap_or(0.0);
+        let usual = Duration::from_secs_f64(1e-6 * usual_us);
+        let lateness = tally.late.explain(&measured.stalls, usual, deadline);
+        let Lateness { by_machine, by_server, unexplained } = lateness;
+        let wrong = [tally.refused, tally.never_answered, tally.out_of_order, tally.unsound];
+        RunVerdict {
+            passed: wrong == [0; 4] && tally.answered > 0,
+            late: tally.late.count(),
+            late_by_machine: by_machine,
+            late_by_server: by_server,
+            late_unexplained: unexplained,
+            not_sent: tally.not_sent,
+            refused: tally.refused,
+            never_answered: tally.never_answered,
+            out_of_order: tally.out_of_order,
+            unsound: tally.unsound,
+            first_wrong: tally.refusal.clone().or_else(|| tally.problem.clone()),
+            sent: tally.sent,
+            answered: tally.answered,
+        }
+    }
+
+    /// What was wrong or missing, in words; `None` when nothing was.
+    pub fn wrong(&self) -> Option<String> {
+        if self.passed {
+            return None;
+        }
+        let counts = [
+            (self.refused, "refused"),
+            (self.never_answered, "never answered"),
+            (self.out_of_order, "answered out of order"),
+            (self.unsound, "answered unsoundly"),
+        ];
+        let counts = counts.iter().filter(|(n, _)| *n > 0);
+        let mut said: Vec<String> =
+            counts.map(|(n, how)| format!("{} ticks {how}", grouped(*n))).collect();
+        if self.answered == 0 {
+            said.push("no tick answered".to_owned());
+        }
+        let first = self.first_wrong.as_ref().map(|first| format!("; the first: {first}"));
+        Some(said.join(", ") + &first.unwrap_or_default())
+    }
+
+    /// In words.
+    pub fn said(&self) -> String {
+        let percent = 100.0 * self.late as f64 / self.sent.max(1) as f64;
+        let mut text = format!(
+            "Late: {} of {} ticks ({percent:.2} %).",
+            grouped(self.late),
+            grouped(self.sent)
+        );
+        if self.late > 0 {
+            text += &format!(
+                " {} by this machine, which stopped a thread for as long; {} by the server's own time; {} that \
+                 neither explains.",
+                grouped(self.late_by_machine),
+                grouped(self.late_by_server),
+                grouped(self.late_unexplained)
+            );
+        }
+        if self.not_sent > 0 {
+            text += &format!(
+                "\nNot sent: {} ticks, for which this side's transport had no room.",
+                grouped(self.not_sent)
+            );
+        }
+        let answers = match self.wrong() {
+            None => "none was wrong or missing.".to_owned(),
+            Some(wrong) => format!("{wrong}."),
+        };
+        format!("{text}\nAnswers: {answers}")
+    }
+}

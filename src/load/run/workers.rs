@@ -1,0 +1,259 @@
+//! The threads of a run: all clients start at one instant, and what they counted is merged.
+
+use std::{
+    io, panic,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::{
+    hiccup::HiccupMeter,
+    interrupt::{Ending, Interrupt},
+    plan::Plan,
+    progress::Progress,
+    start::Gate,
+};
+use crate::{
+    client::{Client, address::ServerAddress},
+    load::{
+        clients::{
+            cutter::{self, CutPlan, Cuts},
+            deformer::{self, DeformPlan, Deformations},
+            haptic::{self, HapticPlan, Live, WorkerError},
+        },
+        error::LoadError,
+        report::{Measured, tally::Tally},
+        stage::{Stage, dent::Dent},
+    },
+};
+
+/// How far apart clients are on the path, seconds: an irrational part of the sweep, so none meet.
+const AHEAD_S: f64 = 1.618_034;
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Who answers the ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answerer {
+    /// The server that has the scene.
+    Engine,
+    /// A server that only echoes: nothing is deformed or cut meanwhile.
+    Echo,
+}
+
+/// Runs the plan's clients in the scene, its ticks answered by `server`.
+///
+/// # Errors
+/// When the server refuses or goes, or when a thread cannot pace.
+pub async fn measure(
+    stage: &Stage,
+    plan: &Plan,
+    (answerer, server): (Answerer, &ServerAddress),
+    interrupt: &mut Interrupt,
+) -> Result<(Measured, Ending), LoadError> {
+    let hiccups = HiccupMeter::start()?;
+    let workers = Workers::start(plan, stage, answerer, server).await?;
+    let ending = workers.watch(plan, interrupt).await;
+    let mut measured = workers.finish(plan)?;
+    (measured.hiccups, measured.stalls) = hiccups.finish();
+    measured.tissue_triangles = plan.organ.triangles.len() as u64;
+    Ok((measured, ending))
+}
+
+/// The threads of a run.
+struct Workers {
+    haptics: Vec<JoinHandle<Result<Tally, WorkerError>>>,
+    deformer: Option<JoinHandle<Result<Deformations, WorkerError>>>,
+    cutter: Option<JoinHandle<Result<Cuts, WorkerError>>>,
+    /// Drives the shared connection.
+    shared: Option<Runtime>,
+    stop: Arc<AtomicBool>,
+    live: Vec<Arc<Live>>,
+}
+
+impl Workers {
+    async fn start(
+        plan: &Plan,
+        stage: &Stage,
+        answerer: Answerer,
+        server: &ServerAddress,
+    ) -> Result<Workers, LoadError> {
+        let (shared, client) = if plan.is_connection_shared {
+            let (runtime, client) = connect_apart(server).await?;
+            (Some(runtime), Some(client))
+        } else {
+            (None, None)
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut gate = Gate::new();
+        let mut workers = Workers {
+            haptics: Vec::new(),
+            deformer: None,
+            cutter: None,
+            shared,
+            stop: Arc::clone(&stop),
+            live: Vec::new(),
+        };
+        for number in 0..plan.n_clients {
+            let shown = Arc::new(Live::default());
+            let haptic = HapticPlan {
+                server: server.clone(),
+                shared: client.clone(),
+                scene_id: stage.scene_id.clone(),
+                tool_id: stage.tool_id,
+                instrument: Arc::clone(&plan.instrument),
+                path: Arc::clone(&stage.path),
+                ahead_s: AHEAD_S * f64::from(number),
+                rate_hz: plan.rate_hz,
+                n_ticks: (plan.rate_hz * plan.seconds).round() as u64,
+                n_clients: plan.n_clients,
+                deadline: plan.deadline,
+                stop: Arc::clone(&stop),
+                live: Arc::clone(&shown),
+            };
+            workers.live.push(shown);
+            let starter = gate.starter();
+            let thread = thread::Builder::new().name(format!("haptic-{number}"));
+            let work = move || or_stop_all(haptic::run(&haptic, starter), &haptic.stop);
+            workers.haptics.push(thread.spawn(work)?);
+        }
+        if answerer == Answerer::Engine {
+            workers.deformer = start_deformer(plan, stage, server, &stop, &mut gate)?;
+            workers.cutter = start_cutter(plan, stage, server, &stop, &mut gate)?;
+        }
+        gate.open(|| workers.any_ended());
+        Ok(workers)
+    }
+
+    /// Until all have ended; stops them on an interrupt.
+    async fn watch(&self, plan: &Plan, interrupt: &mut Interrupt) -> Ending {
+        let progress = Progress::new(plan.seconds);
+        let started = Instant::now();
+        let mut ending = Ending::Done;
+        while !self.all_ended() {
+            tokio::select! {
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
+                () = interrupt.came() => {
+                    ending = Ending::Interrupted;
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+            }
+            progress.show(started.elapsed(), self.live.iter().map(|live| live.metrics()));
+        }
+        progress.clear();
+        ending
+    }
+
+    fn any_ended(&self) -> bool {
+        self.deformer.as_ref().is_some_and(JoinHandle::is_finished)
+            || self.cutter.as_ref().is_some_and(JoinHandle::is_finished)
+            || self.haptics.iter().any(JoinHandle::is_finished)
+    }
+
+    fn all_ended(&self) -> bool {
+        self.deformer.as_ref().is_none_or(JoinHandle::is_finished)
+            && self.cutter.as_ref().is_none_or(JoinHandle::is_finished)
+            && self.haptics.iter().all(JoinHandle::is_finished)
+    }
+
+    fn finish(self, plan: &Plan) -> Result<Measured, WorkerError> {
+        let mut measured = Measured::new(plan.deadline);
+        for haptic in self.haptics {
+            measured.tally.add(&join(haptic)?);
+        }
+        measured.deformations = self.deformer.map_or_else(|| Ok(Deformations::default()), join)?;
+        measured.cuts = self.cutter.map_or_else(|| Ok(Cuts::default()), join)?;
+        if let Some(runtime) = self.shared {
+            runtime.shutdown_background();
+        }
+        Ok(measured)
+    }
+}
+
+/// A connection whose work is done by a thread of its own, so that it goes on while others wait.
+async fn connect_apart(server: &ServerAddress) -> Result<(Runtime, Client), LoadError> {
+    let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let server = server.clone();
+    let connected = runtime.spawn(async move { Client::connect(&server).await }).await;
+    match connected.expect("connecting does not panic") {
+        Ok(client) => Ok((runtime, client)),
+        Err(error) => {
+            runtime.shutdown_background();
+            Err(error.into())
+        }
+    }
+}
+
+fn start_deformer(
+    plan: &Plan,
+    stage: &Stage,
+    server: &ServerAddress,
+    stop: &Arc<AtomicBool>,
+    gate: &mut Gate,
+) -> io::Result<Option<JoinHandle<Result<Deformations, WorkerError>>>> {
+    let n_frames = (plan.deform_hz * plan.seconds).round() as u64;
+    if n_frames == 0 {
+        return Ok(None);
+    }
+    let (rest, length_m) = (plan.organ.rest.clone(), plan.organ.length_m());
+    let deform = DeformPlan {
+        server: server.clone(),
+        scene_id: stage.scene_id.clone(),
+        tissue_id: stage.tissue_id,
+        dent: match plan.deform_share {
+            Some(share) => Dent::of_share(rest, length_m, share),
+            None => Dent::new(rest, length_m),
+        },
+        path: Arc::clone(&stage.path),
+        rate_hz: plan.deform_hz,
+        n_frames,
+        n_clients: plan.n_clients,
+        stop: Arc::clone(stop),
+    };
+    let starter = gate.starter();
+    let thread = thread::Builder::new().name("deformer".to_owned());
+    let stop = Arc::clone(stop);
+    thread.spawn(move || or_stop_all(deformer::run(deform, starter), &stop)).map(Some)
+}
+
+fn start_cutter(
+    plan: &Plan,
+    stage: &Stage,
+    server: &ServerAddress,
+    stop: &Arc<AtomicBool>,
+    gate: &mut Gate,
+) -> io::Result<Option<JoinHandle<Result<Cuts, WorkerError>>>> {
+    let n_cuts = (plan.cut_hz * plan.seconds).round() as u64;
+    if n_cuts == 0 {
+        return Ok(None);
+    }
+    let cut = CutPlan {
+        server: server.clone(),
+        scene_id: stage.scene_id.clone(),
+        tissue_id: stage.tissue_id,
+        rest: plan.organ.rest.clone(),
+        triangles: plan.organ.triangles.clone(),
+        rate_hz: plan.cut_hz,
+        n_cuts,
+        n_clients: plan.n_clients,
+        stop: Arc::clone(stop),
+    };
+    let starter = gate.starter();
+    let thread = thread::Builder::new().name("cutter".to_owned());
+    thread.spawn(move || or_stop_all(cutter::run(&cut, starter), &cut.stop)).map(Some)
+}
+
+/// What a worker ended with. When it failed the others stop; one that has done all it had to leaves them to theirs.
+fn or_stop_all<T>(result: Result<T, WorkerError>, stop: &AtomicBool) -> Result<T, WorkerError> {
+    result.inspect_err(|_| stop.store(true, Ordering::Relaxed))
+}
+
+/// A panic there goes on here.
+fn join<T>(thread: JoinHandle<T>) -> T {
+    thread.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
+}

@@ -1,0 +1,110 @@
+//! Files of keys and certificates, read again when they change.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use tracing::{error, info};
+
+/// Why a file of keys or certificates cannot be used. Never holds a secret.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {problem}", file.display())]
+pub struct AccessError {
+    /// As configured.
+    pub file: PathBuf,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl AccessError {
+    /// A problem with `file`.
+    pub fn new(file: &Path, problem: impl ToString) -> AccessError {
+        AccessError { file: file.to_owned(), problem: problem.to_string() }
+    }
+}
+
+/// What was read from files that may change.
+pub struct WatchedFiles<T> {
+    now: ArcSwap<T>,
+    files: Vec<PathBuf>,
+    /// Of what stood in each when it was last read; `None` where it could not be.
+    // Not their times: two changes within a tick of the system's clock have one.
+    seen: Mutex<Vec<Option<blake3::Hash>>>,
+    read: Box<dyn Fn() -> Result<T, AccessError> + Send + Sync>,
+}
+
+impl<T> WatchedFiles<T> {
+    /// Reads them for the first time.
+    ///
+    /// # Errors
+    /// When they cannot be used.
+    pub fn open(
+        files: Vec<PathBuf>,
+        read: impl Fn() -> Result<T, AccessError> + Send + Sync + 'static,
+    ) -> Result<WatchedFiles<T>, AccessError> {
+        let seen = Mutex::new(digests(&files));
+        Ok(WatchedFiles { now: ArcSwap::from_pointee(read()?), files, seen, read: Box::new(read) })
+    }
+
+    /// What was read last.
+    pub fn now(&self) -> Arc<T> {
+        self.now.load_full()
+    }
+
+    /// Files that cannot be used change nothing: what was read last stays. `succeed` is given the new and the old.
+    pub fn refresh(&self, asked: bool, succeed: impl FnOnce(&mut T, &T)) {
+        let mut seen = self.seen.lock();
+        let new = digests(&self.files);
+        if *seen == new && !asked {
+            return;
+        }
+        *seen = new;
+        let files = self.files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>();
+        match (self.read)() {
+            Ok(mut read) => {
+                info!(files = files.join(", "), "read again");
+                succeed(&mut read, &self.now.load());
+                self.now.store(Arc::new(read));
+            }
+            Err(problem) => error!("what was read before stays in use: {problem}"),
+        }
+    }
+}
+
+fn digests(files: &[PathBuf]) -> Vec<Option<blake3::Hash>> {
+    files.iter().map(|file| fs::read(file).ok().map(|bytes| blake3::hash(&bytes))).collect()
+}
+
+/// A file's text.
+pub fn read_file(file: &Path) -> Result<String, AccessError> {
+    fs::read_to_string(file).map_err(|e: io::Error| AccessError::new(file, e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_within_one_tick_of_the_clock_is_read() {
+        let file = std::env::temp_dir().join(format!("palpate-access-{}", std::process::id()));
+        let at = std::time::SystemTime::now();
+        let write = |text: &str| {
+            fs::write(&file, text).expect("room");
+            fs::File::open(&file).and_then(|f| f.set_modified(at)).expect("an own file");
+        };
+        write("one");
+        let from = file.clone();
+        let watched =
+            WatchedFiles::open(vec![file.clone()], move || read_file(&from)).expect("a file");
+        write("two");
+        watched.refresh(false, |_, _| ());
+        assert_eq!(**watched.now.load(), "two");
+        fs::remove_file(&file).expect("an own file");
+        watched.refresh(false, |_, _| ());
+        assert_eq!(**watched.now.load(), "two", "what cannot be read changes nothing");
+    }
+}

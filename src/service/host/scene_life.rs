@@ -1,0 +1,118 @@
+//! Whether a scene, and the server, are still served.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+use super::notifier::{Notifier, Subscription};
+use crate::scene::Scene;
+
+/// Panics of its writer in a row that quarantine a scene.
+pub const PANICS_MAX: u32 = 3;
+
+/// Whether the server goes on; held by streams that have no scene.
+#[derive(Clone, Default)]
+pub struct ServerLife(Arc<ServerState>);
+
+/// What all streams of a server have in common.
+#[derive(Default)]
+struct ServerState {
+    shutting_down: AtomicBool,
+    streams: Notifier,
+}
+
+/// Whether a scene is still served; held by streams, so that they do not hold the writer.
+#[derive(Clone)]
+pub struct SceneLife {
+    deleted: Arc<AtomicBool>,
+    quarantined: Arc<AtomicBool>,
+    server: ServerLife,
+}
+
+/// Why a scene is not served any more.
+#[derive(Debug, thiserror::Error)]
+pub enum Ended {
+    /// Somebody deleted it.
+    #[error("scene {id:?} was deleted")]
+    Deleted {
+        /// The scene.
+        id: String,
+    },
+    /// Its writer failed too often in a row. It is served again once its index has been rebuilt.
+    #[error(
+        "scene {id:?} is quarantined: its writer failed {PANICS_MAX} times in a row; it comes back \
+         when its index has been rebuilt, else delete it"
+    )]
+    Quarantined {
+        /// The scene.
+        id: String,
+    },
+    /// The whole server ends.
+    #[error("the server is shutting down")]
+    ShuttingDown,
+}
+
+impl ServerLife {
+    /// Of a new scene.
+    pub fn of_scene(&self) -> SceneLife {
+        SceneLife { deleted: Arc::default(), quarantined: Arc::default(), server: self.clone() }
+    }
+
+    /// Ends every stream, those that wait for their client too.
+    pub fn shut_down(&self) {
+        self.0.shutting_down.store(true, Relaxed);
+        self.0.streams.wake_all();
+    }
+
+    /// Wakes a stream when the server ends.
+    pub fn subscribe(&self) -> Arc<Subscription> {
+        self.0.streams.subscribe()
+    }
+
+    /// Whether the server goes on.
+    pub fn check_served(&self) -> Result<(), Ended> {
+        if self.0.shutting_down.load(Relaxed) { Err(Ended::ShuttingDown) } else { Ok(()) }
+    }
+}
+
+impl SceneLife {
+    /// Whether `scene` is served now.
+    pub fn check_served(&self, scene: &Scene) -> Result<(), Ended> {
+        self.check_lasting(scene)?;
+        if self.is_quarantined() {
+            return Err(Ended::Quarantined { id: scene.id().to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Whether there is a point in waiting for `scene` to be served.
+    pub fn check_lasting(&self, scene: &Scene) -> Result<(), Ended> {
+        if self.deleted.load(Relaxed) {
+            return Err(Ended::Deleted { id: scene.id().to_owned() });
+        }
+        self.server.check_served()
+    }
+
+    /// Ends the scene's streams.
+    pub fn set_deleted(&self) {
+        self.deleted.store(true, Relaxed);
+        // Of all scenes: a deletion is rare, and a stream that is woken for nothing only looks and waits again.
+        self.server.0.streams.wake_all();
+    }
+
+    /// Whether its writer failed too often.
+    pub fn is_quarantined(&self) -> bool {
+        self.quarantined.load(Relaxed)
+    }
+
+    /// Refuses or serves the scene from now on.
+    pub fn set_quarantined(&self, quarantined: bool) {
+        self.quarantined.store(quarantined, Relaxed);
+    }
+
+    /// Wakes a stream when there may be something to tell.
+    pub fn subscribe(&self) -> Arc<Subscription> {
+        self.server.subscribe()
+    }
+}
