@@ -1,4 +1,4 @@
-//! FieldSource 002: the signed distance of a rigid link as a tree of grids, every answer with its interval.
+//! Source 002: the signed distance of a rigid link as a tree of grids, every answer with its interval.
 //!
 //! Patent publication of Shenzhen Huaquejing Medical (Wang, Wu), 2023-11: an octree by vertex count, empty
 //! exterior leaves deleted, neighbouring leaves of like complexity merged into subspaces, one grid each.

@@ -1,4 +1,4 @@
-//! Layer 3: the engine over gRPC.
+//! Layer 4: the engine over gRPC.
 //!
 //! A handler parses, calls the engine and converts the answer. Protobuf types and engine types meet in
 //! `convert` only; `status` is the one place that gives an error its code. Ticks are computed where their

@@ -1,4 +1,4 @@
-//! Layer 3: what outlives the process, under one data directory.
+//! Layer 4: what outlives the process, under one data directory.
 
 pub mod field_cache;
 

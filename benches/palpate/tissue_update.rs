@@ -4,7 +4,7 @@
 //!
 //! Of the time for all, half is corners written into blocks, reads of 35 k vertices in the blocks' order, a fifth the boxes
 //! of blocks and an eighth those above. Of a part, half is its corners, each looked up by its triangle: 3 ns. A second
-//! thread gained nothing at this size (ARCHITECTURE.md).
+//! thread gained nothing at this size (`src/index/update.rs`).
 
 use glam::{DVec3, Vec3};
 use palpate::{

@@ -1,4 +1,4 @@
-//! The files of `deploy/` and OPERATIONS.md name what there is: metrics, settings, sections, tests.
+//! The files of `deploy/`, its documents among them, name what there is: metrics, settings, alerts, tests.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,6 +13,11 @@ use crate::support::{
     metrics::get,
     server::{TestServer, free_address},
 };
+
+/// The documents for whoever runs a server.
+const DOCUMENTS: [&str; 3] = ["OPERATIONS.md", "RUNBOOK.md", "RESILIENCE.md"];
+/// A variable that these documents name and that is no setting: it makes tests longer.
+const TEST_SCALE: &str = "PALPATE_TEST_SCALE";
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -77,9 +82,11 @@ async fn rules_and_dashboard_name_figures_that_the_server_has() {
             assert!(is_known(&families, name), "{file} names {name}, expected one of {families:?}");
         }
     }
-    let text = read("OPERATIONS.md");
-    for name in words(&text, "palpate_") {
-        assert!(families.contains_key(name), "OPERATIONS.md names {name}");
+    for file in DOCUMENTS {
+        let text = read(&format!("deploy/{file}"));
+        for name in words(&text, "palpate_") {
+            assert!(families.contains_key(name), "{file} names {name}");
+        }
     }
 }
 
@@ -110,15 +117,15 @@ fn panels_have_ids_of_their_own_and_ask_the_chosen_source() {
 
 #[test]
 fn each_alert_has_a_severity_and_a_section() {
-    let operations = read("OPERATIONS.md");
+    let runbook = read("deploy/RUNBOOK.md");
     let sections: BTreeSet<_> =
-        operations.lines().filter_map(|line| line.strip_prefix("### Palpate")).collect();
+        runbook.lines().filter_map(|line| line.strip_prefix("### Palpate")).collect();
     let alerts = alerts();
     for (name, block) in &alerts {
         let section = name.strip_prefix("Palpate").unwrap_or_else(|| panic!("{name}"));
-        assert!(sections.contains(section), "OPERATIONS.md has no section {name}");
-        let runbook = format!("runbook: OPERATIONS.md#{}\n", name.to_lowercase());
-        assert!(block.contains(&runbook), "{name} does not point to its section");
+        assert!(sections.contains(section), "RUNBOOK.md has no section {name}");
+        let link = format!("runbook: deploy/RUNBOOK.md#{}\n", name.to_lowercase());
+        assert!(block.contains(&link), "{name} does not point to its section");
         let severities = ["critical", "warning", "info"].map(|s| format!("severity: {s}\n"));
         assert!(severities.iter().any(|s| block.contains(s)), "{name} has no severity");
         assert!(block.contains("summary: "), "{name} has no summary");
@@ -151,7 +158,7 @@ fn variables_of_deployment_files_are_settings() {
             continue;
         }
         let text = fs::read_to_string(&path).expect("text");
-        for name in words(&text, "PALPATE_") {
+        for name in words(&text, "PALPATE_").into_iter().filter(|name| *name != TEST_SCALE) {
             assert!(known.contains(name), "{} sets {name}, which is no setting", path.display());
         }
     }
@@ -176,11 +183,11 @@ fn text_below(folder: &Path) -> String {
 
 /// A table that says which test shows what is worth something only while these tests are there.
 #[test]
-fn tests_and_files_that_operations_names_are_there() {
-    let operations = read("OPERATIONS.md");
+fn tests_and_files_that_the_documents_name_are_there() {
+    let resilience = read("deploy/RESILIENCE.md");
     let tests = text_below(&root().join("tests/it"));
     let is_path = |name: &&str| name.chars().all(|c| c.is_ascii_lowercase() || "_:".contains(c));
-    let quoted = operations.split('`').skip(1).step_by(2);
+    let quoted = resilience.split('`').skip(1).step_by(2);
     let named = quoted.filter(is_path).filter(|name| name.matches('_').count() >= 3);
     let mut n_named = 0;
     for name in named {
@@ -189,8 +196,10 @@ fn tests_and_files_that_operations_names_are_there() {
         n_named += 1;
     }
     assert!(n_named >= 8, "{n_named}");
+    let operations = read("deploy/OPERATIONS.md");
     for entry in fs::read_dir(root().join("deploy")).expect("the folder") {
         let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
-        assert!(name == "secrets" || operations.contains(&name), "OPERATIONS.md leaves out {name}");
+        let is_known = ["OPERATIONS.md", "secrets"].contains(&&*name);
+        assert!(is_known || operations.contains(&name), "OPERATIONS.md leaves out {name}");
     }
 }

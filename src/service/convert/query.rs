@@ -20,7 +20,7 @@ pub enum RequestedTarget {
     AllTissues,
     /// A link of a tool somewhere.
     Link {
-        /// SessionCounts from 0.
+        /// Counts from 0.
         link: u32,
         /// The tool and where it is.
         tool: ToolPose,

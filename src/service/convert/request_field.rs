@@ -71,7 +71,7 @@ pub enum Problem {
     /// Named twice.
     #[error("was given before")]
     Repeated,
-    /// SessionCounts from 0 and beyond the end.
+    /// Counts from 0 and beyond the end.
     #[error("is {got}, expected less than {end}")]
     Index {
         /// Sent.

@@ -33,7 +33,7 @@ pub struct Haptics {
 }
 
 impl Haptics {
-    /// Serves the scenes of `table`.
+    /// Serves the scenes of `registry`.
     pub fn new(registry: Arc<SceneRegistry>, sessions: Arc<SessionRegistry>) -> Haptics {
         Haptics { registry, sessions, collisions: SelfCollisionJobs::new() }
     }

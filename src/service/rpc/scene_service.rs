@@ -31,7 +31,7 @@ pub struct Scenes {
 type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Scenes {
-    /// Serves the scenes of `table`; links get their fields from `fields`.
+    /// Serves the scenes of `registry`; links get their fields from `fields`.
     pub fn new(registry: Arc<SceneRegistry>, fields: Fields, upload_pause_max: Duration) -> Scenes {
         Scenes { registry, fields, upload_pause_max }
     }
