@@ -100,6 +100,7 @@ impl Client {
             server: server.to_string(),
             reason: innermost(&e),
         };
+        // Not lazily: an address where nobody answers is told here and not by the first call.
         let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
         Ok(Client {
             server: server.clone(),
@@ -289,6 +290,7 @@ impl Client {
     /// Tells a refusal from a broken connection. tonic reports the latter as UNKNOWN or INTERNAL with a
     /// source, and behind a proxy as UNAVAILABLE.
     pub fn error(&self, call: &'static str, status: &Status) -> ClientError {
+        // A status from the server has no source; one that the transport made up has.
         let broken = status.source().map(innermost);
         match (status.code(), broken) {
             (Code::Unavailable, reason) => {

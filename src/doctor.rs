@@ -59,6 +59,7 @@ pub fn run(args: &DoctorArgs) -> String {
 impl DoctorReport {
     fn of(timing: Timing, findings: Vec<Finding>) -> DoctorReport {
         let late = timing.late_share;
+        // By what was measured alone: a governor or a quota that does no harm is no reason to warn.
         let verdict = match (timing.wake_us.p99, timing.wake_us.p999) {
             (_, p999) if p999 <= LATE_US && timing.stall_us_max <= TICK_US => Grade::Good,
             (p99, _) if p99 <= LATE_US => Grade::Fair,

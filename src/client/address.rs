@@ -89,6 +89,7 @@ impl ServerAddress {
     pub fn with_key(self, file: &Path) -> io::Result<ServerAddress> {
         let value = format!("Bearer {}", fs::read_to_string(file)?.trim());
         let mut value: MetadataValue<Ascii> = value.parse().map_err(io::Error::other)?;
+        // Kept out of logs and out of HPACK's table.
         value.set_sensitive(true);
         Ok(ServerAddress { key: Some(Arc::new(Bearer(value))), ..self })
     }
@@ -106,6 +107,8 @@ impl ServerAddress {
         let is_uri = self.text.contains("://") || self.text.starts_with("unix:");
         let uri = if is_uri { self.text.clone() } else { format!("http://{}", self.text) };
         let is_tls = uri.starts_with("https://");
+        // A pose is a small write after another: Nagle's algorithm would hold it back for a delayed acknowledgement,
+        // 40 ms.
         let endpoint = Endpoint::from_shared(uri)?.tcp_nodelay(true);
         if !is_tls {
             return Ok(endpoint);

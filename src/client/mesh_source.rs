@@ -109,6 +109,7 @@ impl MeshSource {
         let empty = MeshChunk { link, ..MeshChunk::default() };
         match self {
             MeshSource::Raw(mesh) => {
+                // All positions before all triangles: the server checks indices at the end in any case.
                 let positions = mesh.positions.chunks(CHUNK_VERTICES).map(|part| MeshChunk {
                     positions: part.iter().flat_map(|p| p.to_array()).collect(),
                     ..empty.clone()

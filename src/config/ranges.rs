@@ -122,6 +122,7 @@ impl Config {
             (None, true) => "TLS (access.certificate_file)",
             (None, false) => "TLS and keys (access.certificate_file, access.keys_file)",
         };
+        // A Unix socket needs neither: its folder and mode say who may connect.
         let public = !self.listen.ip().is_loopback();
         let refused = ConfigError::Public { listen: self.listen, missing };
         if public && !self.insecure { Err(refused) } else { Ok(()) }

@@ -150,6 +150,7 @@ impl Config {
             got: text.clone(),
             problem,
         };
+        // Through TOML, so that a variable is read by the rules of the file.
         let place = match key.split_once('.') {
             None => table.get_mut(key),
             Some((section, key)) => table.get_mut(section).and_then(|s| s.get_mut(key)),
@@ -210,6 +211,7 @@ fn from_environment(
                     let (old, new) = (old.to_owned(), format!("{new} ({})", variable(new)));
                     return Err(ConfigError::Renamed { origin: name, old, new });
                 }
+                // A typo in a variable would otherwise leave the default in force, silently.
                 let rest = rest.to_lowercase();
                 let of_section = |key: &String| {
                     key.split_once('.').is_some_and(|(s, _)| rest.starts_with(&format!("{s}_")))

@@ -58,6 +58,7 @@ fn clock() -> Option<Finding> {
 }
 
 fn virtual_machine() -> Option<Finding> {
+    // The flag that a hypervisor shows its guests; there is none on a real machine.
     let is_guest =
         read("/proc/cpuinfo")?.lines().any(|l| l.starts_with("flags") && l.contains(" hypervisor"));
     let (found, grade) =
@@ -99,6 +100,7 @@ fn descriptors() -> Option<Finding> {
 }
 
 fn priority() -> Option<Finding> {
+    // For `chrt` before the server: the server itself never asks for a priority.
     let limit = getrlimit(Resource::Rtprio).current;
     let (found, grade) = match limit {
         Some(0) => ("real-time priority is not allowed".to_owned(), Grade::Fair),

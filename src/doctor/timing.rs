@@ -62,6 +62,7 @@ impl Timing {
 
 /// Nanoseconds of lateness; at least one nap.
 fn naps(time: Duration) -> Histogram<u64> {
+    // Sleeping, as a loop does between two ticks; a busy thread would not be woken at all.
     let mut late = Histogram::new(3).expect("three digits are few");
     let begun = Instant::now();
     while late.is_empty() || begun.elapsed() < time {

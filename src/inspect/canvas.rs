@@ -52,6 +52,7 @@ impl Canvas {
 
     /// From its left upper corner.
     pub fn text(&mut self, x: usize, y: usize, text: &str) {
+        // A font of its own, 5 by 8 pixels: a font file and its reader would be larger than the rest of this module.
         for (n, letter) in text.chars().enumerate() {
             for (column, bits) in font::columns(letter).into_iter().enumerate() {
                 for row in (0..8).filter(|row| bits >> row & 1 == 1) {

@@ -62,6 +62,7 @@ pub fn examine(
     let build_s = start.elapsed().as_secs_f64();
     bar.finish_and_clear();
     let report = field.report();
+    // Against the bound that was reached, not the tolerance that was asked for: both sides promise the same.
     let dense_bytes = dense_bytes(field.bounds().size().max_element(), report.bound_m);
     let pictures = match pictures {
         Some((folder, stem)) => picture::write(&field, &surface, folder, stem)?,

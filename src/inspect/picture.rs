@@ -106,6 +106,7 @@ fn draw_distance(canvas: &mut Canvas, slice: &Slice, at: (usize, usize)) {
 
 fn draw_widths(canvas: &mut Canvas, slice: &Slice, at: (usize, usize), tolerance: f64) {
     let widest = Slice::range(&slice.widths).1.max(10.0 * tolerance);
+    // Logarithmic: most of a field is far finer than its bound, and the rest is what is looked for.
     let narrowest = tolerance * 1e-2;
     let decades = (widest / narrowest).ln();
     let colour_of = |w: f64| match w {

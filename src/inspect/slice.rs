@@ -58,6 +58,7 @@ impl Slice {
             let reading = field.read(surface.mesh(), slice.at(i % width, i / width));
             (reading.value, reading.upper - reading.lower)
         };
+        // Half a million readings, each independent of the others.
         (slice.values, slice.widths) = (0..width * height).into_par_iter().map(read).unzip();
         slice.mark_borders(field, 3 - axes.0 - axes.1);
         slice

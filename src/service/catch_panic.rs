@@ -24,6 +24,7 @@ pub fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Panicked> {
         injected::panic_when_asked();
         work()
     };
+    // Sound to assert: what the work borrowed is dropped or started anew by every caller.
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| Panicked)
 }
 
@@ -70,6 +71,7 @@ impl http_body::Body for CatchPanicBody {
         match catch_panic(|| Pin::new(inner).poll_frame(cx)) {
             Ok(polled) => polled,
             Err(panicked) => {
+                // A body that panicked once is not polled again.
                 self.inner = None;
                 Poll::Ready(Some(last_frame(panicked.into())))
             }

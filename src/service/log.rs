@@ -1,5 +1,6 @@
 //! The log: text for people, JSON for machines, on stderr; and traces, where they are built in.
 
+// A feature that is off: the exporter brings in a dozen crates, and the spans of calls are in the log anyway.
 #[cfg(feature = "otlp")]
 mod otlp;
 
@@ -18,6 +19,7 @@ pub struct Started {
 /// Starts the log of this process. `RUST_LOG` goes before the configured filter. With a collector, this is to be
 /// called in the runtime that traces are sent from.
 pub fn start(log: &LogSettings) -> Started {
+    // A bad RUST_LOG is no reason to run without a log; the configured filter was checked.
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(&log.filter));
     let lines = fmt::layer().with_writer(io::stderr);
     let is_text = match log.format {

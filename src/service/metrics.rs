@@ -40,6 +40,7 @@ pub struct Metrics {
     /// Writes that panicked.
     pub writer_panics: AtomicU64,
     /// Streams now, by number, and what the ended ones counted.
+    // Locked when a stream begins or ends and by a scrape, never in a tick.
     streams: Mutex<Streams>,
     calls: Mutex<BTreeMap<(&'static str, &'static str), u64>>,
 }
@@ -96,6 +97,7 @@ pub struct Count(AtomicU64);
 impl Count {
     /// One writer, so no read-modify-write.
     pub fn add(&self, n: u64) {
+        // A reader may miss the newest tick, and never sees half of one.
         self.0.store(self.get() + n, Relaxed);
     }
 

@@ -62,6 +62,7 @@ pub enum ServeError {
 /// # Errors
 /// When there is no place to listen at, or files of keys and certificates cannot be used.
 pub async fn run(config: &Config) -> Result<(), ServeError> {
+    // Caught before anything is told: a signal that comes with the first line is not lost.
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     check_access(config)?;
@@ -127,6 +128,7 @@ pub async fn serve(
         shutdown.await;
         info!("shutting down");
         systemd::stopping();
+        // Before streams end, so that a balancer sends no new client.
         report_health(&health, ServingStatus::NotServing).await;
         registry.shut_down();
         told.notify_one();
@@ -139,6 +141,7 @@ pub async fn serve(
     let connections = ReceiverStream::new(acceptor.open(tcp, unix));
     systemd::ready();
     tokio::select! {
+        // The parts that run without end are dropped when the server has ended, or its time to drain.
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = access.watch(hangup) => unreachable!("files are watched without end"),
         () = sessions.watch() => unreachable!("sessions are watched without end"),
@@ -179,6 +182,7 @@ async fn router(
         .max_concurrent_streams(transport.streams_per_connection_max)
         .initial_stream_window_size(transport.stream_window_bytes)
         .initial_connection_window_size(transport.connection_window_bytes)
+        // A haptic client that is gone without a word holds a session; TCP alone would take minutes to notice.
         .http2_keepalive_interval(Some(transport.ping_interval))
         .http2_keepalive_timeout(Some(transport.ping_answer_max))
         .http2_max_header_list_size(transport.headers_bytes_max)

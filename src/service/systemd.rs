@@ -19,6 +19,7 @@ pub fn stopping() {
 /// Says twice in the time that the unit allows (`WatchdogSec`) that the runtime still runs. Never ends.
 pub async fn stay_alive() {
     let Some(silence_max) = sd_notify::watchdog_enabled() else { return pending().await };
+    // A task of the runtime: it says nothing when the runtime's threads hang, which is what the watchdog is for.
     let mut due = interval(silence_max / 2);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

@@ -77,11 +77,14 @@ impl FieldCache {
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         static WRITES: AtomicU64 = AtomicU64::new(0);
         fs::create_dir_all(&self.folder)?;
+        // Two servers, or two uploads, may keep the same field at the same time.
         let number = WRITES.fetch_add(1, Ordering::Relaxed);
         let temporary = path.with_extension(format!("{}-{number}.tmp", process::id()));
         let written = (|| {
             let mut file = File::create_new(&temporary)?;
             file.write_all(bytes)?;
+            // The bytes before the name, and the name before it counts: after a power cut the file is whole or not
+            // there.
             file.sync_all()?;
             fs::rename(&temporary, path)?;
             File::open(&self.folder)?.sync_all()

@@ -85,6 +85,7 @@ impl CutPlan {
         let stride = if n_triangles.is_multiple_of(STRIDE) { 1 } else { STRIDE };
         let t = number * stride % n_triangles;
         let [a, b, c] = self.triangles[t];
+        // At rest: a deformed tissue gets a vertex a little off its surface, which the next frame puts right.
         let middle = [a, b, c].iter().map(|v| self.rest[*v as usize]).sum::<Vec3>() / 3.0;
         let m = (self.rest.len() + number) as u32;
         EditTopologyRequest {

@@ -101,6 +101,7 @@ async fn drive(
                             done.sent += 1;
                         }
                     }
+                    // A frame that is skipped is not made up for: the next one has the newest shape.
                     Err(TrySendError::Full(())) => {}
                     // The answers say why it ended.
                     Err(TrySendError::Closed(())) => tokio::task::yield_now().await,

@@ -97,6 +97,7 @@ impl Stream for Echo {
             if let Some(Message::Tick(tick)) = request.message {
                 let started = Instant::now();
                 while started.elapsed() < *takes {
+                    // Busy, not asleep: the engine keeps its core as well.
                     std::hint::spin_loop();
                 }
                 let (sequence, client_time_ns) = (tick.sequence, tick.client_time_ns);

@@ -167,6 +167,7 @@ async fn drive(
     while !plan.stop.load(Ordering::Relaxed) {
         tokio::select! {
             biased;
+            // Answers first: a tick that was answered in time must not be read late because another is due.
             answer = answers.message() => match answer {
                 Ok(Some(answer)) => {
                     tally.answered(&answer, Instant::now());

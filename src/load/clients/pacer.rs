@@ -65,6 +65,7 @@ impl Pacer {
             self.alarm.wait_until(wake).await?;
             self.adapt(wake.elapsed());
         }
+        // Yields instead of spinning on the clock, so that answers are read meanwhile.
         while Instant::now() < due.intended {
             yield_now().await;
         }
@@ -79,6 +80,7 @@ impl Pacer {
     /// Spins for about twice as long as the timer is late: quick to grow, slow to shrink.
     fn adapt(&mut self, late: Duration) {
         let wanted = (2 * late).clamp(SPIN_MIN.min(self.spin_max), self.spin_max);
+        // A spin that is too short makes a tick late, one that is too long only costs time.
         self.spin = if wanted > self.spin {
             (3 * self.spin + wanted) / 4
         } else {

@@ -57,6 +57,7 @@ impl Timeline {
     /// A tick has its outcome. Those before the beginning count into the first slot.
     pub fn record(&mut self, intended: Instant, round_trip: Option<Duration>, is_in_time: bool) {
         let since = intended.saturating_duration_since(self.began.unwrap_or(intended));
+        // Widened as the run grows: its length is not known when a client is stopped early.
         while since.as_nanos() >= self.width.as_nanos() * SLOTS_MAX as u128 {
             self.widen();
         }

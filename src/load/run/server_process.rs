@@ -54,6 +54,7 @@ impl ServerProcess {
     /// # Errors
     /// When it cannot be run or does not come up.
     pub fn start(program: &Path, args: &[&str]) -> Result<ServerProcess, ServerProcessError> {
+        // A process and not a thread: what it takes of the machine is its own, and a crash is seen as one.
         let mut command = Command::new(program);
         command.args(args).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped());

@@ -53,6 +53,7 @@ impl Gate {
                 Err(_) => {}
             }
         }
+        // Known before it comes: each thread computes its instants from it, and none from when it was woken.
         let started = Instant::now() + HEAD_START;
         self.go.iter().all(|go| go.send(started).is_ok())
     }

@@ -56,6 +56,7 @@ pub async fn measure(
     (answerer, server): (Answerer, &ServerAddress),
     interrupt: &mut Interrupt,
 ) -> Result<(Measured, Ending), LoadError> {
+    // Beside the run, not before it: hiccups come and go.
     let hiccups = HiccupMeter::start()?;
     let workers = Workers::start(plan, stage, answerer, server).await?;
     let ending = workers.watch(plan, interrupt).await;
@@ -177,6 +178,7 @@ impl Workers {
 
 /// A connection whose work is done by a thread of its own, so that it goes on while others wait.
 async fn connect_apart(server: &ServerAddress) -> Result<(Runtime, Client), LoadError> {
+    // Of more than one thread: a runtime of the current one would drive the connection only while it is waited on.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let server = server.clone();
     let connected = runtime.spawn(async move { Client::connect(&server).await }).await;

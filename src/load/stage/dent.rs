@@ -54,6 +54,7 @@ impl Dent {
 
     fn follow_all(&mut self, site: &Site) -> DensePositions {
         let swell = 1.0 + SWELL_PER_M * site.dent_m as f32;
+        // Its answer is not needed, its shape is.
         self.follow_some(site);
         let positions = self.current.iter().flat_map(|p| (*p * swell).to_array());
         DensePositions { positions_m: positions.collect() }

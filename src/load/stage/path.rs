@@ -106,6 +106,7 @@ impl Path {
         let mut axes = [(half.x, DVec3::X), (half.y, DVec3::Y), (half.z, DVec3::Z)];
         axes.sort_by(|a, b| b.0.total_cmp(&a.0));
         let [(long, along), (_, side), (short, up)] = axes;
+        // A flat organ would otherwise give an arc that lies on it.
         let rise = short.max(0.2 * long);
         let stations = (0..N_STATIONS)
             .map(|i| {

@@ -62,6 +62,7 @@ impl<T> WatchedFiles<T> {
         if *seen == new && !asked {
             return;
         }
+        // Also when reading fails: a broken file is told once, not at each interval.
         *seen = new;
         let files = self.files.iter().map(|f| f.display().to_string()).collect::<Vec<_>>();
         match (self.read)() {

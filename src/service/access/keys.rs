@@ -70,6 +70,7 @@ impl ApiKeys {
     pub fn read(file: &Path) -> Result<ApiKeys, AccessError> {
         let text = read_file(file)?;
         let entries: KeysFile = toml::from_str(&text).map_err(|error| {
+            // The parser's own message quotes the line.
             let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
             let problem = format!(
                 "line {line} cannot be read, expected [[key]] with name, role (read-only, full or \
@@ -107,6 +108,7 @@ impl ApiKeys {
 
     /// The key of a secret. Takes as long for any: digests are compared in constant time, all of them.
     pub fn find(&self, secret: &str) -> Option<Arc<ApiKey>> {
+        // No salt and no slow hash: secrets are random and long, and this runs for every call.
         let digest = blake3::hash(secret.as_bytes());
         let mut found = None;
         for key in &self.0 {

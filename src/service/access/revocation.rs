@@ -77,6 +77,7 @@ pub async fn unless_revoked<T>(
     work: impl Future<Output = T>,
 ) -> Result<T, Denied> {
     let mut work = pin!(work);
+    // The work first: what is done already is not taken back.
     poll_fn(|cx| match (work.as_mut().poll(cx), watch) {
         (Poll::Ready(done), _) => Poll::Ready(Ok(done)),
         (Poll::Pending, Some(watch)) => watch.poll_denied(cx).map(Err),

@@ -65,6 +65,7 @@ impl Files {
         };
         let config = config.with_single_cert(certificates, key);
         let mut config = config.map_err(|e| AccessError::new(&self.certificate, e))?;
+        // A client that speaks HTTP/1.1 only is refused in the handshake and not by a preface that never comes.
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(config)
     }

@@ -94,6 +94,8 @@ fn probe(answer: &ProbeAnswer) -> proto::ProbeAnswer {
 }
 
 fn contacts(answer: &LinkAnswer) -> proto::Contacts {
+    // Parallel arrays, not a message a contact: a tick encodes hundreds of numbers, and a sub-message each costs a
+    // tag, a length and a size computation for every contact.
     let given = &answer.contacts;
     proto::Contacts {
         total: answer.contacts_total as u32,
@@ -103,6 +105,7 @@ fn contacts(answer: &LinkAnswer) -> proto::Contacts {
         on_tissue_xyz_m: flat(given, |c| c.on_tissue.position),
         on_tool_xyz_m: flat(given, |c| c.on_tool.position),
         normal_xyz: flat(given, |c| c.normal),
+        // Not rounded towards either side: half a unit of the last place is far below the field's tolerance.
         signed_distance_m: given.iter().map(|c| c.signed_distance_m as f32).collect(),
         link_triangle_ids: given.iter().map(|c| c.on_tool.triangle.0).collect(),
         contact_ids: answer.lives.iter().map(|l| l.id).collect(),

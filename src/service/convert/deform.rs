@@ -91,6 +91,7 @@ pub fn edited(edit: &TopologyEdit, done: &Edited, update_us: f64) -> proto::Edit
 }
 
 fn remap(edit: &TopologyEdit, first: TriangleId) -> Vec<proto::TriangleRemap> {
+    // In the order of the request, as clients index their own arrays.
     let mut parts: HashMap<TriangleId, Vec<u32>> = HashMap::new();
     for (new, parent) in (first.0..).zip(&edit.parents) {
         parts.entry(*parent).or_default().push(new);

@@ -164,6 +164,7 @@ pub fn coordinate(got: f64, field: &str) -> Result<f64, FieldError> {
 
 /// Checks the length of a name.
 pub fn name(name: &str, field: &str) -> Result<String, FieldError> {
+    // Counts no further than it must: a name may be as long as a message.
     match name.chars().take(NAME_CHARS_MAX + 1).count() {
         1..=NAME_CHARS_MAX => Ok(name.to_owned()),
         _ => Err(Problem::Length { got: name.chars().count(), max: NAME_CHARS_MAX }.of(field)),

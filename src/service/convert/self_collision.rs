@@ -69,6 +69,7 @@ fn intervals(sent: &[proto::TissueInterval], max: usize) -> Result<Vec<Interval>
 
 /// The answer to the wire: contacts in chunks, each made when the client takes it, then the totals.
 pub struct Messages {
+    // A stream of its own, not one message: contacts of two large organs are megabytes.
     found: SelfCollisions,
     given: usize,
     ended: bool,

@@ -104,6 +104,7 @@ pub fn poses(
     poses: &mut Vec<ToolPose>,
 ) -> Result<(), FieldError> {
     within_limit(tick.tools.len(), limits.tools_per_stream, "tools_per_stream", "tools")?;
+    // Vectors of link poses keep their room: a tick allocates nothing after the first.
     poses.resize_with(tick.tools.len(), unplaced);
     for (at, (sent, into)) in tick.tools.iter().zip(poses).enumerate() {
         fill(sent, limits, into).map_err(|e| e.within(format_args!("tools[{at}]")))?;

@@ -216,6 +216,7 @@ fn size(
 ) -> Result<DeclaredSize, FieldError> {
     use proto::mesh_header::Source;
     match source.as_ref().ok_or_else(|| Problem::Missing.of("source"))? {
+        // Refused before the first chunk: a client learns it in a round trip, not after an upload.
         Source::Raw(proto::RawMeshSize { vertices, triangles }) => {
             within_limit(
                 *vertices as usize,

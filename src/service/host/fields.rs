@@ -62,6 +62,7 @@ fn build(link: &str, surface: &Surface, options: &FieldOptions) -> Field {
     info!(link, triangles = surface.mesh().n_triangles(), "building a field");
     field_of(surface, options, &|done, of| {
         let step = |done: usize| done * STEPS / of;
+        // The last step is said by `obtain`, with what the field costs.
         if step(done) > step(done - 1) && done < of {
             info!(link, percent = 100 * done / of, "building a field");
         }

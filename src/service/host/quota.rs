@@ -95,6 +95,7 @@ impl Ledger {
         };
         let mut reserved = self.reserved.lock();
         let entry = reserved.entry(key.to_owned()).or_default();
+        // What uploads under way will add counts as used: two at once must not share one room.
         let mut used = used;
         used.add(*entry);
         let quotas = caller.quotas();
@@ -109,6 +110,7 @@ impl Drop for Reservation {
     fn drop(&mut self) {
         let Some(key) = &self.key else { return };
         let mut reserved = self.ledger.reserved.lock();
+        // The entry stays when it is empty: there are as few as keys.
         if let Some(entry) = reserved.get_mut(key) {
             entry.triangles -= self.share.triangles.min(entry.triangles);
             entry.bytes -= self.share.bytes.min(entry.bytes);

@@ -116,6 +116,7 @@ impl SceneRegistry {
     /// Makes an empty scene, which is the caller's.
     pub fn create(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
+        // Held until the scene is there: two calls with one id, or for the last place, must not both find it free.
         let mut hosts = self.hosts.write();
         if hosts.contains_key(id) {
             return Err(SceneRegistryError::Taken { id: id.to_owned() });
@@ -154,6 +155,7 @@ impl SceneRegistry {
 
     /// Reserves room for meshes in what the caller's key may have.
     pub fn reserve(&self, caller: &Caller, more: Share) -> Result<Reservation, OverQuota> {
+        // Added up anew each time, over a few scenes: a sum that is kept would have to follow every cut.
         let mut used = Share::default();
         let all = self.all();
         let own = all.iter().filter(|h| h.owner.is_some() && h.owner.as_deref() == caller.name());

@@ -48,6 +48,7 @@ pub struct SessionSlot {
     caller: Caller,
     tools: Vec<u32>,
     /// The loop, but while a poll computes with it.
+    // Boxed, so that the cell is a pointer wide and swapped in one instruction.
     parked: AtomicCell<Option<Box<HapticLoop>>>,
     /// Which stream has it: the last one that took it.
     holder: AtomicU64,
@@ -147,6 +148,7 @@ impl SessionRegistry {
         });
         let mut now = self.now.lock();
         if now.len() >= self.settings.count_max {
+            // A client that is here goes before one that may come back.
             let waiting = now.values().filter(|slot| slot.is_waiting());
             let oldest = waiting.min_by_key(|slot| slot.broke_off_ns.load(Relaxed));
             let limit = self.settings.count_max;
@@ -173,11 +175,14 @@ impl SessionRegistry {
         let slot = Token::try_from(token).ok().and_then(|token| now.get(&token));
         let is_own =
             |slot: &&Arc<SessionSlot>| slot.scene_id == scene_id && slot.caller.is_same(caller);
+        // One answer for all that is not the caller's: a token cannot be probed for.
         let slot = slot.filter(is_own).ok_or(SessionError::Unknown)?;
         if !tools.is_empty() && tools != slot.tools {
             let (got, expected) = (tools.to_vec(), slot.tools.clone());
             return Err(SessionError::Tools { got, expected });
         }
+        // From here on the old stream finds that it is not the holder, at its next poll at the latest: it is woken
+        // for that.
         let holder = slot.holder.fetch_add(1, Relaxed) + 1;
         slot.broke_off_ns.store(0, Relaxed);
         slot.subscription.wake();
@@ -302,6 +307,7 @@ impl Drop for SessionLease {
         if self.slot.holder.load(Relaxed) != self.holder || self.slot.over.load(Relaxed) {
             return;
         }
+        // 0 stands for a session with a stream.
         self.slot.broke_off_ns.store(now_ns().max(1), Relaxed);
         if self.sessions.settings.grace.is_zero() {
             self.end();

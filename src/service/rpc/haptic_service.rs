@@ -62,6 +62,7 @@ impl HapticService for Haptics {
     ) -> Result<Response<proto::QueryDistancesResponse>, Status> {
         let request = request.into_inner();
         let scene = Arc::clone(&self.registry.served(&request.scene_id)?.scene);
+        // Few points take microseconds; a hop to the blocking pool and back costs more.
         let few = request.points_xyz_m.len() <= 3 * INLINE_POINTS_MAX;
         let measure = move || measure(&scene, &request);
         let answer = if few { catch_panic(measure) } else { catch_panic_blocking(measure).await };
@@ -130,6 +131,7 @@ fn touch(
     convert::tick::check_link_poses(&tool, &pose).map_err(within("tool"))?;
     let report = request.report.unwrap_or_default();
     let options = convert::tick::options(&report).map_err(within("report"))?;
+    // A session of one tick: nothing is coherent with it, so it pays the cold searches of every link.
     let mut session = Session::new(scene, &[pose.tool], options)?;
     let started_ns = now_ns();
     let answer = session.tick(1, slice::from_ref(&pose), started_ns, &|| false)?;

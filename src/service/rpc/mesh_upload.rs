@@ -62,6 +62,7 @@ impl MeshUpload {
         let data = &mut self.data;
         let positions: Vec<Vec3> = points(&chunk.positions, "positions")?;
         let corners = threes(&chunk.triangles, "triangles")?;
+        // Against the declaration, before the copy: the limits were checked when it was declared.
         within_declared("vertices", data.positions.len() + positions.len(), vertices, "positions")?;
         within_declared("triangles", data.triangles.len() + corners.len(), triangles, "triangles")?;
         data.positions.extend(positions);
@@ -105,6 +106,7 @@ impl MeshUpload {
                 read.map_err(|e| Problem::File(e).of(format!("{}.file", self.field)))?
             }
         };
+        // Again: a file declares its bytes, not what is in it.
         let (v, t) = (data.positions.len(), data.triangles.len());
         within_limit(v, limits.vertices_per_mesh as usize, "vertices_per_mesh", &self.field)?;
         within_limit(t, limits.triangles_per_mesh as usize, "triangles_per_mesh", &self.field)?;

@@ -85,6 +85,7 @@ impl SelfCollisionJobs {
         &self,
         job: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
     ) -> Result<T, Panicked> {
+        // Given up by the job, not by this future: a job that nobody waits for runs until it looks at `is_left`.
         let room = Arc::clone(&self.room).acquire_owned().await.expect("it is never closed");
         let stop = StopOnDrop(Arc::default());
         let is_left = Arc::clone(&stop.0);

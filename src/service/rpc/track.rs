@@ -97,6 +97,7 @@ where
                 None => return Poll::Ready(None),
             },
         };
+        // The stream that had the session is in the middle of a poll, on another thread. That is over in a tick.
         let Some(mut running) = lease.take().map_err(Refused::from)? else {
             cx.waker().wake_by_ref();
             return Poll::Pending;

@@ -164,6 +164,9 @@ impl Acceptor {
     async fn greet(&self, accepted: Accepted) -> Result<Connection, Refusal> {
         let mut wire: Box<dyn Wire> = match accepted {
             Accepted::Tcp(stream) => {
+                // On this end too: without it 11 to 32 % of the ticks were later than 1 ms, with it 0.03 to 0.4 %.
+                // TCP_QUICKACK and SO_BUSY_POLL are not set: they cost a call a read, or spin for a device that
+                // loopback does not have.
                 // Small frames both ways: waiting to fill a segment would cost 40 ms.
                 stream.set_nodelay(true)?;
                 match self.access.tls() {
@@ -174,8 +177,12 @@ impl Acceptor {
                     None => Box::new(stream),
                 }
             }
+            // Not preferred to TCP: at 8 and 32 streams both take the same, at one TCP took 87 to 99 us and a Unix
+            // socket 141 to 157.
             Accepted::Unix(stream) => Box::new(stream),
         };
+        // Neither tonic nor hyper bounds how long a peer may be silent before its preface, and a slot among the
+        // connections is worth more than a socket.
         let mut got = [0; PREFACE.len()];
         let mut n_got = 0;
         while n_got < got.len() {

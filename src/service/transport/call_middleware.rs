@@ -83,6 +83,7 @@ where
             Err(denied) => {
                 debug!(method = name, "refused: {denied}");
                 let status = Status::from(denied);
+                // Counted under the method's name even when it is refused: guesses at keys show as a rate.
                 metrics.note_call(name, status.code());
                 return Box::pin(ready(Ok(status.into_http())));
             }
@@ -92,6 +93,7 @@ where
         let span = info_span!("call", method = name, key, scene = Empty, code = Empty);
         let watch = caller.watch();
         request.extensions_mut().insert(caller);
+        // The handler finds its caller there: tonic hands a request's extensions on.
         let answering = self.inner.call(request);
         let answering = async move {
             let started = Instant::now();
@@ -125,6 +127,10 @@ struct Method {
 }
 
 /// On which threads a call is decoded, answered and encoded.
+// Whole calls, not handlers: tonic decodes a unary message before it asks the handler. Beside a client that calls
+// every 10 ms, ticks of a probe at 1 kHz were later than 1 ms in 5.6 to 6.6 % with cuts of 1 MB and in 16 to 17 %
+// with exports of 70 k triangles; with the calls in the background in 1.5 to 2.0 % and 4.4 to 4.9 %. Such a call
+// takes some tenths of a millisecond longer for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runs {
     /// On one that takes bytes in and computes ticks: what never takes longer than a tick.
@@ -168,6 +174,7 @@ const METHODS: [Method; 17] = {
 
 fn method(path: &str) -> &'static Method {
     let is = |m: &&Method| path.strip_suffix(m.name).is_some_and(|package| package.ends_with('.'));
+    // Seventeen comparisons of text a call; a stream of ticks is one call.
     METHODS.iter().find(is).unwrap_or(&OTHER)
 }
 

@@ -44,6 +44,7 @@ impl Listeners {
     /// # Errors
     /// The first that cannot be had; none is kept then.
     pub async fn bind(config: &Config) -> Result<Listeners, ListenError> {
+        // All before the address is told: whoever reads it may connect to each.
         let tcp = bind(config.listen).await?;
         let socket = |path: &PathBuf| {
             let of = |source| ListenError::UnixSocket { path: path.clone(), source };

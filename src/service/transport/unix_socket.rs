@@ -22,6 +22,7 @@ impl UnixSocket {
     /// When something else is there, or the system refuses.
     pub fn bind(path: &Path) -> io::Result<(UnixSocket, UnixListener)> {
         let is_socket = fs::symlink_metadata(path).is_ok_and(|m| m.file_type().is_socket());
+        // Left behind by a server that was killed. One that answers stays, and binding fails.
         if is_socket && UnixStream::connect(path).is_err() {
             fs::remove_file(path)?;
         }

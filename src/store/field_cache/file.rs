@@ -49,6 +49,7 @@ pub fn decode(key: &FieldKey, bytes: &[u8]) -> Result<Field, CacheError> {
     let mut next = |n| rest.split_off(..n).ok_or(CacheError::Damaged("it is cut short"));
     let (magic, version, file_key) = (next(8)?, next(4)?, next(32)?);
     let (length, sum) = (next(8)?, next(32)?);
+    // In the order in which a wrong file is best explained; the checksum, which reads all of it, last.
     if magic != MAGIC {
         return Err(CacheError::Damaged("it does not begin as one"));
     }

@@ -15,6 +15,7 @@ impl FieldKey {
     /// Of a field of `mesh` with `options`.
     pub fn of(mesh: &TriangleMesh, options: &FieldOptions) -> FieldKey {
         let mut hash = blake3::Hasher::new();
+        // Of the crate as well as of the field: a change of the code may change a field without its format.
         hash.update(env!("CARGO_PKG_VERSION").as_bytes());
         hash.update(&FIELD_VERSION.to_le_bytes());
         let options = postcard::to_stdvec(options).expect("plain numbers");
