@@ -20,10 +20,10 @@ use parking_lot::Mutex;
 pub use crate::index::FrameOptions as TissueOptions;
 pub use limits::Limits;
 pub use tick::answer::{
-    Contact, Distance, LinkAnswer, Nearest, ProbeAnswer, SurfacePoint, TickAnswer,
+    Contact, ContactState, ContactStatus, Distance, LinkAnswer, NearestSurface, ProbeAnswer,
+    SurfacePoint, TickAnswer,
 };
-pub use tissue::held::HeldPositions;
-pub use tissue::{Held, Revision, Tissue, TissueId};
+pub use tissue::{RevisionGuard, Tissue, TissueId, held::HeldPositions, revision::Revision};
 pub use tool::{Link, Probe, Tool, ToolId, ToolParts};
 
 use crate::geometry::mesh::load::LoadedMesh;
@@ -130,6 +130,7 @@ impl Scene {
         options: TissueOptions,
         now_ns: u64,
     ) -> Result<Arc<Tissue>, SceneError> {
+        // Indexing takes long, so it is done before anybody has to wait for the lock.
         let revision = Revision::first(mesh.mesh, options, now_ns);
         let mut ids = self.ids.lock();
         let tissues = self.tissues.load_full();
@@ -141,7 +142,9 @@ impl Scene {
         )?;
         let tissue =
             Arc::new(Tissue::new(TissueId(ids.tissue), name.to_owned(), mesh.report, revision));
+        // An id is never given twice: what refers to a removed tissue must not find another one.
         ids.tissue += 1;
+        debug_assert!(tissues.is_sorted_by_key(|t| t.id()), "tissues are ordered by id");
         self.tissues.store(Arc::new(tissues.iter().chain([&tissue]).cloned().collect()));
         Ok(tissue)
     }
@@ -162,6 +165,7 @@ impl Scene {
         )?;
         tool.id = ToolId(ids.tool);
         ids.tool += 1;
+        debug_assert!(tools.is_sorted_by_key(|t| t.id), "tools are ordered by id");
         let tool = Arc::new(tool);
         self.tools.store(Arc::new(tools.iter().chain([&tool]).cloned().collect()));
         Ok(tool)
@@ -176,11 +180,12 @@ impl Scene {
         check_room("tool", name, tools.iter().map(|t| &*t.name), self.limits.tools_per_scene)
     }
 
-    /// Takes a tissue out of the scene.
+    /// Takes a tissue out of the scene. A tick that has its revision already still answers with it.
     ///
     /// # Errors
     /// [`SceneError::Unknown`].
     pub fn remove_tissue(&self, id: TissueId) -> Result<(), SceneError> {
+        // A change copies the table, changes the copy and stores it: two at a time would lose one.
         let _one_at_a_time = self.ids.lock();
         self.tissue(id)?;
         let rest = self.tissues().iter().filter(|t| t.id() != id).cloned().collect();

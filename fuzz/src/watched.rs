@@ -4,7 +4,7 @@
 use std::{cell::Cell, collections::HashSet, sync::Arc};
 
 use glam::DVec3;
-use palpate::{geometry::TriangleMesh, scene::{Contact, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId, tick::{Session, TickOptions, ToolPose, answer::TissueState, contact_ids::ContactState, crossings::TrianglePairs, scene_from_link}}};
+use palpate::{geometry::TriangleMesh, scene::{Contact, ContactState, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId, tick::{Session, TickOptions, ToolPose, answer::TissueState, crossings::TrianglePairs, scene_from_link}}};
 
 /// What rounding may do to places and lengths, as a share of the greatest coordinates met.
 const ROUNDING: f64 = 1e-8;
@@ -93,10 +93,10 @@ impl Watched {
     /// A tick that was swallowed.
     pub fn pass(&mut self, sequence: u64, poses: &[ToolPose]) {
         let accepted = self.accepts(sequence, poses);
-        assert_eq!(self.session.pass(sequence, poses).is_ok(), accepted);
+        assert_eq!(self.session.coalesce(sequence, poses).is_ok(), accepted);
         if accepted {
             self.last_sequence = Some(sequence);
-            self.twin.pass(sequence, poses).expect("accepted");
+            self.twin.coalesce(sequence, poses).expect("accepted");
         }
     }
 
@@ -119,7 +119,7 @@ impl ContactIds {
     fn follow(&mut self, answer: &TickAnswer) {
         let mut now = HashSet::new();
         let before = self.greatest;
-        for life in answer.links.iter().flat_map(|l| &l.lives) {
+        for life in answer.links.iter().flat_map(|l| &l.statuses) {
             assert!(now.insert(life.id), "contact {} is given twice", life.id);
             assert!(!self.ended.contains(&life.id), "contact {} had ended", life.id);
             assert!(life.state == ContactState::Persist || life.id > before, "{life:?} is not new");
@@ -195,7 +195,7 @@ impl Check<'_> {
             }
         }
         let contacts = &answer.contacts;
-        assert_eq!(answer.lives.len(), contacts.len());
+        assert_eq!(answer.statuses.len(), contacts.len());
         assert!(contacts.len() <= self.options.max_contacts);
         assert!(contacts.len() <= answer.contacts_total);
         assert!(self.options.contacts || answer.contacts_total == 0);

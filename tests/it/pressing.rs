@@ -164,7 +164,7 @@ fn a_wandering_probe_is_found_at_its_depth() {
                     beside += usize::from(depth > -MARGIN_M);
                 }
                 if depth > -MARGIN_M + ROUNDING_M {
-                    let of_t = |c: &&Contact| c.on_tissue.triangle == t && !c.passed;
+                    let of_t = |c: &&Contact| c.on_tissue.triangle == t && !c.left_behind;
                     let found = answer.contacts.iter().find(of_t);
                     let found = -found.map_or(f64::NAN, |c| c.signed_distance_m);
                     let off = (found - depth).abs();

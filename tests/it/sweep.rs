@@ -20,7 +20,7 @@ const OPTIONS: fn() -> TickOptions =
 /// The loop goes by a pose whose tick is swallowed.
 fn pass(bench: &mut Bench, pose: Pose) {
     let poses = bench.at(pose).to_vec();
-    bench.session.pass(bench.sequence, &poses).expect("good poses");
+    bench.session.coalesce(bench.sequence, &poses).expect("good poses");
 }
 
 fn to(x: f64, y: f64, z: f64) -> Pose {
@@ -76,7 +76,7 @@ fn a_needle_that_crosses_a_sheet_in_one_tick_is_reported() {
         let truth = above / way;
         let toi = upper.toi.expect("met on the way");
         assert!(toi <= truth && truth - toi < 1e-3, "{toi}, in truth {truth}");
-        assert!(upper.passed && upper.signed_distance_m == 0.0);
+        assert!(upper.left_behind && upper.signed_distance_m == 0.0);
         assert!(upper.normal.distance(DVec3::Z) < 1e-6, "{upper:?}");
         assert!(upper.on_tissue.position.distance(upper.on_tool.position) < 1e-9);
         let toi = first_met(&end.contacts[..]).expect("the lower side too");
@@ -188,7 +188,7 @@ fn a_turn_that_ends_where_it_began_is_swept() {
         let (end, swept) = bench.tick(held(angle));
         let toi = first_met(&end.contacts).expect("the needle dipped into the sheet");
         assert!(swept && (0.05..0.5).contains(&toi), "{toi}");
-        assert!(end.contacts.iter().all(|c| c.passed || c.signed_distance_m > 0.0));
+        assert!(end.contacts.iter().all(|c| c.left_behind || c.signed_distance_m > 0.0));
     }
 }
 

@@ -72,7 +72,7 @@ pub enum DeformError {
 
 impl Deformation {
     /// Whether a tissue of so many vertices can be moved like this.
-    pub(in crate::scene) fn check(&self, n_vertices: usize) -> Result<(), DeformError> {
+    pub(super) fn check(&self, n_vertices: usize) -> Result<(), DeformError> {
         let (positions, expected) = match self {
             Deformation::Sparse { vertices, positions } => {
                 check_vertices(vertices, n_vertices)?;
@@ -107,6 +107,6 @@ fn check_vertices(vertices: &[u32], n_vertices: usize) -> Result<(), DeformError
 }
 
 /// Finite and within [`COORDINATE_MAX_M`] of the origin on each axis.
-pub(in crate::scene) fn is_in_world(p: Vec3) -> bool {
+pub(super) fn is_in_world(p: Vec3) -> bool {
     p.is_finite() && p.abs().max_element() <= COORDINATE_MAX_M as f32
 }
