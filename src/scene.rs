@@ -1,7 +1,12 @@
 //! Layer 2: scenes of tissues and tools, and what a tick answers about them.
 //!
-//! Holds all mutable state and no clock, socket or thread: time comes in as nanoseconds of the caller's
-//! monotonic clock. Ticks read published revisions and never wait for a writer.
+//! A [`Scene`] holds deformable tissues ([`tissue`]) and rigid tools ([`tool`]). A haptic loop asks it a thousand times
+//! a second what its tools touch ([`tick`]); what one tick leaves for the next is in `coherence`. Beside the ticks
+//! there are distances of many points at once ([`query`]) and contacts of tissues with themselves
+//! ([`self_collision`]).
+//!
+//! All mutable state of the engine is here, and no clock, socket or thread: time comes in as nanoseconds of the
+//! caller's monotonic clock. Ticks read published revisions and never wait for a writer.
 
 mod coherence;
 pub mod distance;
@@ -30,7 +35,7 @@ use crate::geometry::mesh::load::LoadedMesh;
 
 /// Tissues and tools that can meet.
 ///
-/// Readers take the current tables without waiting; changes to the tables are made one at a time.
+/// Readers take the current tables of tissues and tools without waiting; changes to them are made one at a time.
 pub struct Scene {
     id: String,
     limits: Limits,

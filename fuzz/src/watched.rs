@@ -90,7 +90,7 @@ impl Watched {
         Some(answer)
     }
 
-    /// A tick that was swallowed.
+    /// A tick that was coalesced.
     pub fn pass(&mut self, sequence: u64, poses: &[ToolPose]) {
         let accepted = self.accepts(sequence, poses);
         assert_eq!(self.session.coalesce(sequence, poses).is_ok(), accepted);
@@ -222,7 +222,7 @@ impl Check<'_> {
         assert_on_triangle(&on_tool);
         assert_direction(normal, sign_certainty);
         assert!(contact.toi.is_none_or(|toi| (0.0..=1.0).contains(&toi)), "{contact:?}");
-        if contact.passed {
+        if contact.left_behind {
             assert!(contact.toi.is_some());
             assert_eq!(signed_distance_m, 0.0);
             return;

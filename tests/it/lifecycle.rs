@@ -49,8 +49,8 @@ fn begins_persists_and_ends_once() {
     assert!(ids(&first).is_subset(&ids(&second)));
     let mut known = second.statuses.iter().filter(|l| ids(&first).contains(&l.id));
     assert!(known.all(|l| l.state == ContactState::Persist));
-    let gone = table.tick(0.001, 0.002, -0.02);
-    assert_eq!(gone.ended.iter().copied().collect::<BTreeSet<_>>(), ids(&second));
+    let lifted = table.tick(0.001, 0.002, -0.02);
+    assert_eq!(lifted.ended.iter().copied().collect::<BTreeSet<_>>(), ids(&second));
     assert_eq!(table.tick(0.001, 0.002, -0.02).ended, [0u64; 0], "an end is told once");
     let again = table.tick(0.001, 0.002, 1e-3);
     assert!(ids(&again).is_disjoint(&ids(&second)), "ids are not used again");

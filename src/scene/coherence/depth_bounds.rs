@@ -64,6 +64,7 @@ impl DepthBounds {
     /// Notes a bound of this tick, for the next.
     pub(in crate::scene) fn note(&mut self, key: BoundKey, bound: DepthBound) {
         debug_assert!(!bound.lower.is_nan() && bound.stride >= 0.0, "{bound:?}");
+        // A triangle without a bound is searched anew in the next tick: slower, never wrong.
         if self.now.len() < BOUNDS_MAX {
             self.now.push((key, bound));
         }

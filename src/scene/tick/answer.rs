@@ -71,6 +71,7 @@ pub struct Contact {
 impl Contact {
     /// Deepest first; then by ids and weights, so that the order of the search does not show.
     pub(super) fn by_depth(&self, other: &Contact) -> Ordering {
+        // Bits of weights, because floats have no total order of their own.
         let ids = |c: &Contact| (c.tissue, c.on_tissue.triangle, c.on_tool.triangle);
         let weights = |c: &Contact| c.on_tissue.barycentric.to_array().map(f64::to_bits);
         self.signed_distance_m
@@ -165,6 +166,7 @@ impl TissueState {
             tissue,
             geometry_revision: revision.geometry_revision,
             topology_revision: revision.topology_revision,
+            // One that was published after the caller read its clock is of no age.
             age_ns: now_ns.saturating_sub(revision.published_ns),
         }
     }

@@ -16,6 +16,7 @@ use crate::{
         distance::triangle_triangle::ClosestPair,
         tolerance::{BOUND_COVER, CONTACT_SLACK, POSE_ROUNDING},
     },
+    surface::Surface,
 };
 
 /// A tissue triangle and a link triangle with their closest points: A is the tissue's, in link frame.
@@ -40,6 +41,7 @@ pub(in crate::scene) fn closest_pair(
     let link_from_scene = scene_from_link.inverse();
     let best: Cell<Option<ClosestTriangles>> = Cell::new(None);
     let slab = Cell::new(Slab::UNKNOWN);
+    // A pair exactly as far as the best one has to be offered too, for its ids may be smaller.
     let reach =
         || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt() * BOUND_COVER);
     let corners = |t: TriangleId| tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
@@ -66,17 +68,8 @@ pub(in crate::scene) fn closest_pair(
     // What is not listed is farther than `others`; as near may still win a tie.
     if reach() >= others {
         if best.get().is_none() {
-            // One of the link's extreme vertices is often nearest to the tissue: a first pair to start from.
-            let mut far = max_distance + link.surface.bounds().diagonal();
-            let mut nearest = None;
-            for v in &link.extremes {
-                let p = scene_from_link.point(mesh.position(*v));
-                if let Some(found) = tissue.nearest(p, far, None) {
-                    far = found.closest.distance_squared.sqrt();
-                    nearest = Some(found.triangle);
-                }
-            }
-            nearest.into_iter().for_each(|t| offer(t, None));
+            let first = near_an_extreme(tissue, link, scene_from_link, max_distance);
+            first.into_iter().for_each(|t| offer(t, None));
         }
         let skin = near.skin(link);
         let list_radius = || reach() + skin;
@@ -100,6 +93,26 @@ pub(in crate::scene) fn closest_pair(
     debug_assert!(best.get().is_none_or(|b| b.closest.distance_squared >= 0.0));
     near.pair = best.get().map(|b| (b.tissue_triangle, b.link_triangle));
     best.get()
+}
+
+/// The tissue triangle nearest to one of the link's extreme vertices: a first pair to start from.
+fn near_an_extreme(
+    tissue: &Surface,
+    link: &Link,
+    scene_from_link: &Pose,
+    max_distance: f64,
+) -> Option<TriangleId> {
+    // Within this distance of a vertex lies whatever is within `max_distance` of the link.
+    let mut far = max_distance + link.surface.bounds().diagonal();
+    let mut nearest = None;
+    for v in &link.extremes {
+        let p = scene_from_link.point(link.surface.mesh().position(*v));
+        if let Some(found) = tissue.nearest(p, far, None) {
+            far = found.closest.distance_squared.sqrt();
+            nearest = Some(found.triangle);
+        }
+    }
+    nearest
 }
 
 /// A plane with all of a link behind it: what is farther before it than the reach is not near.

@@ -35,6 +35,7 @@ impl CollisionPair<'_> {
     /// inside. `hint`: a triangle that is likely near.
     pub(super) fn inside(&self, p: DVec3, hint: Option<TriangleId>) -> Option<SignedNearest> {
         // Nothing outside is wanted, so that a point beside the tissue's box is answered without a search.
+        debug_assert!(p.is_finite(), "a vertex at {p}");
         let found = to_surface(&self.revision.surface, p, 0.0, hint)?;
         (found.signed_distance < 0.0).then_some(found)
     }
@@ -73,6 +74,7 @@ impl CollisionPair<'_> {
         // Each surface says how certain it is of the other's point: less than 1 about open ends only.
         let of_tissue = self.revision.surface.certainty_about(scene(on_b));
         let of_link = self.link.surface.certainty_about(on_a);
+        // Triangles that touch have no direction between their closest points.
         let into_link = || -unit_normal(self.link.surface.mesh(), found.link_triangle);
         let on_tissue = SurfacePoint {
             position: scene(on_a),
@@ -96,6 +98,7 @@ impl CollisionPair<'_> {
         normal: DVec3,
         (signed_distance_m, sign_certainty): (f64, f64),
     ) -> Contact {
+        debug_assert!(signed_distance_m.is_finite(), "{signed_distance_m} m");
         Contact {
             tissue: self.tissue,
             on_tissue,

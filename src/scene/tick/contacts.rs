@@ -5,7 +5,7 @@ use glam::DVec3;
 use super::{
     answer::{Contact, SurfacePoint},
     collision_pair::CollisionPair,
-    penetration::{DeepestPoint, at, deepest},
+    penetration::{DeepestPoint, at, deepest_point},
 };
 use crate::geometry::{Aabb, Pose, TriangleId};
 use crate::scene::coherence::depth_bounds::DepthBounds;
@@ -23,6 +23,7 @@ impl CollisionPair<'_> {
         let link_from_scene = self.scene_from_link.inverse();
         let tissue = &self.revision.surface;
         let bounds = self.link_bounds().grown(self.margin);
+        // Triangles come in the index's order, neighbours after each other, and touch the link near each other.
         let (mut hint, mut is_late) = (None, false);
         let near = |b: &Aabb| self.may_touch(&link_from_scene, b);
         tissue.overlap(&(bounds, near), |t| {
@@ -33,7 +34,7 @@ impl CollisionPair<'_> {
             let triangle = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
             let key = (self.tissue, t);
             let known = depth_bounds.get(key);
-            let (found, bound) = deepest(self.link, &triangle, self.margin, known, hint);
+            let (found, bound) = deepest_point(self.link, &triangle, self.margin, known, hint);
             depth_bounds.note(key, bound);
             if let Some(contact) = found.and_then(|found| self.contact_at(t, &triangle, &found)) {
                 hint = Some(contact.on_tool.triangle);
@@ -59,6 +60,7 @@ impl CollisionPair<'_> {
     ) -> Option<Contact> {
         let exact = &found.reading;
         let (on_link, closest) = exact.exact?;
+        // The field chose the point, to its tolerance: a contact may be that much beyond the margin in truth.
         if exact.value > self.margin + self.link.field.tolerance() {
             return None;
         }

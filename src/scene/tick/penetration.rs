@@ -34,7 +34,7 @@ pub(super) struct DeepestPoint {
     lower: f64,
 }
 
-/// A part of the triangle that may hold a deeper point.
+/// A part of the triangle that may hold a deeper point than the best.
 #[derive(Clone, Copy)]
 struct Part {
     /// As weights.
@@ -93,7 +93,7 @@ thread_local! {
 /// About an open end of the link some other point may be deeper than that: the side changes there off the surface,
 /// and a bound by distance does not hold. A triangle that is not inside at its deepest point is there held to the
 /// link's surface and to its own corners.
-pub(super) fn deepest(
+pub(super) fn deepest_point(
     link: &Link,
     triangle: &[DVec3; 3],
     margin: f64,
@@ -119,7 +119,7 @@ pub(super) fn deepest(
 }
 
 impl TissueTriangle<'_> {
-    /// [`deepest`], as far as distance tells.
+    /// [`deepest_point`], as far as distance tells.
     fn by_distance(&self, known: Option<&DepthBound>) -> (Option<DeepestPoint>, DepthBound) {
         let TissueTriangle { link, triangle, margin, .. } = *self;
         let search = |start| WAITING.with_borrow_mut(|waiting| self.search(start, waiting));
@@ -177,25 +177,14 @@ impl TissueTriangle<'_> {
         let TissueTriangle { link, triangle, margin, .. } = *self;
         let (field, tolerance) = (&link.field, link.field.tolerance());
         let point = |w: DVec3| at(triangle, w);
-        let part = |corners: [DVec3; 3], lower: f64, bound: f64, near| {
-            let middle = point(middle(&corners));
-            let radius = corners.iter().map(|c| point(*c).distance(middle)).fold(0.0, f64::max);
-            // Signed distance is 1-Lipschitz, so a part is at most its radius deeper than its middle.
-            Part { corners, radius, lower: lower.max(bound - radius), near }
-        };
         let unknown = DeepestPoint { barycentric: DVec3::X, reading: Reading::BEYOND, lower: 0.0 };
         let mut best = DeepestPoint { lower: f64::INFINITY, ..start.unwrap_or(unknown) };
         let bound = field.lower_bound(point(middle(&DVec3::AXES)));
-        let whole = part(DVec3::AXES, f64::NEG_INFINITY, bound, [None; 2]);
+        let whole = self.part(DVec3::AXES, f64::NEG_INFINITY, bound, [None; 2]);
         if whole.lower > margin {
             return (None, best.bound(triangle, whole.lower, 0.0));
         }
-        let mut near = [None; 2];
-        let readings = field.reads(link.surface.mesh(), triangle);
-        for (barycentric, reading) in DVec3::AXES.into_iter().zip(readings) {
-            near = nearer_by(&reading, near);
-            best.offer(barycentric, reading);
-        }
+        let near = self.offer_corners(&mut best);
         if best.reading.lower > 0.0 {
             let reach = margin + AHEAD * tolerance;
             if let Some(answer) = self.apart(reach, &best, near[0]) {
@@ -228,7 +217,7 @@ impl TissueTriangle<'_> {
                     // Read side by side: the four descents in the field's tree overlap.
                     let quarters = quarters(&corners);
                     let bounds = field.lower_bounds(&quarters.map(|c| point(middle(&c))));
-                    waiting.extend((0..4).map(|i| part(quarters[i], lower, bounds[i], near)));
+                    waiting.extend((0..4).map(|i| self.part(quarters[i], lower, bounds[i], near)));
                     continue;
                 }
             }
@@ -243,6 +232,33 @@ impl TissueTriangle<'_> {
         let (best, stride) = self.polished(best, 0.0);
         let bound = best.bound(triangle, lower, stride);
         (Some(self.exactly(best, bound.near.or(self.hint))), bound)
+    }
+
+    /// A part with these corners, as weights. `lower`: of what it is a part of, `bound`: of its middle.
+    fn part(
+        &self,
+        corners: [DVec3; 3],
+        lower: f64,
+        bound: f64,
+        near: [Option<TriangleId>; 2],
+    ) -> Part {
+        let point = |w: DVec3| at(self.triangle, w);
+        let middle = point(middle(&corners));
+        let radius = corners.iter().map(|c| point(*c).distance(middle)).fold(0.0, f64::max);
+        debug_assert!(radius.is_finite() && !lower.is_nan(), "{radius} m, {lower} m");
+        // Signed distance is 1-Lipschitz, so a part is at most its radius deeper than its middle.
+        Part { corners, radius, lower: lower.max(bound - radius), near }
+    }
+
+    /// Reads the field at the triangle's corners. Returns link triangles that are near.
+    fn offer_corners(&self, best: &mut DeepestPoint) -> [Option<TriangleId>; 2] {
+        let mut near = [None; 2];
+        let readings = self.link.field.reads(self.link.surface.mesh(), self.triangle);
+        for (barycentric, reading) in DVec3::AXES.into_iter().zip(readings) {
+            near = nearer_by(&reading, near);
+            best.offer(barycentric, reading);
+        }
+        near
     }
 
     /// Walks down the gradient from the best point found. `stride`: metres for each unit of slope, as the last descent

@@ -56,6 +56,7 @@ impl Session {
     /// The same loop from its beginning, for a tick that left it half changed; contact ids are not used again.
     pub fn restarted(&self) -> Session {
         let tools = self.tools.iter().map(|t| Arc::clone(&t.tool)).collect();
+        // Half a tick may have left bounds that were never made true of a revision: nothing of it is kept.
         let fresh = Session::of(Arc::clone(&self.scene), tools, self.options.clone());
         Session { last_contact_id: self.last_contact_id, ..fresh }
     }

@@ -1,7 +1,9 @@
 //! The vertex of a link that is deepest in a tissue.
 //!
-//! The search goes through the link's index and leaves out boxes that cannot hold a deeper vertex. What it asks of the
-//! tissue on the way bounds other boxes too, in this tick and the next ones ([`DistanceSamples`]).
+//! The search goes through the link's index and leaves out boxes that cannot hold a deeper vertex. Each signed distance
+//! that it asks of the tissue bounds other boxes too, in this tick and the next ones ([`DistanceSamples`]). About an
+//! open end of the tissue no distance bounds depth; there a box is left out only when the winding number says that the
+//! side of its centre holds as far as the box reaches.
 
 use std::cell::Cell;
 
@@ -52,6 +54,7 @@ impl DeepestVertex<'_> {
             samples,
         };
         let (surface, mesh) = (&pair.link.surface, pair.link.surface.mesh());
+        // A deep vertex first: every box is then held against its depth.
         hint.into_iter().for_each(|v| search.offer(v));
         let may_be_deeper =
             |b: &Aabb| !b.is_empty() && search.may_be_deeper(b.centre(), b.size() * 0.5);

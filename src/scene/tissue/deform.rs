@@ -95,6 +95,7 @@ impl Deformation {
 }
 
 fn check_vertices(vertices: &[u32], n_vertices: usize) -> Result<(), DeformError> {
+    // A vertex that is named twice would end up where the order of the request puts it.
     let mut named = vec![false; n_vertices];
     for (at, &vertex) in vertices.iter().enumerate() {
         match named.get_mut(vertex as usize) {
@@ -108,5 +109,6 @@ fn check_vertices(vertices: &[u32], n_vertices: usize) -> Result<(), DeformError
 
 /// Finite and within [`COORDINATE_MAX_M`] of the origin on each axis.
 pub(super) fn is_in_world(p: Vec3) -> bool {
+    // The largest of three is one comparison a vertex: a dense deformation checks hundreds of thousands.
     p.is_finite() && p.abs().max_element() <= COORDINATE_MAX_M as f32
 }

@@ -128,6 +128,7 @@ impl TopologyEdit {
                 return Err(EditError::UnknownTriangle { at, triangle: t.0 });
             }
         }
+        // What is checked here the cut relies on, and does not check again.
         if let Some(at) = self.added_positions.iter().position(|p| !is_in_world(*p)) {
             let position = self.added_positions[at];
             return Err(EditError::Position { at, position, limit_m: COORDINATE_MAX_M });

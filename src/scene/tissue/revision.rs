@@ -89,6 +89,7 @@ impl Revision {
     pub(super) fn cut(&mut self, edit: &TopologyEdit) -> TriangleId {
         self.topology_revision += 1;
         let first = self.surface.edit(&edit.removed, &edit.added_positions, &edit.added);
+        // Kept for good: a contact may come back to a triangle that was cut several times since.
         self.parents.extend((first.0..).map(TriangleId).zip(edit.parents.iter().copied()));
         first
     }
