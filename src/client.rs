@@ -1,16 +1,16 @@
 //! A connection to a server: set a scene up, open the two streams.
 
 pub mod address;
+mod duplex;
+mod error;
 mod haptic_stream;
 pub mod mesh_source;
 
-use std::{error::Error as _, path::Path};
+use std::path::Path;
 
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
-use tonic::{
-    Code, Response, Status, Streaming, service::interceptor::InterceptedService, transport::Channel,
-};
+use tonic::{Response, Status, service::interceptor::InterceptedService, transport::Channel};
 
 use crate::proto::{
     AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
@@ -22,44 +22,11 @@ use crate::proto::{
 };
 use address::BringKey;
 pub use address::ServerAddress;
+pub use duplex::Duplex;
+pub use error::ClientError;
+use error::innermost;
 pub use haptic_stream::HapticStream;
-use mesh_source::{MeshFileError, MeshSource};
-
-/// Why a call did not do what it should.
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    /// The address is none, or nobody answers there.
-    #[error("cannot connect to {server}: {reason}")]
-    Connect {
-        /// As given.
-        server: String,
-        /// The innermost cause.
-        reason: String,
-    },
-    /// The connection broke: the server ended or the network failed.
-    #[error("the server at {server} is gone ({call}): {reason}")]
-    Gone {
-        /// Its address.
-        server: String,
-        /// What was asked of it.
-        call: &'static str,
-        /// The innermost cause.
-        reason: String,
-    },
-    /// A mesh file that no scene takes.
-    #[error("{0}")]
-    Mesh(#[from] MeshFileError),
-    /// The server refused.
-    #[error("{call} was refused ({code:?}): {message}")]
-    Refused {
-        /// What was asked.
-        call: &'static str,
-        /// The status code.
-        code: Code,
-        /// The server's words.
-        message: String,
-    },
-}
+use mesh_source::MeshSource;
 
 /// One connection.
 #[derive(Clone)]
@@ -82,15 +49,12 @@ pub struct LinkUpload {
     pub rest_pose: Option<Pose>,
 }
 
-/// The two ends of an open stream.
-pub struct Duplex<Q, A> {
-    /// Requests; full when the transport does not take more.
-    pub requests: mpsc::Sender<Q>,
-    /// Answers.
-    pub answers: Streaming<A>,
-}
-
 impl Client {
+    /// Where it is connected to.
+    pub fn server(&self) -> &ServerAddress {
+        &self.server
+    }
+
     /// Connects.
     ///
     /// # Errors
@@ -271,7 +235,7 @@ impl Client {
         let (scene_id, tool_ids) = (scene_id.to_owned(), tool_ids.to_vec());
         let start = TrackStart { scene_id, tool_ids, ..TrackStart::default() };
         let stream = self.track(start, 1).await?;
-        Ok(HapticStream::new(self.clone(), stream))
+        Ok(HapticStream::new(self.server.clone(), stream))
     }
 
     /// Opens a stream of deformations; at most `waiting_max` wait for the transport.
@@ -287,47 +251,15 @@ impl Client {
         Ok(Duplex { requests, answers: self.take("Deform", answer)? })
     }
 
-    /// Tells a refusal from a broken connection. tonic reports the latter as UNKNOWN or INTERNAL with a
-    /// source, and behind a proxy as UNAVAILABLE.
-    pub fn error(&self, call: &'static str, status: &Status) -> ClientError {
-        // A status from the server has no source; one that the transport made up has.
-        let broken = status.source().map(innermost);
-        match (status.code(), broken) {
-            (Code::Unavailable, reason) => {
-                self.gone(call, reason.unwrap_or_else(|| status.message().to_owned()))
-            }
-            (_, Some(reason)) => self.gone(call, reason),
-            (code, None) => {
-                ClientError::Refused { call, code, message: status.message().to_owned() }
-            }
-        }
-    }
-
-    /// The error for a stream that the server ended without a reason.
-    pub fn ended(&self, call: &'static str) -> ClientError {
-        self.gone(call, "it ended the stream".to_owned())
-    }
-
-    fn gone(&self, call: &'static str, reason: String) -> ClientError {
-        ClientError::Gone { server: self.server.to_string(), call, reason }
-    }
-
     fn take<A>(
         &self,
         call: &'static str,
         answer: Result<Response<A>, Status>,
     ) -> Result<A, ClientError> {
-        answer.map(Response::into_inner).map_err(|status| self.error(call, &status))
+        answer
+            .map(Response::into_inner)
+            .map_err(|status| ClientError::of(&self.server, call, &status))
     }
-}
-
-/// The last of an error's causes: "connection refused" rather than "transport error".
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }
 
 #[cfg(test)]

@@ -1,7 +1,12 @@
 //! Layer 2: scenes of tissues and tools, and what a tick answers about them.
 //!
-//! Holds all mutable state and no clock, socket or thread: time comes in as nanoseconds of the caller's
-//! monotonic clock. Ticks read published revisions and never wait for a writer.
+//! A [`Scene`] holds deformable tissues ([`tissue`]) and rigid tools ([`tool`]). A haptic loop asks it a thousand times
+//! a second what its tools touch ([`tick`]); what one tick leaves for the next is in `coherence`. Beside the ticks
+//! there are distances of many points at once ([`query`]) and contacts of tissues with themselves
+//! ([`self_collision`]).
+//!
+//! All mutable state of the engine is here, and no clock, socket or thread: time comes in as nanoseconds of the
+//! caller's monotonic clock. Ticks read published revisions and never wait for a writer.
 
 mod coherence;
 pub mod distance;
@@ -20,17 +25,17 @@ use parking_lot::Mutex;
 pub use crate::index::LatLonOptions as TissueOptions;
 pub use limits::Limits;
 pub use tick::answer::{
-    Contact, Distance, LinkAnswer, Nearest, ProbeAnswer, SurfacePoint, TickAnswer,
+    Contact, ContactState, ContactStatus, Distance, LinkAnswer, NearestSurface, ProbeAnswer,
+    SurfacePoint, TickAnswer,
 };
-pub use tissue::held::HeldPositions;
-pub use tissue::{Held, Revision, Tissue, TissueId};
+pub use tissue::{RevisionGuard, Tissue, TissueId, held::HeldPositions, revision::Revision};
 pub use tool::{Link, Probe, Tool, ToolId, ToolParts};
 
 use crate::geometry::mesh::load::LoadedMesh;
 
 /// Tissues and tools that can meet.
 ///
-/// Readers take the current tables without waiting; changes to the tables are made one at a time.
+/// Readers take the current tables of tissues and tools without waiting; changes to them are made one at a time.
 pub struct Scene {
     id: String,
     limits: Limits,
@@ -130,6 +135,7 @@ impl Scene {
         options: TissueOptions,
         now_ns: u64,
     ) -> Result<Arc<Tissue>, SceneError> {
+        // Indexing takes long, so it is done before anybody has to wait for the lock.
         let revision = Revision::first(mesh.mesh, options, now_ns);
         let mut ids = self.ids.lock();
         let tissues = self.tissues.load_full();
@@ -141,7 +147,9 @@ impl Scene {
         )?;
         let tissue =
             Arc::new(Tissue::new(TissueId(ids.tissue), name.to_owned(), mesh.report, revision));
+        // An id is never given twice: what refers to a removed tissue must not find another one.
         ids.tissue += 1;
+        debug_assert!(tissues.is_sorted_by_key(|t| t.id()), "tissues are ordered by id");
         self.tissues.store(Arc::new(tissues.iter().chain([&tissue]).cloned().collect()));
         Ok(tissue)
     }
@@ -162,6 +170,7 @@ impl Scene {
         )?;
         tool.id = ToolId(ids.tool);
         ids.tool += 1;
+        debug_assert!(tools.is_sorted_by_key(|t| t.id), "tools are ordered by id");
         let tool = Arc::new(tool);
         self.tools.store(Arc::new(tools.iter().chain([&tool]).cloned().collect()));
         Ok(tool)
@@ -176,11 +185,12 @@ impl Scene {
         check_room("tool", name, tools.iter().map(|t| &*t.name), self.limits.tools_per_scene)
     }
 
-    /// Takes a tissue out of the scene.
+    /// Takes a tissue out of the scene. A tick that has its revision already still answers with it.
     ///
     /// # Errors
     /// [`SceneError::Unknown`].
     pub fn remove_tissue(&self, id: TissueId) -> Result<(), SceneError> {
+        // A change copies the table, changes the copy and stores it: two at a time would lose one.
         let _one_at_a_time = self.ids.lock();
         self.tissue(id)?;
         let rest = self.tissues().iter().filter(|t| t.id() != id).cloned().collect();

@@ -178,7 +178,7 @@ impl Stage {
             let Distance::Within(found) = &probe.distance else { panic!("{case}: {probe:?}") };
             assert!(same(found.signed_distance_m, exact), "{case}: {found:?}, {exact}");
         }
-        for contact in answer.links[0].contacts.iter().filter(|c| !c.passed) {
+        for contact in answer.links[0].contacts.iter().filter(|c| !c.left_behind) {
             let (own, other) = (contact.on_tool.position, contact.on_tissue.position);
             let got = contact.signed_distance_m;
             let to_tool = nearest(tool, tool_from_scene.point(other)).expect("a tool").distance;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary, Unstructured};
 use glam::{DVec3, Vec3};
-use palpate::{geometry::{LoadOptions, MeshData, Topology, TriangleId, TriangleMesh, distance::point_triangle::closest_point, mesh::load::load, tolerance::COORDINATE_MAX_M}, oracle::shapes, scene::{Held, Limits, Scene, Tissue, TissueOptions, limits::HELD_MAX, tissue::{deform::Deformation, edit::TopologyEdit}}};
+use palpate::{geometry::{LoadOptions, MeshData, Topology, TriangleId, TriangleMesh, distance::point_triangle::closest_point, mesh::load::load, tolerance::COORDINATE_MAX_M}, oracle::shapes, scene::{RevisionGuard, Limits, Scene, Tissue, TissueOptions, limits::HELD_MAX, tissue::{deform::Deformation, edit::TopologyEdit}}};
 
 use crate::until_end;
 
@@ -108,7 +108,7 @@ pub fn check(sequence: Sequence) {
     let scene = Scene::new("fuzz".to_owned(), limits.clone());
     let mesh = load(data, &LoadOptions::default()).expect("a mesh");
     let tissue = scene.add_tissue("tissue", mesh, TissueOptions::default(), 0).expect("added");
-    let mut readers: Vec<(Held, Model)> = Vec::new();
+    let mut readers: Vec<(RevisionGuard, Model)> = Vec::new();
     for (step, now_ns) in sequence.steps.into_iter().zip(1..) {
         match step {
             Step::CatchUp => tissue.catch_up(),
@@ -306,7 +306,7 @@ impl Model {
     }
 
     /// The revision is the model's, its index is sound and finds what brute force finds.
-    fn assert_is(&self, held: &Held) {
+    fn assert_is(&self, held: &RevisionGuard) {
         self.assert_is_still(held);
         held.surface.assert_well_formed();
         let rebuilt = TriangleMesh::new(MeshData {
@@ -317,7 +317,7 @@ impl Model {
         self.assert_finds_nearest(held);
     }
 
-    fn assert_is_still(&self, held: &Held) {
+    fn assert_is_still(&self, held: &RevisionGuard) {
         assert_eq!(held.geometry_revision, self.geometry_revision);
         assert_eq!(held.topology_revision, self.topology_revision);
         assert_eq!(held.published_ns, self.published_ns);
@@ -328,7 +328,7 @@ impl Model {
         assert!(listed.eq(self.triangles.iter().map(|(t, v)| (*t, *v))));
     }
 
-    fn assert_finds_nearest(&self, held: &Held) {
+    fn assert_finds_nearest(&self, held: &RevisionGuard) {
         let p = DVec3::new(0.013, -0.021, 0.034);
         let distances = self.triangles.iter().map(|(t, vertices)| {
             let corners = vertices.map(|v| self.positions[v as usize].as_dvec3());

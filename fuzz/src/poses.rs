@@ -38,7 +38,7 @@ fn answer(session: &mut Watched, tick: &Tick, now_ns: u64) {
         return;
     }
     if tick.client_time_ns % 2 != 0 {
-        return session.pass(tick.sequence, &parsed);
+        return session.coalesce(tick.sequence, &parsed);
     }
     let late_after = (tick.deadline_us != 0).then_some(tick.deadline_us);
     let Some(answer) = session.tick(tick.sequence, &parsed, now_ns, late_after) else { return };

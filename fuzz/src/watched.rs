@@ -4,7 +4,7 @@
 use std::{cell::Cell, collections::HashSet, sync::Arc};
 
 use glam::DVec3;
-use palpate::{geometry::TriangleMesh, scene::{Contact, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId, tick::{Session, TickOptions, ToolPose, answer::TissueState, contact_ids::ContactState, crossings::TrianglePairs, scene_from_link}}};
+use palpate::{geometry::TriangleMesh, scene::{Contact, ContactState, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId, tick::{Session, TickOptions, ToolPose, answer::TissueState, crossings::TrianglePairs, scene_from_link}}};
 
 /// What rounding may do to places and lengths, as a share of the greatest coordinates met.
 const ROUNDING: f64 = 1e-8;
@@ -90,13 +90,13 @@ impl Watched {
         Some(answer)
     }
 
-    /// A tick that was swallowed.
+    /// A tick that was coalesced.
     pub fn pass(&mut self, sequence: u64, poses: &[ToolPose]) {
         let accepted = self.accepts(sequence, poses);
-        assert_eq!(self.session.pass(sequence, poses).is_ok(), accepted);
+        assert_eq!(self.session.coalesce(sequence, poses).is_ok(), accepted);
         if accepted {
             self.last_sequence = Some(sequence);
-            self.twin.pass(sequence, poses).expect("accepted");
+            self.twin.coalesce(sequence, poses).expect("accepted");
         }
     }
 
@@ -119,7 +119,7 @@ impl ContactIds {
     fn follow(&mut self, answer: &TickAnswer) {
         let mut now = HashSet::new();
         let before = self.greatest;
-        for life in answer.links.iter().flat_map(|l| &l.lives) {
+        for life in answer.links.iter().flat_map(|l| &l.statuses) {
             assert!(now.insert(life.id), "contact {} is given twice", life.id);
             assert!(!self.ended.contains(&life.id), "contact {} had ended", life.id);
             assert!(life.state == ContactState::Persist || life.id > before, "{life:?} is not new");
@@ -195,7 +195,7 @@ impl Check<'_> {
             }
         }
         let contacts = &answer.contacts;
-        assert_eq!(answer.lives.len(), contacts.len());
+        assert_eq!(answer.statuses.len(), contacts.len());
         assert!(contacts.len() <= self.options.max_contacts);
         assert!(contacts.len() <= answer.contacts_total);
         assert!(self.options.contacts || answer.contacts_total == 0);
@@ -222,7 +222,7 @@ impl Check<'_> {
         assert_on_triangle(&on_tool);
         assert_direction(normal, sign_certainty);
         assert!(contact.toi.is_none_or(|toi| (0.0..=1.0).contains(&toi)), "{contact:?}");
-        if contact.passed {
+        if contact.left_behind {
             assert!(contact.toi.is_some());
             assert_eq!(signed_distance_m, 0.0);
             return;

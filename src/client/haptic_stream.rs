@@ -2,22 +2,25 @@
 
 use tonic::Code;
 
-use super::{Client, ClientError, Duplex};
+use super::{address::ServerAddress, duplex::Duplex, error::ClientError};
 use crate::proto::{Pose, Tick, ToolPose, TrackRequest, TrackResponse, track_request::Message};
 
 /// An open `Track` stream that numbers its ticks.
 ///
 /// For tools that may wait for each answer: tests, teaching, planning. A device's loop at 1 kHz sends its next pose
-/// whether the answer is there or not: [`Client::track`].
+/// whether the answer is there or not: [`Client::track`](super::Client::track).
 pub struct HapticStream {
-    client: Client,
+    server: ServerAddress,
     stream: Duplex<TrackRequest, TrackResponse>,
     sequence: u64,
 }
 
 impl HapticStream {
-    pub(super) fn new(client: Client, stream: Duplex<TrackRequest, TrackResponse>) -> HapticStream {
-        HapticStream { client, stream, sequence: 0 }
+    pub(super) fn new(
+        server: ServerAddress,
+        stream: Duplex<TrackRequest, TrackResponse>,
+    ) -> HapticStream {
+        HapticStream { server, stream, sequence: 0 }
     }
 
     /// Puts each tool of the stream at a pose (scene frame from tool frame) and waits for the answer.
@@ -36,9 +39,9 @@ impl HapticStream {
         // A closed channel: the stream has ended, and its status says why.
         let _ =
             self.stream.requests.send(TrackRequest { message: Some(Message::Tick(tick)) }).await;
-        let failed = |status| self.client.error("Track", &status);
+        let failed = |status| ClientError::of(&self.server, "Track", &status);
         let answer = self.stream.answers.message().await.map_err(failed)?;
-        let answer = answer.ok_or_else(|| self.client.ended("Track"))?;
+        let answer = answer.ok_or_else(|| ClientError::ended(&self.server, "Track"))?;
         match answer.refusal {
             Some(refusal) => Err(ClientError::Refused {
                 call: "Track",

@@ -161,3 +161,37 @@ pub const POSE_ROUNDING: f64 = 1.0 / 70_368_744_177_664.0;
 /// angles and unit length by some 2^-22, and a projection of it in `f32`, pose included, by some twenty units
 /// of 2^-24; a smaller value would let a box be apart from a triangle that it holds.
 pub const SLAB_ROUNDING: f64 = 1.0 / 262_144.0;
+
+/// Factor on a distance, in metres, that a search or a bound may rely on: 1 + 2^-30 or so. Distances of the scene are
+/// sums and roots of some ten terms, each off by 2^-53 of coordinates below 10 km; a factor of 1 would lose a pair of
+/// triangles that is exactly in reach, a much larger one only looks a little farther.
+pub const BOUND_COVER: f64 = 1.0 + 1e-9;
+
+/// Factor on a distance that was computed in `f32`: its three differences and the root lose 4 units of 2^-24, 2.4e-7.
+/// A smaller value would let a vertex move farther than its tissue is said to have moved.
+pub const SINGLE_LENGTH_COVER: f64 = 1.0 + 1e-6;
+
+/// Covers the rounding of a squared distance to a sample, relative: some ten units of 2^-53, a hundred times over. A
+/// smaller value would let a sample speak for a point just outside its ball.
+pub const SAMPLE_ROUNDING: f64 = 1e-11;
+
+/// Covers the rounding of a distance that is compared with a radius, relative: some ten units of 2^-53. A smaller value
+/// would leave out a box that holds a vertex as deep as the best.
+pub const RADIUS_ROUNDING: f64 = 1e-12;
+
+/// The near list of a link and a tissue may look at least so much farther than the closest pair, metres: a tool of few
+/// millimetres has a field so fine that its tolerance alone is a tick's motion. A larger skin makes each search visit
+/// more triangles, a smaller one makes searches more frequent.
+pub const NEAR_LIST_SKIN_M: f64 = 1e-3;
+
+/// A chord may be off its arc by this share of the pose path, and a time of impact be early by as much. Smaller values
+/// split turns into more parts, each with a search of its own.
+pub const CHORD_ERROR_SHARE: f64 = 2e-4;
+
+/// Finest tolerance of a link's field, as a share of the link's diagonal. Memory and time to build grow with its
+/// inverse square; at 1e-4 a field of a forceps takes a hundred megabytes.
+pub const FIELD_TOLERANCE_SHARE_MIN: f64 = 1e-4;
+
+/// Slack of the checks that a contact's weights sum to one and are not negative, and that its normal is of length one.
+/// It decides about no answer; thirds of a slender triangle's corners lose six digits.
+pub const CONTACT_SLACK: f64 = 1e-6;

@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use super::{Distance, Held, Nearest, SurfacePoint, TissueId};
+use super::{Distance, NearestSurface, RevisionGuard, SurfacePoint, TissueId};
 use crate::{
     geometry::{Pose, TriangleId},
     surface::{SignedNearest, Surface},
@@ -19,7 +19,8 @@ pub fn to_surface(
     max_distance: f64,
     hint: Option<TriangleId>,
 ) -> Option<SignedNearest> {
-    // What lies outside the surface's box is not inside the surface, so its side need not be found out.
+    // What lies outside the surface's box is not inside the surface, so its side need not be found out. Inside the
+    // box the search may not stop at `max_distance`: a point can be any depth below the surface.
     let may_be_inside = surface.bounds().distance_squared(p) == 0.0;
     let reach = if may_be_inside { f64::INFINITY } else { max_distance };
     surface.signed_distance(p, reach, hint).filter(|d| d.signed_distance <= max_distance)
@@ -27,15 +28,18 @@ pub fn to_surface(
 
 /// Signed distance of a scene point to the nearest of the tissues, the deepest when inside several.
 pub fn to_tissues(
-    tissues: &[(TissueId, Held)],
+    tissues: &[(TissueId, RevisionGuard)],
     p: DVec3,
     max_distance: f64,
     hint: &mut Hint,
-) -> Distance<Nearest> {
+) -> Distance<NearestSurface> {
     let mut best: Option<(TissueId, SignedNearest)> = None;
     for (id, revision) in tissues {
+        // A triangle of another tissue would be a poor start, or none at all.
         let last = hint.0.filter(|(tissue, _)| tissue == id).map(|(_, triangle)| triangle);
+        // Once inside one tissue only those count that hold the point too, and these are found at any reach.
         let reach = best.map_or(max_distance, |(_, b)| b.signed_distance.clamp(0.0, max_distance));
+        debug_assert!(reach >= 0.0, "reach {reach} m");
         let found = to_surface(&revision.surface, p, reach, last);
         if let Some(found) = found
             && best.is_none_or(|(_, b)| found.signed_distance < b.signed_distance)
@@ -57,15 +61,19 @@ pub fn to_link(
     p: DVec3,
     max_distance: f64,
     hint: Option<TriangleId>,
-) -> Distance<Nearest> {
+) -> Distance<NearestSurface> {
     match to_surface(link, scene_from_link.inverse().point(p), max_distance, hint) {
         Some(found) => Distance::Within(nearest(found, None, scene_from_link)),
         None => Distance::Beyond(max_distance),
     }
 }
 
-fn nearest(found: SignedNearest, tissue: Option<TissueId>, scene_from_surface: &Pose) -> Nearest {
-    Nearest {
+fn nearest(
+    found: SignedNearest,
+    tissue: Option<TissueId>,
+    scene_from_surface: &Pose,
+) -> NearestSurface {
+    NearestSurface {
         signed_distance_m: found.signed_distance,
         tissue,
         on_surface: SurfacePoint {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::geometry::tolerance::FIELD_TOLERANCE_SHARE_MIN;
+
 /// Limits on what clients may ask for; checked before memory is taken.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -43,8 +45,6 @@ pub const FEATURE_CONTACTS_CHUNK: usize = 4_096;
 pub const CANDIDATE_PAIRS_MAX: usize = 1 << 26;
 /// Farthest distance that is looked for, metres.
 pub const DISTANCE_MAX_M: f64 = 10.0;
-/// Finest tolerance of a link's field, as a share of the link's diagonal.
-pub const FIELD_TOLERANCE_SHARE_MIN: f64 = 1e-4;
 /// Length of a tissue's, tool's, link's or probe's name, characters.
 pub const NAME_CHARS_MAX: usize = 64;
 
@@ -54,8 +54,10 @@ const CONTACT_BYTES_MAX: usize = 13 * 4 + 4 * 5;
 const PAIR_BYTES_MAX: usize = 18 * 4 + 3 * 5 + 1;
 /// A contact of two features on the wire: eight bytes of time, fifteen `f32`, eight ids and the kind.
 const FEATURE_CONTACT_BYTES_MAX: usize = 8 + 15 * 4 + 8 * 5 + 1;
+/// What gRPC clients take by default.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 const LINK_BYTES_MAX: usize = CONTACTS_MAX * CONTACT_BYTES_MAX + PAIRS_MAX * PAIR_BYTES_MAX;
+// Eight links, and the pairs of links with each other.
 const _: () = assert!(9 * LINK_BYTES_MAX <= ANSWER_BYTES_MAX);
 const _: () = assert!(FEATURE_CONTACTS_CHUNK * FEATURE_CONTACT_BYTES_MAX <= ANSWER_BYTES_MAX);
 

@@ -3,27 +3,32 @@
 use glam::DVec3;
 
 use super::{
-    Distance, Held, Nearest, TissueId, Tool,
+    Distance, NearestSurface, RevisionGuard, TissueId, Tool,
     distance::{Hint, to_link, to_tissues},
 };
 use crate::geometry::Pose;
 
 /// What points are measured against.
-pub enum Target<'a> {
+pub enum QueryTarget<'a> {
     /// The nearest of these tissues.
-    Tissues(&'a [(TissueId, Held)]),
+    Tissues(&'a [(TissueId, RevisionGuard)]),
     /// A link at a pose (scene frame from link frame).
     Link(&'a Tool, usize, Pose),
 }
 
 /// Signed distance of each point (scene frame, metres) to the target: within `max_distance_m` outside it, at
 /// any depth inside.
-pub fn distances(target: &Target, points: &[DVec3], max_distance_m: f64) -> Vec<Distance<Nearest>> {
+pub fn distances(
+    target: &QueryTarget,
+    points: &[DVec3],
+    max_distance_m: f64,
+) -> Vec<Distance<NearestSurface>> {
     let mut hint = Hint::default();
     let mut last = None;
+    // Neighbouring points of a query are mostly neighbours in space: each search starts where the last one ended.
     let mut one = |p: &DVec3| match target {
-        Target::Tissues(tissues) => to_tissues(tissues, *p, max_distance_m, &mut hint),
-        Target::Link(tool, link, pose) => {
+        QueryTarget::Tissues(tissues) => to_tissues(tissues, *p, max_distance_m, &mut hint),
+        QueryTarget::Link(tool, link, pose) => {
             let answer = to_link(&tool.links[*link].surface, pose, *p, max_distance_m, last);
             if let Distance::Within(found) = &answer {
                 last = Some(found.on_surface.triangle);

@@ -1,144 +1,46 @@
 //! A deformable tissue: an immutable published revision for ticks, a writer that makes the next one.
+//!
+//! Left-right: there are two copies of the mesh and its index. Readers take the published one; the writer brings the
+//! spare up to date, changes it and swaps the two. A deformation therefore costs what it moves, twice, and never a copy
+//! of the mesh. Neither side waits for the other: while a reader still has the spare, the writer works on a fresh copy.
 
 pub mod deform;
 pub mod edit;
 pub(super) mod held;
+pub(super) mod revision;
 pub(super) mod vertex_history;
+mod writer;
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
-use glam::Vec3;
 use parking_lot::Mutex;
 
 use super::limits::Limits;
-use crate::{
-    geometry::{MeshReport, TriangleId, TriangleMesh},
-    index::{LatLonOptions, Updated},
-    surface::Surface,
-};
+use crate::{geometry::MeshReport, index::Updated};
 use deform::{DeformError, Deformation, Deformed};
 use edit::{EditError, Edited, TopologyEdit};
 use held::{HeldPositions, HeldRevisions};
-use vertex_history::{Motion, Past};
+use revision::Revision;
+use vertex_history::VertexHistory;
+use writer::{Change, TissueWriter};
 
 /// Names a tissue of a scene; never used again there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TissueId(pub u32);
 
-/// One state of a tissue, never changed after it is published.
-#[derive(Clone)]
-pub struct Revision {
-    /// Mesh, index and sign rule.
-    pub surface: Surface,
-    /// Deformations so far.
-    pub geometry_revision: u64,
-    /// Cuts so far.
-    pub topology_revision: u64,
-    /// What each triangle that an edit added was cut from, where the edit said so.
-    parents: HashMap<TriangleId, TriangleId>,
-    motion: Motion,
-    /// When it was published: nanoseconds of the caller's monotonic clock.
-    pub published_ns: u64,
-}
-
 /// A published revision that a reader looks at.
-pub type Held = Guard<Arc<Revision>>;
+pub type RevisionGuard = Guard<Arc<Revision>>;
 
 /// A deformable triangle mesh in scene frame.
-///
-/// Left-right: readers take the published revision, the writer brings a spare copy up to date, changes it
-/// and swaps the two. Neither waits for the other; while a reader still holds the spare, the writer works
-/// on a fresh copy instead.
 pub struct Tissue {
     id: TissueId,
     name: String,
     report: MeshReport,
     published: ArcSwap<Revision>,
-    writer: Mutex<Writer>,
+    writer: Mutex<TissueWriter>,
     /// Locked only to look up and to add: whoever reads takes an `Arc` away.
     held: Mutex<HeldRevisions>,
-}
-
-#[derive(Default)]
-struct Writer {
-    /// The revision before the published one.
-    spare: Option<Arc<Revision>>,
-    /// What the published revision has and the spare has not.
-    missed: Option<Change>,
-    /// Old revisions that readers still held: kept so that they are freed here and not in a tick.
-    retired: Vec<Arc<Revision>>,
-}
-
-enum Change {
-    Moved(Deformation),
-    Cut(TopologyEdit),
-}
-
-impl Change {
-    fn heap_bytes(&self) -> usize {
-        match self {
-            Change::Moved(Deformation::Sparse { vertices, positions }) => {
-                size_of::<u32>() * vertices.capacity() + size_of::<Vec3>() * positions.capacity()
-            }
-            Change::Moved(Deformation::Dense(positions)) => {
-                size_of::<Vec3>() * positions.capacity()
-            }
-            Change::Cut(edit) => {
-                size_of::<TriangleId>() * (edit.removed.capacity() + edit.parents.capacity())
-                    + size_of::<Vec3>() * edit.added_positions.capacity()
-                    + size_of::<[u32; 3]>() * edit.added.capacity()
-            }
-        }
-    }
-}
-
-impl Revision {
-    pub(super) fn first(mesh: TriangleMesh, options: LatLonOptions, now_ns: u64) -> Revision {
-        let surface = Surface::new(mesh, options);
-        Revision {
-            surface,
-            geometry_revision: 0,
-            topology_revision: 0,
-            parents: HashMap::new(),
-            motion: Motion::default(),
-            published_ns: now_ns,
-        }
-    }
-
-    /// What is remembered in `motion` too is left out: revisions share it.
-    fn heap_bytes_beside(&self, motion: &Motion) -> usize {
-        let parents = size_of::<(TriangleId, TriangleId)>() * self.parents.capacity();
-        let own_motion = self.motion.heap_bytes_beside(motion);
-        size_of::<Revision>() + self.surface.heap_bytes() + parents + own_motion
-    }
-
-    /// The triangle, the one that it was cut from, the one that that was cut from, and so on.
-    pub(super) fn line_of(&self, t: TriangleId) -> impl Iterator<Item = TriangleId> + '_ {
-        std::iter::successors(Some(t), |t| self.parents.get(t).copied())
-    }
-
-    /// How the vertices moved since an older geometry revision; `None` when that is too long ago.
-    pub(super) fn since(&self, geometry_revision: u64) -> Option<Past<'_>> {
-        self.motion.since(geometry_revision, self.geometry_revision)
-    }
-
-    fn move_vertices(&mut self, deformation: &Deformation) -> Updated {
-        self.geometry_revision += 1;
-        match deformation {
-            Deformation::Sparse { vertices, positions } => {
-                self.surface.move_vertices(vertices, positions)
-            }
-            Deformation::Dense(positions) => self.surface.move_all(positions),
-        }
-    }
-
-    fn cut(&mut self, edit: &TopologyEdit) -> TriangleId {
-        self.topology_revision += 1;
-        let first = self.surface.edit(&edit.removed, &edit.added_positions, &edit.added);
-        self.parents.extend((first.0..).map(TriangleId).zip(edit.parents.iter().copied()));
-        first
-    }
 }
 
 impl Tissue {
@@ -163,21 +65,19 @@ impl Tissue {
         &self.report
     }
 
-    /// Memory of all that is kept of it: the published revision and the writer's spare, the way of the last
-    /// deformations and the held positions. Waits for a writer. Within a percent of what is allocated.
+    /// Memory of all that is kept of it: the published revision and the writer's spare, where vertices were before the
+    /// last deformations, and the held positions. Waits for a writer. Within a percent of what is allocated.
     pub fn heap_bytes(&self) -> usize {
         let writer = self.writer.lock();
         let current = self.published.load();
-        let others = writer.spare.iter().chain(&writer.retired);
         let held = self.held.lock().heap_bytes();
-        current.heap_bytes_beside(&Motion::default())
-            + others.map(|r| r.heap_bytes_beside(&current.motion)).sum::<usize>()
-            + writer.missed.as_ref().map_or(0, Change::heap_bytes)
+        current.heap_bytes_beside(&VertexHistory::default())
+            + writer.heap_bytes_beside(&current.history)
             + held
     }
 
     /// The newest revision; wait-free.
-    pub fn current(&self) -> Held {
+    pub fn current(&self) -> RevisionGuard {
         self.published.load()
     }
 
@@ -190,12 +90,14 @@ impl Tissue {
         let current = self.published.load_full();
         deformation.check(current.surface.mesh().positions().len())?;
         let superseded = matches!(deformation, Deformation::Dense(_));
+        // From here on nothing is refused, so the spare may be taken.
         let mut next = writer.next_revision(&current, superseded);
         let geometry_revision = current.geometry_revision + 1;
-        // The copy may be behind where all of it is about to be moved.
-        next.motion.note(current.surface.mesh(), &deformation, geometry_revision);
+        // Noted from the published mesh: the copy may be behind where all of it is about to be moved.
+        next.history.note(current.surface.mesh(), &deformation, geometry_revision);
         drop(current);
         let Updated { touched, relocated } = next.move_vertices(&deformation);
+        debug_assert_eq!(next.geometry_revision, geometry_revision);
         self.publish(&mut writer, next, Change::Moved(deformation), now_ns);
         Ok(Deformed {
             geometry_revision,
@@ -229,7 +131,7 @@ impl Tissue {
     ) -> Result<Edited, EditError> {
         let mut writer = self.writer.lock();
         let current = self.published.load_full();
-        edit.check(&current, limits)?;
+        edit.check(current.surface.mesh(), current.topology_revision, limits)?;
         let first_vertex = current.surface.mesh().positions().len() as u32;
         let mut next = writer.next_revision(&current, false);
         drop(current);
@@ -249,6 +151,7 @@ impl Tissue {
             let mut next = writer.next_revision(&current, false);
             next.surface.rebuild();
             let spare = Arc::new(next.clone());
+            // The old index is of no use any more, and may be freed only where no tick waits for it.
             writer.retired.push(self.published.swap(Arc::new(next)));
             writer.spare = Some(spare);
         } else if writer.missed.is_some() {
@@ -269,36 +172,10 @@ impl Tissue {
         writer.retired.push(self.published.swap(Arc::new(next)));
     }
 
-    fn publish(&self, writer: &mut Writer, mut next: Revision, change: Change, now_ns: u64) {
+    fn publish(&self, writer: &mut TissueWriter, mut next: Revision, change: Change, now_ns: u64) {
+        debug_assert!(writer.spare.is_none() && writer.missed.is_none(), "the spare is taken");
         next.published_ns = now_ns;
         writer.spare = Some(self.published.swap(Arc::new(next)));
         writer.missed = Some(change);
-    }
-}
-
-impl Writer {
-    /// A copy of the current revision that nobody else sees. `superseded`: all vertices are about to be
-    /// moved, so a missed deformation need not be made up for.
-    fn next_revision(&mut self, current: &Arc<Revision>, superseded: bool) -> Revision {
-        let missed = self.missed.take();
-        let mut next = match self.spare.take().map(Arc::try_unwrap) {
-            Some(Ok(spare)) => spare,
-            Some(Err(held)) => {
-                self.retired.push(held);
-                return Revision::clone(current);
-            }
-            None => return Revision::clone(current),
-        };
-        match missed {
-            Some(Change::Moved(_)) if superseded => {}
-            Some(Change::Moved(deformation)) => drop(next.move_vertices(&deformation)),
-            Some(Change::Cut(edit)) => drop(next.cut(&edit)),
-            None => {}
-        }
-        next.motion.clone_from(&current.motion);
-        next.geometry_revision = current.geometry_revision;
-        next.topology_revision = current.topology_revision;
-        next.published_ns = current.published_ns;
-        next
     }
 }

@@ -1,19 +1,15 @@
 //! Rigid instruments: links with their surfaces, and probes.
+//!
+//! A tool never changes after it was added to a scene; only poses move it. A link carries everything that a tick asks
+//! it for, prepared once: an indexed surface, a distance field and a box tree.
 
 pub mod field;
+pub(super) mod link;
+pub(super) mod link_distance;
 
 use glam::DVec3;
 
-use crate::{
-    bvh::{BoxTree, Rigid},
-    geometry::{
-        Pose, TriangleId, TriangleMesh,
-        mesh::{load::LoadedMesh, report::MeshReport, topology::first_of_each_body},
-    },
-    index::LatLonOptions,
-    sdf::Field,
-    surface::Surface,
-};
+pub use link::Link;
 
 /// Names a tool of a scene; never used again there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,47 +25,6 @@ pub struct Tool {
     pub links: Vec<Link>,
     /// In the order they were declared.
     pub probes: Vec<Probe>,
-}
-
-/// A rigid part of a tool.
-pub struct Link {
-    /// Unique in its tool.
-    pub name: String,
-    /// As loaded.
-    pub report: MeshReport,
-    /// Tool frame from link frame when a tick gives no link pose.
-    pub rest: Pose,
-    /// In the link's frame.
-    pub surface: Surface,
-    /// Of the surface.
-    pub field: Field,
-    /// Boxes of its triangles.
-    pub tree: BoxTree,
-    /// A triangle of each body.
-    pub bodies: Vec<TriangleId>,
-    /// The vertices farthest along the axes, both ways: one of them is often nearest to a tissue.
-    pub extremes: [u32; 6],
-}
-
-impl Link {
-    /// Indexes the mesh. `field_of` builds the field of the surface that it is given, or knows it already.
-    pub fn new(
-        name: String,
-        loaded: LoadedMesh,
-        rest: Pose,
-        field_of: impl FnOnce(&Surface) -> Field,
-    ) -> Link {
-        let bodies = first_of_each_body(&loaded.mesh);
-        let extremes = extremes(&loaded.mesh);
-        let tree = BoxTree::build(&loaded.mesh);
-        let surface = Surface::new(loaded.mesh, LatLonOptions::default());
-        let field = field_of(&surface);
-        Link { name, report: loaded.report, rest, surface, field, tree, bodies, extremes }
-    }
-
-    pub(super) fn rigid(&self) -> Rigid<'_> {
-        Rigid { mesh: self.surface.mesh(), tree: &self.tree }
-    }
 }
 
 /// A named sphere fixed to a link.
@@ -100,15 +55,13 @@ impl Tool {
     pub(super) fn new(parts: ToolParts) -> Tool {
         let ToolParts { name, links, probes } = parts;
         assert!(probes.iter().all(|p| p.link < links.len()), "a probe names a missing link");
+        debug_assert!(!links.is_empty(), "tool {name:?} has no link");
+        debug_assert!(probes.iter().all(|p| p.radius >= 0.0 && p.position.is_finite()));
         Tool { id: ToolId(0), name, links, probes }
     }
-}
 
-fn extremes(mesh: &TriangleMesh) -> [u32; 6] {
-    let along = |v: u32, i: usize| mesh.position(v)[i / 2] * [1.0, -1.0][i % 2];
-    let used = || mesh.triangle_ids().flat_map(|t| mesh.vertices(t));
-    std::array::from_fn(|i| {
-        let farthest = used().max_by(|a, b| along(*a, i).total_cmp(&along(*b, i)).then(b.cmp(a)));
-        farthest.expect("a link has triangles")
-    })
+    /// No point of the tool at rest is farther than this from its origin, metres.
+    pub(super) fn reach_at_rest(&self) -> f64 {
+        self.links.iter().map(Link::reach_at_rest).fold(0.0, f64::max)
+    }
 }

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::scene::{
     SceneError,
-    self_collision::{End, IntervalError, SelfCollisionError},
+    self_collision::{IntervalEnd, IntervalError, SelfCollisionError},
     tick::TickError,
     tissue::{deform::DeformError, edit::EditError},
 };
@@ -171,8 +171,8 @@ impl From<SelfCollisionError> for Refused {
 
 fn interval(at: usize, error: &IntervalError, message: String) -> Refused {
     let field = |end| match end {
-        End::From => format!("tissues[{at}].from_geometry_revision"),
-        End::To => format!("tissues[{at}].to_geometry_revision"),
+        IntervalEnd::From => format!("tissues[{at}].from_geometry_revision"),
+        IntervalEnd::To => format!("tissues[{at}].to_geometry_revision"),
     };
     match error {
         IntervalError::NotHeld { end, .. } => {
@@ -181,7 +181,7 @@ fn interval(at: usize, error: &IntervalError, message: String) -> Refused {
         IntervalError::Cut { end, .. } => {
             Refused::condition("TOPOLOGY_REVISION", field(*end), message)
         }
-        IntervalError::Backwards { .. } => Refused::field(field(End::To), message),
+        IntervalError::Backwards { .. } => Refused::field(field(IntervalEnd::To), message),
     }
 }
 

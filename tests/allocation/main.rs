@@ -27,7 +27,7 @@ use palpate::{
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// One tissue, one tool with a probe at its first vertex, and a way for it.
+/// One tissue, one tool with a probe at its first vertex, and a path for it.
 struct Bench {
     tissue: Arc<Tissue>,
     session: Session,

@@ -7,8 +7,8 @@ use palpate::{
     geometry::{Pose, TriangleId},
     oracle::shapes,
     scene::{
-        Limits, LinkAnswer,
-        tick::{TickOptions, contact_ids::ContactState},
+        ContactState, Limits, LinkAnswer,
+        tick::TickOptions,
         tissue::{deform::Deformation, edit::TopologyEdit},
     },
 };
@@ -36,21 +36,21 @@ impl Table {
 }
 
 fn ids(answer: &LinkAnswer) -> BTreeSet<u64> {
-    answer.lives.iter().map(|l| l.id).collect()
+    answer.statuses.iter().map(|l| l.id).collect()
 }
 
 #[test]
 fn begins_persists_and_ends_once() {
     let mut table = Table::new();
     let first = table.tick(0.001, 0.002, 1e-3);
-    assert!(!first.contacts.is_empty() && first.lives.len() == first.contacts.len());
-    assert!(first.lives.iter().all(|l| l.state == ContactState::Begin));
+    assert!(!first.contacts.is_empty() && first.statuses.len() == first.contacts.len());
+    assert!(first.statuses.iter().all(|l| l.state == ContactState::Begin));
     let second = table.tick(0.001, 0.002, 1.1e-3);
     assert!(ids(&first).is_subset(&ids(&second)));
-    let mut known = second.lives.iter().filter(|l| ids(&first).contains(&l.id));
+    let mut known = second.statuses.iter().filter(|l| ids(&first).contains(&l.id));
     assert!(known.all(|l| l.state == ContactState::Persist));
-    let gone = table.tick(0.001, 0.002, -0.02);
-    assert_eq!(gone.ended.iter().copied().collect::<BTreeSet<_>>(), ids(&second));
+    let lifted = table.tick(0.001, 0.002, -0.02);
+    assert_eq!(lifted.ended.iter().copied().collect::<BTreeSet<_>>(), ids(&second));
     assert_eq!(table.tick(0.001, 0.002, -0.02).ended, [0u64; 0], "an end is told once");
     let again = table.tick(0.001, 0.002, 1e-3);
     assert!(ids(&again).is_disjoint(&ids(&second)), "ids are not used again");
@@ -70,7 +70,7 @@ fn slides_over_triangles_with_its_id() {
         assert!((deepest.signed_distance_m + 1e-3).abs() < 5e-5, "{deepest:?} at {x}");
         let ended: BTreeSet<u64> = answer.ended.iter().copied().collect();
         assert!(ended.is_subset(&alive), "step {step}");
-        let new = answer.lives.iter().filter(|l| l.state == ContactState::Begin);
+        let new = answer.statuses.iter().filter(|l| l.state == ContactState::Begin);
         begun += new.clone().count();
         assert!(new.clone().all(|l| !alive.contains(&l.id)), "step {step}");
         alive = ids(&answer);
@@ -83,12 +83,12 @@ fn slides_over_triangles_with_its_id() {
 fn persists_through_deformation_and_cut() {
     let mut table = Table::new();
     let before = table.tick(0.001, 0.002, 1e-3);
-    let deepest = (before.contacts[0], before.lives[0]);
+    let deepest = (before.contacts[0], before.statuses[0]);
     let positions = table.0.tissue.current().surface.mesh().positions().to_vec();
     let sunk: Vec<Vec3> = positions.iter().map(|p| *p + Vec3::new(0.0, 0.0, 1e-4)).collect();
     table.0.tissue.deform(Deformation::Dense(sunk), 1).expect("deformed");
     let deformed = table.tick(0.001, 0.002, 1e-3);
-    assert_eq!(deformed.lives[0].id, deepest.1.id);
+    assert_eq!(deformed.statuses[0].id, deepest.1.id);
     // The triangle is cut in three around a new vertex in its middle.
     let t = deepest.0.on_tissue.triangle;
     let cut = {
@@ -107,8 +107,9 @@ fn persists_through_deformation_and_cut() {
     };
     let edited = table.0.tissue.edit(cut, &Limits::default(), 2).expect("cut");
     let after = table.tick(0.001, 0.002, 1e-3);
-    let heir = after.lives.iter().position(|l| l.id == deepest.1.id).expect("the contact persists");
+    let heir =
+        after.statuses.iter().position(|l| l.id == deepest.1.id).expect("the contact persists");
     assert!(after.contacts[heir].on_tissue.triangle >= edited.first_triangle);
-    assert_eq!(after.lives[heir].state, ContactState::Persist);
+    assert_eq!(after.statuses[heir].state, ContactState::Persist);
     assert!(after.contacts.iter().all(|c| c.on_tissue.triangle != TriangleId(t.0)));
 }

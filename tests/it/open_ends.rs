@@ -35,11 +35,11 @@ fn options() -> TickOptions {
 /// Some steps on, some leaps.
 fn wander(pose: &Pose, random: &mut palpate::oracle::Random) -> Pose {
     let far = random.below(6) == 0;
-    let (turn, way) = if far { (1.0, 0.01) } else { (0.02, 2e-4) };
+    let (turn, reach) = if far { (1.0, 0.01) } else { (0.02, 2e-4) };
     let turned = DQuat::from_axis_angle(random.unit_vector(), turn * random.f64())
         * DQuat::from_mat3(&pose.rotation);
     // Back to the middle, in time.
-    let at = MIDDLE.lerp(pose.translation, 0.98) + random.unit_vector() * way * random.f64();
+    let at = MIDDLE.lerp(pose.translation, 0.98) + random.unit_vector() * reach * random.f64();
     Pose::new(turned.normalize(), at).expect("unit")
 }
 

@@ -124,7 +124,7 @@ fn a_small_probe_in_large_triangles_is_found_at_its_depth() {
     assert!(touched > scaled(10_000) / 2 && clear > touched, "{touched} touched, {clear} clear");
 }
 
-/// Step by step, so that what one tick proved serves the next: every triangle that the spike enters or comes near,
+/// Step by step, so that one tick's depth bounds serve the next: every triangle that the spike enters or comes near,
 /// while it wanders and the tissue ripples, has its contact, as deep as the linear program says, or as far as brute
 /// force does, to twice the tolerance.
 #[test]
@@ -142,10 +142,13 @@ fn a_wandering_probe_is_found_at_its_depth() {
     for _ in 0..scaled(40) {
         let mut pose = over_the_sheet(&bench.tissue_mesh, &mut random);
         let step_m = 10f64.powf(random.range(-5.0, -3.9));
-        let (way, axis) = (random.unit_vector() * step_m, random.unit_vector());
+        let (displacement, axis) = (random.unit_vector() * step_m, random.unit_vector());
         for i in 0..100 {
             let turn = DMat3::from_axis_angle(axis, random.range(0.0, 0.02));
-            pose = Pose { rotation: turn * pose.rotation, translation: pose.translation + way };
+            pose = Pose {
+                rotation: turn * pose.rotation,
+                translation: pose.translation + displacement,
+            };
             if i % 16 == 15 {
                 let height = |p: &Vec3| 5e-4 * (p.x * 300.0 + i as f32 * 0.1).sin();
                 let positions: Vec<Vec3> = rest.iter().map(|p| *p + Vec3::Z * height(p)).collect();
@@ -164,7 +167,7 @@ fn a_wandering_probe_is_found_at_its_depth() {
                     beside += usize::from(depth > -MARGIN_M);
                 }
                 if depth > -MARGIN_M + ROUNDING_M {
-                    let of_t = |c: &&Contact| c.on_tissue.triangle == t && !c.passed;
+                    let of_t = |c: &&Contact| c.on_tissue.triangle == t && !c.left_behind;
                     let found = answer.contacts.iter().find(of_t);
                     let found = -found.map_or(f64::NAN, |c| c.signed_distance_m);
                     let off = (found - depth).abs();
@@ -186,7 +189,7 @@ fn a_wandering_probe_is_found_at_its_depth() {
     );
 }
 
-/// Turned any way, its middle within its own length of a point inside one triangle.
+/// Turned at random, its middle within its own length of a point inside one triangle.
 fn over_the_sheet(sheet: &MeshData, random: &mut Random) -> Pose {
     let corners = |t: &[u32; 3]| t.map(|v| sheet.positions[v as usize].as_dvec3());
     let [a, b, c] = corners(&sheet.triangles[random.below(sheet.triangles.len())]);
@@ -196,7 +199,7 @@ fn over_the_sheet(sheet: &MeshData, random: &mut Random) -> Pose {
     Pose::new(turn, middle).expect("a rotation")
 }
 
-/// Just on either side of a subspace's border a contact is as deep to within the way between, and its
+/// Just on either side of a subspace's border a contact is as deep to within the distance between, and its
 /// normal turns by no more than from one face of the tool to the next.
 #[test]
 fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
@@ -212,7 +215,7 @@ fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
     let mut bench = bench(speck, ring);
     let tolerance = tolerance_m(&bench);
     let subspaces: Vec<_> = bench.tool.links[0].field.subspaces().collect();
-    let (mut passed, mut met_both) = (0, 0);
+    let (mut n_normals, mut met_both) = (0, 0);
     for i in 0..scaled(20_000) {
         let (min, max) = subspaces[random.below(subspaces.len())];
         let mut p = random.point(min, max);
@@ -238,10 +241,10 @@ fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
         if a.signed_distance_m > -1e-3 {
             let turn = a.normal.angle_between(b.normal);
             assert!(turn <= turn_max + 1e-3, "border {i}: the normal turns by {turn} at {p:?}");
-            passed += 1;
+            n_normals += 1;
         }
     }
-    assert!(passed > scaled(20_000) / 50, "{passed} normals, {met_both} depths compared");
+    assert!(n_normals > scaled(20_000) / 50, "{n_normals} normals, {met_both} depths compared");
 }
 
 /// Greatest angle between two faces that share so many vertices, radians.
@@ -274,9 +277,9 @@ fn normals_turn_smoothly_while_a_ball_rolls() {
     let mut before: Option<Contact> = None;
     let n = scaled(2_000);
     for i in 0..n {
-        let way = 0.01 * i as f64 / n as f64;
-        let turn = DQuat::from_axis_angle(DVec3::Y, way / RADIUS_M);
-        let at = centre + DVec3::new(way - 0.002, 0.004, RADIUS_M - 4e-4);
+        let rolled = 0.01 * i as f64 / n as f64;
+        let turn = DQuat::from_axis_angle(DVec3::Y, rolled / RADIUS_M);
+        let at = centre + DVec3::new(rolled - 0.002, 0.004, RADIUS_M - 4e-4);
         let (answer, _) = bench.tick(Pose::new(turn, at).expect("a rotation"));
         let deepest = *answer.contacts.first().expect("it is pressed in");
         let lean = deepest.normal.angle_between(DVec3::Z);

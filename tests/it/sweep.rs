@@ -17,10 +17,10 @@ use crate::{
 const OPTIONS: fn() -> TickOptions =
     || TickOptions { contact_margin_m: 1e-4, max_contacts: 1000, ..TickOptions::default() };
 
-/// The loop goes by a pose whose tick is swallowed.
-fn pass(bench: &mut Bench, pose: Pose) {
+/// The loop goes by a pose whose tick is coalesced.
+fn coalesce(bench: &mut Bench, pose: Pose) {
     let poses = bench.at(pose).to_vec();
-    bench.session.pass(bench.sequence, &poses).expect("good poses");
+    bench.session.coalesce(bench.sequence, &poses).expect("good poses");
 }
 
 fn to(x: f64, y: f64, z: f64) -> Pose {
@@ -54,13 +54,13 @@ fn first_met(contacts: &[Contact]) -> Option<f64> {
 #[test]
 fn a_needle_that_crosses_a_sheet_in_one_tick_is_reported() {
     let above = 4e-4;
-    let way = 2e-3;
+    let displacement = 2e-3;
     for (margin, sweep) in [(1e-4, true), (1e-4, false), (1e-3, true), (1e-3, false)] {
         let options = TickOptions { sweep, contact_margin_m: margin, ..OPTIONS() };
         let mut bench = Bench::new(sheet(), needle(), options);
         let (start, _) = bench.tick(to(0.001, 0.002, above));
         assert_eq!(start.contacts.is_empty(), margin < above);
-        let (end, swept) = bench.tick(to(0.001, 0.002, above - way));
+        let (end, swept) = bench.tick(to(0.001, 0.002, above - displacement));
         if !sweep {
             let outside = |c: &Contact| c.signed_distance_m > 0.0;
             assert!(end.contacts.iter().all(outside) && !swept, "the sheet lies between two ticks");
@@ -73,20 +73,20 @@ fn a_needle_that_crosses_a_sheet_in_one_tick_is_reported() {
             end.contacts.iter().filter(here).find(|c| c.toi.is_some()).expect("it was crossed")
         };
         let upper = met(0.0);
-        let truth = above / way;
-        let toi = upper.toi.expect("met on the way");
+        let truth = above / displacement;
+        let toi = upper.toi.expect("met on the path");
         assert!(toi <= truth && truth - toi < 1e-3, "{toi}, in truth {truth}");
-        assert!(upper.passed && upper.signed_distance_m == 0.0);
+        assert!(upper.left_behind && upper.signed_distance_m == 0.0);
         assert!(upper.normal.distance(DVec3::Z) < 1e-6, "{upper:?}");
         assert!(upper.on_tissue.position.distance(upper.on_tool.position) < 1e-9);
         let toi = first_met(&end.contacts[..]).expect("the lower side too");
         assert!(toi <= truth);
         let lower = end.contacts.iter().filter_map(|c| c.toi).fold(0.0, f64::max);
-        assert!((lower - (above + 1e-3) / way).abs() < 1e-3, "{lower}");
+        assert!((lower - (above + 1e-3) / displacement).abs() < 1e-3, "{lower}");
     }
 }
 
-/// A sheet as thin as a hair, and a way shorter than the margin: near on one side, then near on the other.
+/// A sheet as thin as a hair, and a path shorter than the margin: near on one side, then near on the other.
 #[test]
 fn a_membrane_crossed_within_the_margin_is_reported() {
     let options = TickOptions { contact_margin_m: 1e-3, ..OPTIONS() };
@@ -104,7 +104,7 @@ fn a_membrane_crossed_within_the_margin_is_reported() {
 #[test]
 fn a_gripper_that_closes_while_ticks_are_dropped_meets_the_peg() {
     const ANGLE: f64 = 0.5;
-    // The peg stands at 20 mm from the hinge, at the middle of the way.
+    // The peg stands at 20 mm from the hinge, half way between open and closed.
     let half = 0.5 * ANGLE;
     let mut peg = shapes::cuboid(DVec3::splat(4e-4));
     let at = DVec3::new(0.02 * half.cos(), 0.0, 0.02 * half.sin()).as_vec3();
@@ -117,18 +117,18 @@ fn a_gripper_that_closes_while_ticks_are_dropped_meets_the_peg() {
         let (start, _) = bench.tick(closing(0.0));
         assert!(start.contacts.is_empty());
         for i in 0..n_dropped {
-            pass(&mut bench, closing((f64::from(i) + 1.0) / (f64::from(n_dropped) + 1.0)));
+            coalesce(&mut bench, closing((f64::from(i) + 1.0) / (f64::from(n_dropped) + 1.0)));
         }
         let (end, swept) = bench.tick(closing(1.0));
         assert!(swept);
-        let toi = first_met(&end.contacts).expect("the peg was passed");
+        let toi = first_met(&end.contacts).expect("the peg was met");
         // In truth: when the first corner of the peg comes within the jaw's half thickness.
         let bottom = peg.positions.iter().map(|p| p.as_dvec3()).map(|p| {
             let (r, angle) = (p.x.hypot(p.z), p.z.atan2(p.x));
             (angle - (1e-4 / r).asin()) / ANGLE
         });
         let truth = bottom.fold(f64::INFINITY, f64::min);
-        // Beyond 64 the way is thicker.
+        // Beyond 64 waypoints the path is thicker.
         let slack = if n_dropped > 63 { 1e-2 } else { 1e-3 };
         assert!(toi <= truth + 1e-9 && truth - toi < slack, "{n_dropped}: {toi}, in truth {truth}");
     }
@@ -136,10 +136,10 @@ fn a_gripper_that_closes_while_ticks_are_dropped_meets_the_peg() {
 
 /// Through and back while ticks are dropped: start and end are clear of the sheet.
 #[test]
-fn a_way_there_and_back_is_swept_through_what_was_dropped() {
+fn a_path_there_and_back_is_swept_through_what_was_dropped() {
     let mut bench = Bench::new(sheet(), needle(), OPTIONS());
     bench.tick(to(0.0, 0.001, 0.002));
-    pass(&mut bench, to(0.0, 0.001, -0.002));
+    coalesce(&mut bench, to(0.0, 0.001, -0.002));
     let (end, swept) = bench.tick(to(0.0, 0.001, 0.002));
     assert!(swept);
     let toi = first_met(&end.contacts).expect("the sheet was crossed");
@@ -161,15 +161,15 @@ fn a_teleport_sweeps_nothing_and_a_rest_is_covered() {
     bench.pose.teleport = false;
     let (end, swept) = bench.tick(to(0.0, 0.001, -0.004));
     assert!(end.contacts.is_empty() && swept, "it stays where it was put");
-    // A dropped teleport starts the way anew.
+    // A dropped teleport starts the path anew.
     bench.pose.teleport = true;
-    pass(&mut bench, to(0.0, 0.001, 0.004));
+    coalesce(&mut bench, to(0.0, 0.001, 0.004));
     bench.pose.teleport = false;
     let (end, swept) = bench.tick(to(0.0, 0.001, 0.0035));
     assert!(end.contacts.is_empty() && swept);
 }
 
-/// A tool that turns about a far point ends where it began, but on the way it dips into the sheet: by
+/// A tool that turns about a far point ends where it began, but in between it dips into the sheet: by
 /// r (1 - cos(a / 2)), 0.5 mm.
 #[test]
 fn a_turn_that_ends_where_it_began_is_swept() {
@@ -188,11 +188,11 @@ fn a_turn_that_ends_where_it_began_is_swept() {
         let (end, swept) = bench.tick(held(angle));
         let toi = first_met(&end.contacts).expect("the needle dipped into the sheet");
         assert!(swept && (0.05..0.5).contains(&toi), "{toi}");
-        assert!(end.contacts.iter().all(|c| c.passed || c.signed_distance_m > 0.0));
+        assert!(end.contacts.iter().all(|c| c.left_behind || c.signed_distance_m > 0.0));
     }
 }
 
-/// A tick that becomes late, at once or at any later time that it asks, leaves the way open unless all of it was
+/// A tick that becomes late, at once or at any later time that it asks, leaves the path open unless all of it was
 /// tested; the next one in time makes up for it.
 #[test]
 fn a_late_tick_loses_no_contact() {
@@ -261,7 +261,7 @@ fn tissue_that_moves_past_a_resting_tool_is_met() {
         // Stored places are rounded to f32.
         let truth = 0.002 / 0.006 + 1e-6;
         assert!(swept && toi <= truth && truth - toi < 1e-3, "{toi}, in truth {truth}");
-        // More deformations than are remembered are not passed off as tested.
+        // More deformations than are remembered do not count as tested.
         for i in 0..12 {
             let down = Vec3::NEG_Z * 0.001 * i as f32;
             let positions = rest.iter().map(|p| *p + down).collect();
@@ -285,10 +285,10 @@ fn random_motions_against_many_instants() {
         let mut bench = Bench::new(organ, tip, OPTIONS());
         let start = near_surface(&bench, 0.03, &mut random);
         bench.tick(start);
-        let way = random.unit_vector() * random.range(0.0, 0.06);
+        let displacement = random.unit_vector() * random.range(0.0, 0.06);
         let turn = DQuat::from_axis_angle(random.unit_vector(), random.range(0.0, 1.0));
         let end = turn * DQuat::from_mat3(&start.rotation);
-        let end = Pose::new(end, start.translation + way).expect("a rotation");
+        let end = Pose::new(end, start.translation + displacement).expect("a rotation");
         let touched_before: Vec<TriangleId> = bench.tick(start).0.contacts.iter().map(id).collect();
         let (answer, swept) = bench.tick(end);
         if !swept {
@@ -330,7 +330,7 @@ fn between(a: &Pose, b: &Pose, s: f64) -> Pose {
     Pose::new(from.slerp(to, s), a.translation.lerp(b.translation, s)).expect("a rotation")
 }
 
-/// Turned any way, its middle so far over a vertex of the tissue.
+/// Turned at random, its middle so far over a vertex of the tissue.
 fn near_surface(bench: &Bench, height: f64, random: &mut Random) -> Pose {
     let held = bench.tissue.current();
     let positions = held.surface.mesh().positions();

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::{haptic::WorkerError, pacer::Pacer};
 use crate::proto::{DeformRequest, DeformResponse, deform_request::Positions};
 use crate::{
-    client::{Client, Duplex, address::ServerAddress},
+    client::{Client, ClientError, Duplex, address::ServerAddress},
     load::{
         report::latencies::Latencies,
         run::start::Starter,
@@ -88,8 +88,8 @@ async fn drive(
             biased;
             answer = answers.message() => match answer {
                 Ok(Some(answer)) => done.acknowledge(&answer),
-                Ok(None) => return Err(client.ended("Deform").into()),
-                Err(status) => return Err(client.error("Deform", &status).into()),
+                Ok(None) => return Err(ClientError::ended(client.server(), "Deform").into()),
+                Err(status) => return Err(ClientError::of(client.server(), "Deform", &status).into()),
             },
             due = pacer.due() => {
                 let Some(due) = due? else { break };

@@ -173,8 +173,8 @@ async fn drive(
                     tally.answered(&answer, Instant::now());
                     plan.live.show(&tally, &answer);
                 }
-                Ok(None) => return Err(client.ended("Track").into()),
-                Err(status) => return Err(client.error("Track", &status).into()),
+                Ok(None) => return Err(ClientError::ended(client.server(), "Track").into()),
+                Err(status) => return Err(ClientError::of(client.server(), "Track", &status).into()),
             },
             due = pacer.due() => match due? {
                 Some(due) => {

@@ -1,80 +1,72 @@
-//! What was proved of tissue triangles about a link, kept from tick to tick.
+//! How deep tissue triangles can be in a link at most, kept from tick to tick.
+//!
+//! A search for the deepest point of a triangle ends with a bound: no point is deeper than so much. A link is rigid,
+//! so the bound loosens only by how far the triangle's corners have moved in the link's frame. The next tick starts
+//! at the last deepest point and searches again only when the bound has become too loose.
 
 use glam::DVec3;
 
-use crate::geometry::TriangleId;
-use crate::scene::{TissueId, tick::penetration::Deepest};
+use crate::geometry::{TriangleId, tolerance::BOUND_COVER};
+use crate::scene::TissueId;
 
-/// No point of a triangle was deeper in the link than this where its corners were. Links are rigid, so that holds
-/// for ever; where the corners are now, nothing is deeper by more than they have moved.
+/// No point of a triangle was deeper in the link than this where its corners were.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::scene) struct Proof {
+pub(in crate::scene) struct DepthBound {
     /// Link frame.
     pub(in crate::scene) corners: [DVec3; 3],
-    /// Metres.
+    /// Metres, negative inside.
     pub(in crate::scene) lower: f64,
     /// Where it was deepest last.
     pub(in crate::scene) barycentric: DVec3,
     /// The link's triangle that was nearest there.
     pub(in crate::scene) near: Option<TriangleId>,
-    /// Of the walk that led there: metres for each unit of slope, 0 when there was none.
+    /// Of the descent that led there: metres for each unit of slope, 0 when there was none.
     pub(in crate::scene) stride: f64,
 }
 
-impl Proof {
-    /// Nothing of the triangle is deeper than `lower` metres.
-    pub(in crate::scene) fn of(
-        triangle: &[DVec3; 3],
-        best: &Deepest,
-        lower: f64,
-        stride: f64,
-    ) -> Proof {
-        let near = best.reading.exact.map(|(t, _)| t);
-        Proof { corners: *triangle, lower, barycentric: best.barycentric, near, stride }
-    }
-
-    /// The same proof, and where the triangle is deepest now.
-    pub(in crate::scene) fn still(&self, best: &Deepest, stride: f64) -> Proof {
-        Proof::of(&self.corners, best, self.lower, stride)
-    }
-
-    /// Nothing of the triangle where it is now is deeper than this, metres.
-    pub(in crate::scene) fn lower_of(&self, triangle: &[DVec3; 3]) -> f64 {
-        let moved = |k: usize| self.corners[k].distance_squared(triangle[k]);
-        self.lower - moved(0).max(moved(1)).max(moved(2)).sqrt() * COVER
-    }
-}
-
-/// Those of one link; what a tick does not use is forgotten.
-#[derive(Debug)]
-pub(in crate::scene) struct Proofs {
+/// Those of one link; a bound that a tick does not use is forgotten.
+pub(in crate::scene) struct DepthBounds {
     /// Of the last tick, ascending.
-    last: Vec<(Key, Proof)>,
+    last: Vec<(BoundKey, DepthBound)>,
     /// Of this one.
-    now: Vec<(Key, Proof)>,
+    now: Vec<(BoundKey, DepthBound)>,
 }
 
-type Key = (TissueId, TriangleId);
+type BoundKey = (TissueId, TriangleId);
 
-/// Proofs that are kept of a link, its room from the start: 64 KiB a tick.
-const PROOFS_MAX: usize = 512;
+/// Bounds that are kept of a link, its room from the start: 64 KiB a tick.
+const BOUNDS_MAX: usize = 512;
 
-impl Proofs {
+impl DepthBound {
+    /// No point of the triangle is deeper than this where it is now, metres.
+    pub(in crate::scene) fn lower_of(&self, triangle: &[DVec3; 3]) -> f64 {
+        // Every point moves by at most as much as the corner that moved farthest, and distance by no more. A late
+        // tick, a coalesced one, a deformation and a cut need no care of their own: the corners tell.
+        let moved = |k: usize| self.corners[k].distance_squared(triangle[k]);
+        let lower = self.lower - moved(0).max(moved(1)).max(moved(2)).sqrt() * BOUND_COVER;
+        debug_assert!(lower <= self.lower, "motion made {} m tighter: {lower} m", self.lower);
+        lower
+    }
+}
+
+impl DepthBounds {
     /// None yet.
-    pub(in crate::scene) fn new() -> Proofs {
-        Proofs { last: Vec::with_capacity(PROOFS_MAX), now: Vec::with_capacity(PROOFS_MAX) }
+    pub(in crate::scene) fn new() -> DepthBounds {
+        DepthBounds { last: Vec::with_capacity(BOUNDS_MAX), now: Vec::with_capacity(BOUNDS_MAX) }
     }
 
-    /// What the last tick proved of a triangle.
-    pub(in crate::scene) fn get(&self, key: Key) -> Option<&Proof> {
+    /// What the last tick left of a triangle.
+    pub(in crate::scene) fn get(&self, key: BoundKey) -> Option<&DepthBound> {
         let at = self.last.binary_search_by_key(&key, |(key, _)| *key).ok()?;
         Some(&self.last[at].1)
     }
 
-    /// Notes what this tick proved, for the next.
-    pub(in crate::scene) fn note(&mut self, key: Key, proof: Proof) {
-        if self.now.len() < PROOFS_MAX {
-            self.now.push((key, proof));
+    /// Notes a bound of this tick, for the next.
+    pub(in crate::scene) fn note(&mut self, key: BoundKey, bound: DepthBound) {
+        debug_assert!(!bound.lower.is_nan() && bound.stride >= 0.0, "{bound:?}");
+        // A triangle without a bound is searched anew in the next tick: slower, never wrong.
+        if self.now.len() < BOUNDS_MAX {
+            self.now.push((key, bound));
         }
     }
 
@@ -84,12 +76,10 @@ impl Proofs {
     }
 
     /// The tick is over.
-    pub(in crate::scene) fn turn(&mut self) {
+    pub(in crate::scene) fn end_tick(&mut self) {
         self.now.sort_unstable_by_key(|(key, _)| *key);
+        debug_assert!(self.now.windows(2).all(|b| b[0].0 < b[1].0), "a triangle has two bounds");
         std::mem::swap(&mut self.last, &mut self.now);
         self.now.clear();
     }
 }
-
-/// Covers the rounding of a distance, relative.
-const COVER: f64 = 1.0 + 1e-9;

@@ -1,8 +1,8 @@
 //! The earliest contacts of any number.
 
-use super::FeatureContact;
+use super::feature_contact::FeatureContact;
 
-/// Room is for twice as many as are asked for; when it is used up the later half goes. O(1) for each on average.
+/// Keeps the earliest contacts of a stream of them.
 pub(super) struct Earliest {
     contacts: Vec<FeatureContact>,
     max: usize,
@@ -16,16 +16,24 @@ impl Earliest {
 
     pub fn push(&mut self, contact: FeatureContact) {
         self.contacts.push(contact);
+        // There is room for twice as many as are asked for; when it is used up the later half goes. That is O(1) for
+        // each on average.
         if self.contacts.len() > 2 * self.max {
             self.contacts.select_nth_unstable_by(self.max, FeatureContact::order);
             self.contacts.truncate(self.max);
         }
     }
 
+    /// Those that are kept now.
+    pub fn len(&self) -> usize {
+        self.contacts.len()
+    }
+
     /// In the order of [`FeatureContact::order`].
     pub fn into_sorted(mut self) -> Vec<FeatureContact> {
         self.contacts.sort_unstable_by(FeatureContact::order);
         self.contacts.truncate(self.max);
+        debug_assert!(self.contacts.windows(2).all(|c| c[0].order(&c[1]).is_lt()), "found twice");
         self.contacts
     }
 }

@@ -1,4 +1,4 @@
-//! A tissue on its way from one revision to another.
+//! A tissue that moves from one revision to another, as a client asked for it.
 
 use std::{fmt, sync::Arc};
 
@@ -24,7 +24,7 @@ pub struct Interval {
 
 /// Between which revisions a tissue was taken to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Motion {
+pub struct TissueMotion {
     /// Which tissue.
     pub tissue: TissueId,
     /// Geometry revision at time 0.
@@ -37,7 +37,7 @@ pub struct Motion {
 
 /// One end of an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum IntervalEnd {
     /// Time 0.
     From,
     /// Time 1.
@@ -49,11 +49,11 @@ pub enum End {
 pub enum IntervalError {
     /// Neither held nor the newest.
     #[error(
-        "geometry revision {got} is not held, expected {}", Had { held, current: *current }
+        "geometry revision {got} is not held, expected {}", HeldChoice { held, current: *current }
     )]
     NotHeld {
         /// Which end.
-        end: End,
+        end: IntervalEnd,
         /// The revision asked for.
         got: u64,
         /// Those held.
@@ -67,7 +67,7 @@ pub enum IntervalError {
     )]
     Cut {
         /// Which end.
-        end: End,
+        end: IntervalEnd,
         /// The geometry revision asked for.
         revision: u64,
         /// Its topology revision.
@@ -85,13 +85,13 @@ pub enum IntervalError {
     },
 }
 
-/// The revisions that could be asked for.
-struct Had<'a> {
+/// The revisions that could be asked for, for a message.
+struct HeldChoice<'a> {
     held: &'a [u64],
     current: u64,
 }
 
-impl fmt::Display for Had<'_> {
+impl fmt::Display for HeldChoice<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self.held {
             [] => write!(f, "the newest, {}: none is held", self.current),
@@ -100,33 +100,34 @@ impl fmt::Display for Had<'_> {
     }
 }
 
-/// The two ends of a tissue's way: a copy that holds no revision.
-pub(super) struct Ends {
-    pub motion: Motion,
+/// A tissue's vertices at both ends of its interval: a copy that keeps no revision from its writer.
+pub(super) struct TissueEnds {
+    pub motion: TissueMotion,
     /// At time 1.
     mesh: TriangleMesh,
     /// At time 0: `[n_vertices]`.
     start: Arc<[Vec3]>,
 }
 
-/// A moving tissue with all that a search needs of it.
-pub(super) struct Swept {
-    ends: Ends,
+/// A moving tissue with its features' owners and the tree of what its triangles sweep.
+pub(super) struct SweptTissue {
+    ends: TissueEnds,
     owners: Owners,
     /// Of what the triangles sweep.
     pub tree: DeformingTree,
 }
 
-impl Ends {
-    pub fn of(tissue: &Tissue, interval: &Interval) -> Result<Ends, IntervalError> {
+impl TissueEnds {
+    pub fn of(tissue: &Tissue, interval: &Interval) -> Result<TissueEnds, IntervalError> {
         let (current, held) = (tissue.current(), tissue.held());
         let to = interval.to.unwrap_or(current.geometry_revision);
         let from = interval.from.unwrap_or(to);
-        let end = find(&current, &held, to, End::To)?;
-        let start = find(&current, &held, from, End::From)?;
+        let end = find(&current, &held, to, IntervalEnd::To)?;
+        let start = find(&current, &held, from, IntervalEnd::From)?;
         if from > to {
             return Err(IntervalError::Backwards { from, to });
         }
+        // The triangles are the newest revision's, because no interval reaches over a cut; only positions are put back.
         let mut mesh = current.surface.mesh().clone();
         for (v, at) in end.into_iter().flat_map(|e| e.positions.iter().enumerate()) {
             mesh.move_vertex(v as u32, *at);
@@ -135,9 +136,10 @@ impl Ends {
             Some(held) => Arc::clone(&held.positions),
             None => current.surface.mesh().positions().into(),
         };
+        debug_assert_eq!(start.len(), mesh.positions().len(), "both ends have the same vertices");
         let topology_revision = current.topology_revision;
-        let motion = Motion { tissue: tissue.id(), from, to, topology_revision };
-        Ok(Ends { motion, mesh, start })
+        let motion = TissueMotion { tissue: tissue.id(), from, to, topology_revision };
+        Ok(TissueEnds { motion, mesh, start })
     }
 
     fn moving(&self, t: TriangleId, owned: Owned) -> MovingTriangle {
@@ -146,18 +148,19 @@ impl Ends {
     }
 }
 
-impl Swept {
+impl SweptTissue {
     /// The tree's boxes hold all within `margin` metres of what triangles sweep.
-    pub fn new(ends: Ends, margin: f64) -> Swept {
+    pub fn new(ends: TissueEnds, margin: f64) -> SweptTissue {
+        // Vertices move straight, so a convex volume that holds both ends holds all between.
         let swept = |t: TriangleId| {
             let MovingTriangle { t0, t1, .. } = ends.moving(t, Owned::NONE);
             (t, Dop16::around(t0.into_iter().chain(t1)).grown(margin))
         };
         let tree = DeformingTree::build(ends.mesh.triangle_ids().map(swept));
-        Swept { owners: Owners::new(&ends.mesh), tree, ends }
+        SweptTissue { owners: Owners::new(&ends.mesh), tree, ends }
     }
 
-    pub fn motion(&self) -> Motion {
+    pub fn motion(&self) -> TissueMotion {
         self.ends.motion
     }
 
@@ -175,8 +178,9 @@ fn find<'a>(
     current: &Revision,
     held: &'a [HeldPositions],
     revision: u64,
-    end: End,
+    end: IntervalEnd,
 ) -> Result<Option<&'a HeldPositions>, IntervalError> {
+    // The newest need not be held: ticks keep it as it is.
     if revision == current.geometry_revision {
         return Ok(None);
     }

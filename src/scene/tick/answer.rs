@@ -1,12 +1,11 @@
 //! What a tick answers, in scene frame and metres.
 
+use std::cmp::Ordering;
+
 use glam::DVec3;
 
-use super::{
-    contact_ids::ContactLife,
-    crossings::{LinkPairs, TrianglePairs},
-};
-use crate::geometry::TriangleId;
+use super::crossings::{LinkPairs, TrianglePairs};
+use crate::geometry::{TriangleId, tolerance::CONTACT_SLACK};
 use crate::scene::{Revision, TissueId, ToolId};
 
 /// A distance, or how far at least everything is.
@@ -29,9 +28,9 @@ pub struct SurfacePoint {
     pub barycentric: DVec3,
 }
 
-/// The nearest tissue surface to a point.
+/// The surface that is nearest to a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Nearest {
+pub struct NearestSurface {
     /// Metres, negative when the point is inside.
     pub signed_distance_m: f64,
     /// The tissue met; `None` when a link was asked.
@@ -60,13 +59,58 @@ pub struct Contact {
     pub signed_distance_m: f64,
     /// 0 (the sign is a guess) to 1 (certain).
     pub sign_certainty: f64,
-    /// When the sweep met the triangle, 0 to 1 over the way since the last answered pose.
+    /// Time of impact that the sweep found, 0 to 1 from the last answered pose to this one.
     pub toi: Option<f64>,
     /// The link has left the triangle behind: the contact is given where it was at `toi`, its distance 0.
-    pub passed: bool,
+    pub left_behind: bool,
     /// It stands for a link that is wholly inside the tissue: its triangle is only the nearest to the link's deepest
     /// vertex.
     pub wholly_inside: bool,
+}
+
+impl Contact {
+    /// Deepest first; then by ids and weights, so that the order of the search does not show.
+    pub(super) fn by_depth(&self, other: &Contact) -> Ordering {
+        // Bits of weights, because floats have no total order of their own.
+        let ids = |c: &Contact| (c.tissue, c.on_tissue.triangle, c.on_tool.triangle);
+        let weights = |c: &Contact| c.on_tissue.barycentric.to_array().map(f64::to_bits);
+        self.signed_distance_m
+            .total_cmp(&other.signed_distance_m)
+            .then_with(|| ids(self).cmp(&ids(other)))
+            .then_with(|| weights(self).cmp(&weights(other)))
+    }
+
+    /// Panics unless all that its fields promise is so.
+    pub(super) fn assert_sound(&self) {
+        let is_unit = (self.normal.length() - 1.0).abs() <= CONTACT_SLACK;
+        assert!(is_unit || self.normal == DVec3::ZERO, "normal {}", self.normal);
+        assert!(self.signed_distance_m.is_finite(), "{} m", self.signed_distance_m);
+        assert!((0.0..=1.0).contains(&self.sign_certainty), "certainty {}", self.sign_certainty);
+        assert!(self.toi.is_none_or(|t| (0.0..=1.0).contains(&t)), "toi {:?}", self.toi);
+        for SurfacePoint { position, barycentric, .. } in [&self.on_tissue, &self.on_tool] {
+            let off = (barycentric.element_sum() - 1.0).abs().max(-barycentric.min_element());
+            assert!(off <= CONTACT_SLACK, "weights {barycentric}");
+            assert!(position.is_finite(), "at {position}");
+        }
+    }
+}
+
+/// Where a contact is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContactState {
+    /// Not there in the last tick.
+    Begin,
+    /// There in the last tick too.
+    Persist,
+}
+
+/// The id of a contact, unique in its session, and its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContactStatus {
+    /// From 1; never used again.
+    pub id: u64,
+    /// Begun now or before.
+    pub state: ContactState,
 }
 
 /// A link against the tissues.
@@ -82,7 +126,7 @@ pub struct LinkAnswer {
     /// Deepest first, at most `max_contacts`.
     pub contacts: Vec<Contact>,
     /// The id and state of each, in the same order.
-    pub lives: Vec<ContactLife>,
+    pub statuses: Vec<ContactStatus>,
     /// Ids of contacts that were there in the last tick and are not any more.
     pub ended: Vec<u64>,
     /// All contacts, those not given included.
@@ -99,7 +143,7 @@ pub struct ProbeAnswer {
     /// Counted from 0 in its tool.
     pub probe: usize,
     /// From the probe's sphere: the radius is taken off already.
-    pub distance: Distance<Nearest>,
+    pub distance: Distance<NearestSurface>,
 }
 
 /// The revision of a tissue that an answer was computed from.
@@ -122,6 +166,7 @@ impl TissueState {
             tissue,
             geometry_revision: revision.geometry_revision,
             topology_revision: revision.topology_revision,
+            // One that was published after the caller read its clock is of no age.
             age_ns: now_ns.saturating_sub(revision.published_ns),
         }
     }
@@ -158,3 +203,11 @@ pub struct TickAnswer {
     /// Every two links, in the same order; empty when not asked for.
     pub link_pairs: Vec<LinkPairs>,
 }
+
+/// Whether a sign is nearer to a guess than to certain, so that an answer is flagged.
+pub(super) fn is_uncertain(certainty: f64) -> bool {
+    certainty < CERTAINTY_MIN
+}
+
+/// 0: a guess, 1: certain.
+const CERTAINTY_MIN: f64 = 0.5;

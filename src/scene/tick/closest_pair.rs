@@ -1,40 +1,49 @@
 //! The closest points of a link and a tissue whose surfaces are apart.
+//!
+//! The search offers tissue triangles to the link's box tree, likely ones first: the last closest pair, then the near
+//! list. Only when triangles beyond the list may be nearer does it go through the tissue's index, and makes the next
+//! list of what it comes by. Once a pair is known, its direction is an axis along which nearly all else is farther.
 
 use std::cell::Cell;
 
 use glam::DVec3;
 
-use crate::scene::{Link, Revision, TissueId, coherence::near_list::Neighbourhood};
+use crate::scene::{Link, Revision, TissueId, coherence::near_list::NearList};
 use crate::{
     bvh::Guess,
     geometry::{
-        Aabb, Pose, TriangleId, distance::triangle_triangle::ClosestPair, tolerance::POSE_ROUNDING,
+        Aabb, Pose, TriangleId,
+        distance::triangle_triangle::ClosestPair,
+        tolerance::{BOUND_COVER, CONTACT_SLACK, POSE_ROUNDING},
     },
+    surface::Surface,
 };
 
 /// A tissue triangle and a link triangle with their closest points: A is the tissue's, in link frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::scene) struct Pair {
+pub(in crate::scene) struct ClosestTriangles {
     pub(in crate::scene) tissue_triangle: TriangleId,
     pub(in crate::scene) link_triangle: TriangleId,
     pub(in crate::scene) closest: ClosestPair,
 }
 
-/// The closest pair of triangles within `max_distance` metres; 0 apart when the surfaces cross. `near`: what the
-/// last search for this link and tissue left.
+/// The closest pair of triangles within `max_distance` metres; 0 apart when the surfaces cross. `near`: the list of
+/// this link and tissue.
 pub(in crate::scene) fn closest_pair(
     (tissue, revision): (TissueId, &Revision),
     link: &Link,
     scene_from_link: &Pose,
     max_distance: f64,
-    near: &mut Neighbourhood,
-) -> Option<Pair> {
+    near: &mut NearList,
+) -> Option<ClosestTriangles> {
     let others = near.follow(tissue, revision, link, scene_from_link);
     let (tissue, mesh) = (&revision.surface, link.surface.mesh());
     let link_from_scene = scene_from_link.inverse();
-    let best: Cell<Option<Pair>> = Cell::new(None);
+    let best: Cell<Option<ClosestTriangles>> = Cell::new(None);
     let slab = Cell::new(Slab::UNKNOWN);
-    let reach = || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt() * COVER);
+    // A pair exactly as far as the best one has to be offered too, for its ids may be smaller.
+    let reach =
+        || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt() * BOUND_COVER);
     let corners = |t: TriangleId| tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
     let offer = |t: TriangleId, triangle: Option<TriangleId>| {
         let corners = corners(t);
@@ -43,50 +52,70 @@ pub(in crate::scene) fn closest_pair(
         }
         let guess = Guess { triangle, direction: slab.get().along };
         let Some(found) = link.tree.nearest(mesh, &corners, reach(), guess) else { return };
-        let pair =
-            Pair { tissue_triangle: t, link_triangle: found.triangle, closest: found.closest };
+        let pair = ClosestTriangles {
+            tissue_triangle: t,
+            link_triangle: found.triangle,
+            closest: found.closest,
+        };
         if best.get().is_none_or(|b| is_before(&pair, &b)) {
             best.set(Some(pair));
             slab.set(Slab::between(&pair, link, &link_from_scene));
         }
     };
+    // Ties go to the smaller ids, so that the order of these offers does not show.
     near.pair.into_iter().for_each(|(t, l)| offer(t, Some(l)));
     near.triangles.iter().for_each(|t| offer(*t, None));
+    // What is not listed is farther than `others`; as near may still win a tie.
     if reach() >= others {
         if best.get().is_none() {
-            let mut far = max_distance + link.surface.bounds().diagonal();
-            let mut nearest = None;
-            for v in &link.extremes {
-                let p = scene_from_link.point(mesh.position(*v));
-                if let Some(found) = tissue.nearest(p, far, None) {
-                    far = found.closest.distance_squared.sqrt();
-                    nearest = Some(found.triangle);
-                }
-            }
-            nearest.into_iter().for_each(|t| offer(t, None));
+            let first = near_an_extreme(tissue, link, scene_from_link, max_distance);
+            first.into_iter().for_each(|t| offer(t, None));
         }
-        let ahead = near.ahead(link);
-        let horizon = || reach() + ahead;
-        let bounds = scene_from_link.aabb(link.surface.bounds()).grown(horizon());
+        let skin = near.skin(link);
+        let list_radius = || reach() + skin;
+        let bounds = scene_from_link.aabb(link.surface.bounds()).grown(list_radius());
         let is_near = |b: &Aabb| {
-            !slab.get().is_box_before(b, horizon())
-                && link.may_be_near(&link_from_scene, b, horizon())
+            !slab.get().is_box_before(b, list_radius())
+                && link.may_be_near(&link_from_scene, b, list_radius())
         };
+        // The reach shrinks while the search runs. What the search left out was beyond a larger radius, and at the end
+        // listed triangles beyond the last radius go.
         near.begin(scene_from_link);
         tissue.overlap(&(bounds, &is_near), |t| {
-            let may_be_near = || !slab.get().is_before(&corners(t), horizon());
+            let may_be_near = || !slab.get().is_before(&corners(t), list_radius());
             if is_near(&tissue.mesh().triangle_box(t)) && may_be_near() {
                 near.note(t);
                 offer(t, None);
             }
         });
-        near.end(horizon(), |t| !slab.get().is_before(&corners(t), horizon()));
+        near.end(list_radius(), |t| !slab.get().is_before(&corners(t), list_radius()));
     }
+    debug_assert!(best.get().is_none_or(|b| b.closest.distance_squared >= 0.0));
     near.pair = best.get().map(|b| (b.tissue_triangle, b.link_triangle));
     best.get()
 }
 
-/// All of a link is beyond a plane: what is farther before it than the reach is not near.
+/// The tissue triangle nearest to one of the link's extreme vertices: a first pair to start from.
+fn near_an_extreme(
+    tissue: &Surface,
+    link: &Link,
+    scene_from_link: &Pose,
+    max_distance: f64,
+) -> Option<TriangleId> {
+    // Within this distance of a vertex lies whatever is within `max_distance` of the link.
+    let mut far = max_distance + link.surface.bounds().diagonal();
+    let mut nearest = None;
+    for v in &link.extremes {
+        let p = scene_from_link.point(link.surface.mesh().position(*v));
+        if let Some(found) = tissue.nearest(p, far, None) {
+            far = found.closest.distance_squared.sqrt();
+            nearest = Some(found.triangle);
+        }
+    }
+    nearest
+}
+
+/// A plane with all of a link behind it: what is farther before it than the reach is not near.
 #[derive(Clone, Copy, Debug)]
 struct Slab {
     /// The plane's unit normal, in link frame; zero when no plane is known.
@@ -102,11 +131,12 @@ impl Slab {
     const UNKNOWN: Slab =
         Slab { along: DVec3::ZERO, in_scene: DVec3::ZERO, origin: 0.0, begins: f64::NEG_INFINITY };
 
-    /// Across the shortest way.
-    fn between(pair: &Pair, link: &Link, link_from_scene: &Pose) -> Slab {
+    /// Across the line between the closest points.
+    fn between(pair: &ClosestTriangles, link: &Link, link_from_scene: &Pose) -> Slab {
         let Some(along) = pair.closest.direction() else {
             return Slab::UNKNOWN;
         };
+        debug_assert!((along.length() - 1.0).abs() <= CONTACT_SLACK, "direction {along}");
         Slab {
             along,
             in_scene: link_from_scene.rotation.transpose() * along,
@@ -115,46 +145,25 @@ impl Slab {
         }
     }
 
-    /// A triangle in link frame is farther before the plane than that.
+    /// Whether a triangle in link frame is farther before the plane than `reach` metres.
     fn is_before(&self, corners: &[DVec3; 3], reach: f64) -> bool {
         let ends = corners.map(|p| p.dot(self.along));
         self.begins - ends[0].max(ends[1]).max(ends[2]) > reach
     }
 
-    /// A box in the scene is.
+    /// The same of a box in scene frame.
     fn is_box_before(&self, b: &Aabb, reach: f64) -> bool {
         let (centre, half) = (b.centre(), 0.5 * b.size());
+        // The box is not carried into the link's frame, only its centre's place along the normal is.
         let rounding = POSE_ROUNDING * ((centre.abs() + half).element_sum() + self.origin.abs());
         let ends = self.origin + centre.dot(self.in_scene) + half.dot(self.in_scene.abs());
         self.begins - (ends + rounding) > reach
     }
 }
 
-impl Link {
-    /// False only when everything in the box, which is in scene frame, is farther than `reach` metres from
-    /// the link: signed distance changes by no more than the distance gone.
-    pub(in crate::scene) fn may_be_near(
-        &self,
-        link_from_scene: &Pose,
-        b: &Aabb,
-        reach: f64,
-    ) -> bool {
-        if b.is_empty() {
-            return false;
-        }
-        let centre = link_from_scene.point(b.centre());
-        let radius = b.diagonal() * 0.5;
-        let to_box = self.surface.bounds().distance_squared(centre).sqrt();
-        to_box <= radius + reach && self.field.lower_bound(centre) <= radius + reach
-    }
-}
-
-/// Covers the rounding of a bound, relative: a pair that is exactly in reach is not lost.
-const COVER: f64 = 1.0 + 1e-9;
-
 /// Nearer first, then the smaller ids: the answer does not depend on the order of the search.
-fn is_before(a: &Pair, b: &Pair) -> bool {
-    let key = |p: &Pair| (p.tissue_triangle, p.link_triangle);
+fn is_before(a: &ClosestTriangles, b: &ClosestTriangles) -> bool {
+    let key = |p: &ClosestTriangles| (p.tissue_triangle, p.link_triangle);
     a.closest
         .distance_squared
         .total_cmp(&b.closest.distance_squared)

@@ -1,38 +1,23 @@
-//! Contacts keep their id from tick to tick: on the same triangle or one beside it, at a nearby point, and
-//! through the remap of a cut.
+//! Contacts keep their id from tick to tick.
+//!
+//! A contact is the same as one of the last tick when it is on the same tissue triangle, on one beside it, or on one
+//! that a cut made of these, and at a point nearby.
 
 use glam::DVec3;
 
+use super::answer::{Contact, ContactState, ContactStatus};
 use crate::geometry::TriangleId;
-use crate::scene::{Contact, Held, Revision, TissueId};
-
-/// Where a contact is in its life.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContactState {
-    /// Not there in the last tick.
-    Begin,
-    /// There in the last tick too.
-    Persist,
-}
-
-/// The id of a contact, unique in its session, and its state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContactLife {
-    /// From 1; never used again.
-    pub id: u64,
-    /// Begun now or before.
-    pub state: ContactState,
-}
+use crate::scene::{Revision, RevisionGuard, TissueId};
 
 /// The contacts of one link over time, and room to match them in.
-pub(in crate::scene) struct Lifecycle {
-    known: Vec<Known>,
-    next: Vec<Known>,
+pub(super) struct ContactTracker {
+    known: Vec<KnownContact>,
+    next: Vec<KnownContact>,
 }
 
 /// A contact of the last tick.
 #[derive(Clone, Copy)]
-struct Known {
+struct KnownContact {
     at: (TissueId, TriangleId),
     position: DVec3,
     id: u64,
@@ -41,60 +26,65 @@ struct Known {
     touches: bool,
 }
 
-/// A contact may have gone this many longest edges of its triangle and still be the same.
-const EDGES_GONE_MAX: f64 = 2.0;
+/// A contact may have moved by this many longest edges of its triangle and still be the same.
+const EDGES_MOVED_MAX: f64 = 2.0;
 
-impl Lifecycle {
+impl ContactTracker {
     /// With room for so many contacts.
-    pub(in crate::scene) fn with_room(n: usize) -> Lifecycle {
-        Lifecycle { known: Vec::with_capacity(n), next: Vec::with_capacity(n) }
+    pub(super) fn with_room(n: usize) -> ContactTracker {
+        ContactTracker { known: Vec::with_capacity(n), next: Vec::with_capacity(n) }
     }
 
-    /// Gives each contact its life, in the same order, and names those that ended. `last_id` is the last id
+    /// Gives each contact its status, in the same order, and names those that ended. `last_id` is the last id
     /// that the session has given.
-    pub(in crate::scene) fn follow(
+    pub(super) fn match_ids(
         &mut self,
         contacts: &[Contact],
-        seen: &[(TissueId, Held)],
+        tissues: &[(TissueId, RevisionGuard)],
         last_id: &mut u64,
-        lives: &mut Vec<ContactLife>,
+        statuses: &mut Vec<ContactStatus>,
         ended: &mut Vec<u64>,
     ) {
-        lives.clear();
+        statuses.clear();
         ended.clear();
-        // First those that stayed on their triangle, so that a neighbour does not take their place.
+        debug_assert!(self.known.is_sorted_by_key(|k| (k.at, k.id)));
+        // First those that stayed on their triangle, so that a neighbour does not take their place. Id 0 stands for
+        // none yet.
         for contact in contacts {
             let at = (contact.tissue, contact.on_tissue.triangle);
-            let same = self.find(at).filter(|k| self.is_near(*k, contact, seen));
-            lives.push(ContactLife {
+            let same = self.find(at).filter(|k| self.is_near(*k, contact, tissues));
+            statuses.push(ContactStatus {
                 id: same.map_or(0, |k| self.take(k)),
                 state: ContactState::Persist,
             });
         }
-        for (contact, life) in contacts.iter().zip(lives.iter_mut()).filter(|(_, l)| l.id == 0) {
-            *life = match self.neighbour(contact, seen) {
-                Some(k) => ContactLife { id: self.take(k), state: ContactState::Persist },
+        for (contact, status) in contacts.iter().zip(statuses.iter_mut()).filter(|(_, s)| s.id == 0)
+        {
+            *status = match self.beside(contact, tissues) {
+                Some(k) => ContactStatus { id: self.take(k), state: ContactState::Persist },
                 None => {
                     *last_id += 1;
-                    ContactLife { id: *last_id, state: ContactState::Begin }
+                    ContactStatus { id: *last_id, state: ContactState::Begin }
                 }
             };
         }
         ended.extend(self.known.iter().filter(|k| !k.is_taken).map(|k| k.id));
         self.next.clear();
-        self.next.extend(contacts.iter().zip(lives.iter()).map(|(c, life)| Known {
+        self.next.extend(contacts.iter().zip(statuses.iter()).map(|(c, status)| KnownContact {
             at: (c.tissue, c.on_tissue.triangle),
             position: c.on_tissue.position,
-            id: life.id,
+            id: status.id,
             is_taken: false,
-            touches: !c.passed && !c.wholly_inside && c.signed_distance_m <= 0.0,
+            touches: !c.left_behind && !c.wholly_inside && c.signed_distance_m <= 0.0,
         }));
+        debug_assert!(statuses.iter().all(|s| (1..=*last_id).contains(&s.id)), "{statuses:?}");
+        debug_assert_eq!(statuses.len(), contacts.len());
         self.next.sort_unstable_by_key(|k| (k.at, k.id));
         std::mem::swap(&mut self.known, &mut self.next);
     }
 
     /// The triangle was touched when the last tick ended.
-    pub(in crate::scene) fn knows(&self, at: (TissueId, TriangleId)) -> bool {
+    pub(super) fn touched(&self, at: (TissueId, TriangleId)) -> bool {
         self.find(at).is_some_and(|k| self.known[k].touches)
     }
 
@@ -112,30 +102,34 @@ impl Lifecycle {
 
     /// The nearest known contact on a triangle that shares a vertex with the contact's, or that such a one was
     /// cut from.
-    fn neighbour(&self, contact: &Contact, seen: &[(TissueId, Held)]) -> Option<usize> {
-        let revision = revision_of(contact.tissue, seen)?;
+    fn beside(&self, contact: &Contact, tissues: &[(TissueId, RevisionGuard)]) -> Option<usize> {
+        let revision = revision_of(contact.tissue, tissues)?;
         let mesh = revision.surface.mesh();
+        // The ring of the contact's triangle, and what each of it was cut from: where the contact slid to in a tick, or
+        // stayed while its triangle was replaced.
         let around =
             mesh.vertices(contact.on_tissue.triangle).into_iter().flat_map(|v| mesh.ring(v));
-        let with_parents = around.flat_map(|(t, _)| revision.line_of(t));
-        with_parents
+        let with_ancestors = around.flat_map(|(t, _)| revision.ancestors(t));
+        with_ancestors
             .filter_map(|t| self.find((contact.tissue, t)))
-            .filter(|k| self.is_near(*k, contact, seen))
-            .min_by(|a, b| self.gone(*a, contact).total_cmp(&self.gone(*b, contact)).then(a.cmp(b)))
+            .filter(|k| self.is_near(*k, contact, tissues))
+            .min_by(|a, b| {
+                self.distance(*a, contact).total_cmp(&self.distance(*b, contact)).then(a.cmp(b))
+            })
     }
 
-    fn gone(&self, k: usize, contact: &Contact) -> f64 {
+    fn distance(&self, k: usize, contact: &Contact) -> f64 {
         self.known[k].position.distance(contact.on_tissue.position)
     }
 
-    fn is_near(&self, k: usize, contact: &Contact, seen: &[(TissueId, Held)]) -> bool {
-        let Some(revision) = revision_of(contact.tissue, seen) else { return false };
+    fn is_near(&self, k: usize, contact: &Contact, tissues: &[(TissueId, RevisionGuard)]) -> bool {
+        let Some(revision) = revision_of(contact.tissue, tissues) else { return false };
         let [a, b, c] = revision.surface.mesh().triangle(contact.on_tissue.triangle);
         let longest = a.distance(b).max(b.distance(c)).max(c.distance(a));
-        self.gone(k, contact) <= EDGES_GONE_MAX * longest
+        self.distance(k, contact) <= EDGES_MOVED_MAX * longest
     }
 }
 
-fn revision_of(tissue: TissueId, seen: &[(TissueId, Held)]) -> Option<&Revision> {
-    seen.iter().find(|(id, _)| *id == tissue).map(|(_, held)| &***held)
+fn revision_of(tissue: TissueId, tissues: &[(TissueId, RevisionGuard)]) -> Option<&Revision> {
+    tissues.iter().find(|(id, _)| *id == tissue).map(|(_, held)| &***held)
 }

@@ -1,55 +1,65 @@
 //! The vertex of a link that is deepest in a tissue.
+//!
+//! The search goes through the link's index and leaves out boxes that cannot hold a deeper vertex. Each signed distance
+//! that it asks of the tissue bounds other boxes too, in this tick and the next ones ([`DistanceSamples`]). About an
+//! open end of the tissue no distance bounds depth; there a box is left out only when the winding number says that the
+//! side of its centre holds as far as the box reaches.
 
 use std::cell::Cell;
 
 use glam::DVec3;
 
-use super::contacts::Meeting;
-use crate::scene::{coherence::distance_samples::Soundings, distance::to_surface};
+use super::collision_pair::CollisionPair;
+use crate::scene::{coherence::distance_samples::DistanceSamples, distance::to_surface};
 use crate::{
-    geometry::{Aabb, TriangleId, distance::point_triangle::closest_point},
+    geometry::{
+        Aabb, TriangleId, distance::point_triangle::closest_point, tolerance::RADIUS_ROUNDING,
+    },
     surface::SignedNearest,
 };
 
-/// The search: the link's index is walked, boxes that cannot hold a deeper vertex are left out.
-pub(in crate::scene) struct DeepestVertex<'a> {
-    meeting: &'a Meeting<'a>,
+/// A search under way.
+pub(super) struct DeepestVertex<'a> {
+    pair: &'a CollisionPair<'a>,
     best: Cell<Option<(u32, SignedNearest)>>,
     /// Metres; only deeper vertices are wanted.
     depth: Cell<f64>,
     /// The tissue triangle that was nearest last.
     near: Cell<Option<TriangleId>>,
-    /// Boxes about open ends that may still be asked what only their side tells.
-    looks_left: Cell<u32>,
-    soundings: &'a Soundings,
+    /// Boxes about open ends whose side may still be asked for.
+    queries_left: Cell<u32>,
+    samples: &'a DistanceSamples,
 }
 
-/// Each takes the nearest triangle and a winding number; a tissue may be more hole than surface.
-const LOOKS_MAX: u32 = 64;
+/// Boxes about open ends whose side is asked for at most: each takes the nearest triangle and a winding number, and a
+/// tissue that is more hole than surface would ask everywhere.
+const SIDE_QUERIES_MAX: u32 = 64;
 
 impl DeepestVertex<'_> {
     /// The vertex and what is nearest to it, if any is deeper than `at_least` metres. `hint`: a vertex that is
     /// likely deep.
-    pub(in crate::scene) fn of(
-        meeting: &Meeting,
+    pub(super) fn of(
+        pair: &CollisionPair,
         at_least: f64,
         hint: Option<u32>,
-        soundings: &Soundings,
+        samples: &DistanceSamples,
     ) -> Option<(u32, SignedNearest)> {
         let search = DeepestVertex {
-            meeting,
+            pair,
             best: Cell::new(None),
             depth: Cell::new(at_least),
+            // A vertex is near the vertex before it, and so are their nearest triangles.
             near: Cell::new(None),
-            looks_left: Cell::new(LOOKS_MAX),
-            soundings,
+            queries_left: Cell::new(SIDE_QUERIES_MAX),
+            samples,
         };
-        let (surface, mesh) = (&meeting.link.surface, meeting.link.surface.mesh());
+        let (surface, mesh) = (&pair.link.surface, pair.link.surface.mesh());
+        // A deep vertex first: every box is then held against its depth.
         hint.into_iter().for_each(|v| search.offer(v));
         let may_be_deeper =
             |b: &Aabb| !b.is_empty() && search.may_be_deeper(b.centre(), b.size() * 0.5);
         surface.overlap(&may_be_deeper, |t| {
-            // Each vertex is looked at with its first triangle; where that was left out, so is the vertex.
+            // Each vertex is offered with its first triangle; where that was left out, the vertex is too shallow.
             let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
             mesh.vertices(t).into_iter().filter(first).for_each(|v| search.offer(v));
         });
@@ -57,17 +67,16 @@ impl DeepestVertex<'_> {
     }
 
     fn in_scene(&self, p: DVec3) -> DVec3 {
-        self.meeting.scene_from_link.point(p)
+        self.pair.scene_from_link.point(p)
     }
 
     fn offer(&self, v: u32) {
-        let p = self.meeting.link.surface.mesh().position(v);
+        let p = self.pair.link.surface.mesh().position(v);
         if !self.may_be_deeper(p, DVec3::ZERO) {
             return;
         }
         let p = self.in_scene(p);
-        let found = to_surface(&self.meeting.revision.surface, p, 0.0, self.near.get());
-        let Some(found) = found.filter(|f| f.signed_distance < 0.0) else { return };
+        let Some(found) = self.pair.inside(p, self.near.get()) else { return };
         self.near.set(Some(found.triangle));
         let is_deeper = match self.best.get() {
             Some((u, best)) => {
@@ -76,6 +85,7 @@ impl DeepestVertex<'_> {
             None => -found.signed_distance > self.depth.get(),
         };
         if is_deeper {
+            debug_assert!(-found.signed_distance >= self.depth.get(), "{found:?} is less deep");
             self.best.set(Some((v, found)));
             self.depth.set(-found.signed_distance);
         }
@@ -84,10 +94,12 @@ impl DeepestVertex<'_> {
     /// False only when nothing in a box of the link, `half` of its sides from its centre, is deeper than what was
     /// found.
     fn may_be_deeper(&self, centre: DVec3, half: DVec3) -> bool {
-        let tissue = &self.meeting.revision.surface;
+        let tissue = &self.pair.revision.surface;
         let (centre, radius) = (self.in_scene(centre), half.length());
+        debug_assert!(centre.is_finite() && radius >= 0.0, "{radius} m about {centre}");
         let reach = radius - self.depth.get();
-        // Nothing outside the tissue's box is inside it; that a point near there is little deep, only closed ones say.
+        // A box outside the tissue's holds nothing inside. One that sticks out of it holds little depth, but only in a
+        // closed tissue: in an open one the side may change far from the surface.
         let beyond = if tissue.is_closed() { reach.max(0.0) } else { radius };
         if tissue.bounds().distance_squared(centre) > beyond.powi(2) {
             return false;
@@ -96,51 +108,49 @@ impl DeepestVertex<'_> {
             // No point is deeper than it is far from any triangle.
             let nearest = closest_point(centre, &tissue.mesh().triangle(t));
             let distance = nearest.distance_squared.sqrt();
-            if distance < reach.abs() * (1.0 - ROUNDING) {
+            if distance < reach.abs() * (1.0 - RADIUS_ROUNDING) {
                 return reach > 0.0;
             }
-            if self.is_about(nearest.point, centre, half) {
+            if self.is_covered(nearest.point, centre, half) {
                 return false;
             }
         }
-        if let Some(may_be) = self.soundings.may_be_deeper(centre, radius, self.depth.get()) {
+        if let Some(may_be) = self.samples.may_be_deeper(centre, radius, self.depth.get()) {
             return may_be;
         }
         if radius == 0.0 {
             return true;
         }
-        // Without a look left only vertices are asked for their side, boxes go by their distance.
-        let is_blind = tissue.boundary().is_near(centre, radius) && !self.takes_a_look();
+        // About an open end the side changes without a triangle, so that distance alone leaves no box out. Without a
+        // query left boxes go by their distance all the same, and only vertices are asked for their side.
+        let is_blind = tissue.boundary().is_near(centre, radius) && !self.takes_a_query();
         let found = to_surface(tissue, centre, f64::INFINITY, self.near.get());
         let Some(found) = found else { return false };
         self.near.set(Some(found.triangle));
         let is_within = found.signed_distance <= reach;
-        let holds = if tissue.boundary().is_empty() {
+        let side_reach = if tissue.boundary().is_empty() {
             f64::INFINITY
         } else if is_within || is_blind {
             0.0
         } else {
             tissue.side_reach(centre, found.certainty, radius)
         };
-        self.soundings.note(centre, found.signed_distance, holds);
-        (is_within || holds < radius && !is_blind)
-            && !self.is_about(found.closest.point, centre, half)
+        self.samples.note(centre, found.signed_distance, side_reach);
+        (is_within || side_reach < radius && !is_blind)
+            && !self.is_covered(found.closest.point, centre, half)
     }
 
     /// Nothing in a box is farther from a point of the tissue's surface than the depth that was found, and so nothing
     /// is deeper, whatever is open.
-    fn is_about(&self, on_surface: DVec3, centre: DVec3, half: DVec3) -> bool {
-        let away = self.meeting.scene_from_link.rotation.transpose() * (on_surface - centre);
-        (away.abs() + half).length() < self.depth.get() * (1.0 - ROUNDING)
+    fn is_covered(&self, on_surface: DVec3, centre: DVec3, half: DVec3) -> bool {
+        let away = self.pair.scene_from_link.rotation.transpose() * (on_surface - centre);
+        (away.abs() + half).length() < self.depth.get() * (1.0 - RADIUS_ROUNDING)
     }
 
-    /// Takes one of the looks that are left.
-    fn takes_a_look(&self) -> bool {
-        let left = self.looks_left.get();
-        self.looks_left.set(left.saturating_sub(1));
+    /// Takes one of the queries that are left.
+    fn takes_a_query(&self) -> bool {
+        let left = self.queries_left.get();
+        self.queries_left.set(left.saturating_sub(1));
         left > 0
     }
 }
-
-/// Covers the rounding of a distance and a radius, relative.
-const ROUNDING: f64 = 1e-12;

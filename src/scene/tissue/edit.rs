@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use glam::Vec3;
 
 use super::deform::is_in_world;
-use crate::geometry::{SignRule, TriangleId, tolerance::COORDINATE_MAX_M};
-use crate::scene::{Limits, Revision};
+use crate::geometry::{SignRule, TriangleId, TriangleMesh, tolerance::COORDINATE_MAX_M};
+use crate::scene::Limits;
 
 /// A cut.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -106,26 +106,29 @@ pub enum EditError {
 }
 
 impl TopologyEdit {
-    /// Whether a revision can be cut like this.
-    pub(in crate::scene) fn check(
+    /// Whether a mesh of a topology revision can be cut like this.
+    pub(super) fn check(
         &self,
-        current: &Revision,
+        mesh: &TriangleMesh,
+        topology_revision: u64,
         limits: &Limits,
     ) -> Result<(), EditError> {
-        let mesh = current.surface.mesh();
-        if let Some(got) = self.base_revision.filter(|b| *b != current.topology_revision) {
-            return Err(EditError::StaleBase { got, current: current.topology_revision });
+        if let Some(got) = self.base_revision.filter(|b| *b != topology_revision) {
+            return Err(EditError::StaleBase { got, current: topology_revision });
         }
         let n_vertices = mesh.positions().len() + self.added_positions.len();
         let n_triangles = mesh.triangle_id_end() as usize + self.added.len();
         check_room("vertex", n_vertices, limits.vertices_per_mesh as usize)?;
         check_room("triangle", n_triangles, limits.triangles_per_mesh as usize)?;
+        // Ids are never used again, so that contacts and clients cannot mistake a triangle for another; what counts
+        // against the limit is ids, not triangles.
         let mut removed = HashSet::with_capacity(self.removed.len());
         for (at, t) in self.removed.iter().enumerate() {
             if mesh.get(*t).is_none() || !removed.insert(*t) {
                 return Err(EditError::UnknownTriangle { at, triangle: t.0 });
             }
         }
+        // What is checked here the cut relies on, and does not check again.
         if let Some(at) = self.added_positions.iter().position(|p| !is_in_world(*p)) {
             let position = self.added_positions[at];
             return Err(EditError::Position { at, position, limit_m: COORDINATE_MAX_M });

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use glam::Vec3;
 
-use crate::scene::{Revision, limits::HELD_MAX};
+use super::revision::Revision;
+use crate::scene::limits::HELD_MAX;
 
 /// Where all vertices were at one revision.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,11 +20,11 @@ pub struct HeldPositions {
 
 /// At most [`HELD_MAX`] revisions, the newest last.
 #[derive(Debug, Default)]
-pub(in crate::scene) struct HeldRevisions(Vec<HeldPositions>);
+pub(super) struct HeldRevisions(Vec<HeldPositions>);
 
 impl HeldPositions {
-    /// A copy, so that the revision goes back to the writer.
-    pub(in crate::scene) fn of(revision: &Revision) -> HeldPositions {
+    /// A copy of the positions alone, so that the revision goes back to the writer.
+    pub(super) fn of(revision: &Revision) -> HeldPositions {
         HeldPositions {
             geometry_revision: revision.geometry_revision,
             topology_revision: revision.topology_revision,
@@ -35,8 +36,9 @@ impl HeldPositions {
 impl HeldRevisions {
     /// Adds the newest. Those from before a cut go, as no interval can begin with them any more, and the oldest
     /// goes when there is no room.
-    pub(in crate::scene) fn push(&mut self, newest: HeldPositions) {
+    pub(super) fn push(&mut self, newest: HeldPositions) {
         let HeldPositions { geometry_revision, topology_revision, .. } = newest;
+        // A revision that is held twice is kept once, as the newest.
         self.0.retain(|h| {
             h.topology_revision == topology_revision && h.geometry_revision != geometry_revision
         });
@@ -44,14 +46,15 @@ impl HeldRevisions {
             self.0.remove(0);
         }
         self.0.push(newest);
+        debug_assert!(self.0.len() <= HELD_MAX, "{} are held", self.0.len());
     }
 
-    pub(in crate::scene) fn heap_bytes(&self) -> usize {
+    pub(super) fn heap_bytes(&self) -> usize {
         let positions = self.0.iter().map(|h| size_of_val(&*h.positions)).sum::<usize>();
         size_of::<HeldPositions>() * self.0.capacity() + positions
     }
 
-    pub(in crate::scene) fn all(&self) -> &[HeldPositions] {
+    pub(super) fn all(&self) -> &[HeldPositions] {
         &self.0
     }
 }

@@ -1,11 +1,14 @@
 //! Where a tissue's vertices were before its last deformations.
+//!
+//! A tick that comes after a deformation has to know how the tissue moved since the last one: the sweep tests the
+//! motion of both sides, and what is kept from tick to tick is loosened by how far a vertex moved.
 
 use std::sync::Arc;
 
 use glam::{DVec3, Vec3};
 
 use super::deform::Deformation;
-use crate::geometry::TriangleMesh;
+use crate::geometry::{TriangleMesh, tolerance::SINGLE_LENGTH_COVER};
 
 /// Deformations that are remembered: at 60 a second and a thousand ticks, more than one between two ticks is
 /// a burst.
@@ -13,104 +16,102 @@ const MOVES_MAX: usize = 4;
 
 /// The last deformations of a tissue, oldest first.
 #[derive(Clone, Debug, Default)]
-pub(in crate::scene) struct Motion {
-    moves: Vec<Arc<Move>>,
+pub(in crate::scene) struct VertexHistory {
+    moves: Vec<Arc<PastMove>>,
 }
 
 /// One deformation, to be undone.
 #[derive(Debug)]
-struct Move {
+struct PastMove {
     /// The geometry revision that it made.
     revision: u64,
     /// Ascending; `None`: all.
     vertices: Option<Vec<u32>>,
     /// Where they were.
     from: Vec<Vec3>,
-    /// The farthest that one went, metres.
-    farthest: f64,
+    /// No vertex moved farther, metres.
+    displacement_max: f64,
 }
 
-/// The way from an older revision to the newest.
+/// How vertices moved from an older revision to the newest.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::scene) struct Past<'a> {
-    moves: &'a [Arc<Move>],
+pub(in crate::scene) struct MotionSince<'a> {
+    moves: &'a [Arc<PastMove>],
 }
 
-impl Motion {
+impl VertexHistory {
     /// Notes a deformation before it is applied.
-    pub(in crate::scene) fn note(
-        &mut self,
-        mesh: &TriangleMesh,
-        deformation: &Deformation,
-        revision: u64,
-    ) {
+    pub(super) fn note(&mut self, mesh: &TriangleMesh, deformation: &Deformation, revision: u64) {
         let now = |v: u32| mesh.positions()[v as usize];
-        let gone = |v: u32, to: &Vec3| f64::from(now(v).distance(*to));
+        let displacement = |v: u32, to: &Vec3| f64::from(now(v).distance(*to));
         let (vertices, from, farthest) = match deformation {
             Deformation::Sparse { vertices, positions } => {
+                // Looked up by binary search; clients mostly send them in order.
                 let mut ascending = vertices.clone();
                 if !ascending.is_sorted() {
                     ascending.sort_unstable();
                 }
                 let from = ascending.iter().map(|v| now(*v)).collect();
-                let ways = vertices.iter().zip(positions).map(|(v, to)| gone(*v, to));
-                (Some(ascending), from, ways.fold(0.0, f64::max))
+                let each = vertices.iter().zip(positions).map(|(v, to)| displacement(*v, to));
+                (Some(ascending), from, each.fold(0.0, f64::max))
             }
             Deformation::Dense(positions) => {
-                let ways = (0..).zip(positions).map(|(v, to)| gone(v, to));
-                (None, mesh.positions().to_vec(), ways.fold(0.0, f64::max))
+                let each = (0..).zip(positions).map(|(v, to)| displacement(v, to));
+                (None, mesh.positions().to_vec(), each.fold(0.0, f64::max))
             }
         };
-        // Rounding of a distance in f32.
-        let farthest = farthest * (1.0 + 1e-6);
+        let displacement_max = farthest * SINGLE_LENGTH_COVER;
+        debug_assert!(displacement_max.is_finite(), "moved by {displacement_max} m");
         if self.moves.len() == MOVES_MAX {
             self.moves.remove(0);
         }
-        self.moves.push(Arc::new(Move { revision, vertices, from, farthest }));
+        // Shared by the two copies: a dense move is as large as the positions.
+        self.moves.push(Arc::new(PastMove { revision, vertices, from, displacement_max }));
+        debug_assert!(self.moves.windows(2).all(|m| m[1].revision == m[0].revision + 1));
     }
 
     /// From the given geometry revision to the newest; `None` when that is longer ago than is remembered.
-    pub(in crate::scene) fn since(&self, revision: u64, newest: u64) -> Option<Past<'_>> {
+    pub(super) fn since(&self, revision: u64, newest: u64) -> Option<MotionSince<'_>> {
         let missed = (newest - revision) as usize;
         let first = self.moves.len().checked_sub(missed)?;
         let moves = &self.moves[first..];
         debug_assert!(moves.first().is_none_or(|m| m.revision == revision + 1));
-        Some(Past { moves })
+        Some(MotionSince { moves })
     }
-}
 
-impl Motion {
     /// What it has allocated, the moves that it shares with `other` left out.
-    pub(in crate::scene) fn heap_bytes_beside(&self, other: &Motion) -> usize {
-        let is_own = |m: &&Arc<Move>| !other.moves.iter().any(|o| Arc::ptr_eq(m, o));
-        let of = |m: &Arc<Move>| {
+    pub(super) fn heap_bytes_beside(&self, other: &VertexHistory) -> usize {
+        let is_own = |m: &&Arc<PastMove>| !other.moves.iter().any(|o| Arc::ptr_eq(m, o));
+        let of = |m: &Arc<PastMove>| {
             let ids = m.vertices.as_ref().map_or(0, Vec::capacity);
-            size_of::<Move>() + size_of::<u32>() * ids + size_of::<Vec3>() * m.from.capacity()
+            size_of::<PastMove>() + size_of::<u32>() * ids + size_of::<Vec3>() * m.from.capacity()
         };
-        size_of::<Arc<Move>>() * self.moves.capacity()
+        size_of::<Arc<PastMove>>() * self.moves.capacity()
             + self.moves.iter().filter(is_own).map(of).sum::<usize>()
     }
 }
 
-impl Past<'_> {
+impl MotionSince<'_> {
     /// No vertex moved farther, metres.
-    pub(in crate::scene) fn farthest(&self) -> f64 {
-        self.moves.iter().map(|m| m.farthest).sum()
+    pub(in crate::scene) fn displacement_max(&self) -> f64 {
+        self.moves.iter().map(|m| m.displacement_max).sum()
     }
 
-    /// Deformations on the way, one at least: each takes as long as the others.
-    pub(in crate::scene) fn stages(&self) -> usize {
+    /// Deformations since, one at least: each takes as long as the others.
+    pub(in crate::scene) fn n_stages(&self) -> usize {
         self.moves.len().max(1)
     }
 
     /// Where a vertex that is at `now` was, 0 at the older revision and 1 at the newest; a vertex that a cut
     /// added since was nowhere else.
     pub(in crate::scene) fn position(&self, v: u32, now: DVec3, time: f64) -> DVec3 {
-        let stages = self.stages();
-        let place = time * stages as f64;
-        let stage = (place as usize).min(stages - 1);
+        debug_assert!((0.0..=1.0).contains(&time), "time {time}");
+        let n = self.n_stages();
+        let at = time * n as f64;
+        let stage = (at as usize).min(n - 1);
+        // Before stage i a vertex was where the first move from i on that names it took it from.
         let [start, end] = [stage, stage + 1].map(|i| self.before(i, v).unwrap_or(now));
-        start.lerp(end, place - stage as f64)
+        start.lerp(end, at - stage as f64)
     }
 
     /// Where a vertex was before the move of that number, if it has moved since.

@@ -26,6 +26,7 @@ pub fn is_field_of(field: &Field, surface: &Surface, options: &FieldOptions) -> 
 }
 
 fn with_exact<T>(surface: &Surface, work: impl FnOnce(&Exact) -> T) -> T {
+    // The field knows neither meshes' indexes nor signs: it asks the surface, which both link and tissue are.
     let by_winding = surface.sign_rule() == SignRule::WindingNumber;
     let distance = |p, hint| {
         let found = surface.signed_distance(p, f64::INFINITY, hint).expect("a link has triangles");

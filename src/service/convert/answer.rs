@@ -8,11 +8,8 @@ use super::{
     proto,
 };
 use crate::scene::{
-    Contact, Distance, LinkAnswer, ProbeAnswer, TickAnswer,
-    tick::{
-        answer::{Flags, TissueState},
-        contact_ids::ContactState,
-    },
+    Contact, ContactState, Distance, LinkAnswer, ProbeAnswer, TickAnswer,
+    tick::answer::{Flags, TissueState},
 };
 
 /// The flags as bits: bit n is the flag with number n.
@@ -108,9 +105,9 @@ fn contacts(answer: &LinkAnswer) -> proto::Contacts {
         // Not rounded towards either side: half a unit of the last place is far below the field's tolerance.
         signed_distance_m: given.iter().map(|c| c.signed_distance_m as f32).collect(),
         link_triangle_ids: given.iter().map(|c| c.on_tool.triangle.0).collect(),
-        contact_ids: answer.lives.iter().map(|l| l.id).collect(),
+        contact_ids: answer.statuses.iter().map(|l| l.id).collect(),
         toi: given.iter().map(|c| c.toi.map_or(-1.0, not_later)).collect(),
-        states: answer.lives.iter().map(|l| contact_state(l.state) as i32).collect(),
+        states: answer.statuses.iter().map(|l| contact_state(l.state) as i32).collect(),
     }
 }
 

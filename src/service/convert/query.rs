@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     geometry::Pose,
-    scene::{Distance, Limits, Link, Nearest, Tool, limits::QUERY_POINTS_MAX, tick::ToolPose},
+    scene::{
+        Distance, Limits, Link, NearestSurface, Tool, limits::QUERY_POINTS_MAX, tick::ToolPose,
+    },
 };
 
 /// What points are measured against, as asked for.
@@ -77,7 +79,7 @@ pub fn max_distance_m(sent: f64) -> Result<f64, FieldError> {
 }
 
 /// To the wire.
-pub fn distances(found: &[Distance<Nearest>]) -> proto::QueryDistancesResponse {
+pub fn distances(found: &[Distance<NearestSurface>]) -> proto::QueryDistancesResponse {
     let mut answer = proto::QueryDistancesResponse::default();
     answer.signed_distance_m.reserve_exact(found.len());
     for distance in found {
@@ -86,7 +88,7 @@ pub fn distances(found: &[Distance<Nearest>]) -> proto::QueryDistancesResponse {
     answer
 }
 
-fn push(answer: &mut proto::QueryDistancesResponse, found: &Distance<Nearest>) {
+fn push(answer: &mut proto::QueryDistancesResponse, found: &Distance<NearestSurface>) {
     let near = match found {
         Distance::Within(near) => Some(near),
         Distance::Beyond(_) => None,
@@ -95,7 +97,7 @@ fn push(answer: &mut proto::QueryDistancesResponse, found: &Distance<Nearest>) {
         Distance::Within(near) => near.signed_distance_m,
         Distance::Beyond(bound) => *bound,
     };
-    let xyz = |of: fn(&Nearest) -> DVec3| near.map_or(DVec3::ZERO, of).as_vec3().to_array();
+    let xyz = |of: fn(&NearestSurface) -> DVec3| near.map_or(DVec3::ZERO, of).as_vec3().to_array();
     answer.signed_distance_m.push(bound);
     answer.is_lower_bound.push(near.is_none());
     answer.tissue_ids.push(near.and_then(|n| n.tissue).map_or(0, |t| t.0));

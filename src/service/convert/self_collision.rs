@@ -10,7 +10,8 @@ use crate::scene::{
     Limits, SurfacePoint, TissueId,
     limits::{CANDIDATE_PAIRS_MAX, DISTANCE_MAX_M, FEATURE_CONTACTS_CHUNK, FEATURE_CONTACTS_MAX},
     self_collision::{
-        FeatureContact, FeatureKind, Interval, Motion, Scope, SelfCollisionOptions, SelfCollisions,
+        FeatureContact, FeatureKind, Interval, Scope, SelfCollisionOptions, SelfCollisions,
+        TissueMotion,
     },
 };
 
@@ -136,7 +137,7 @@ fn kind(kind: FeatureKind) -> proto::FeatureKind {
 
 fn totals(found: &SelfCollisions) -> proto::SelfCollisionTotals {
     let [vertex_face, edge_edge] = found.totals;
-    let motion = |m: &Motion| proto::TissueMotion {
+    let motion = |m: &TissueMotion| proto::TissueMotion {
         tissue_id: m.tissue.0,
         from_geometry_revision: m.from,
         to_geometry_revision: m.to,

@@ -150,7 +150,7 @@ impl HapticLoop {
     fn coalesce(&mut self, tick: &proto::Tick) {
         if convert::tick::poses(tick, self.scene.limits(), &mut self.poses).is_ok() {
             // What is refused changes nothing, and a coalesced tick has no answer to say so.
-            let _ = self.session.pass(tick.sequence, &self.poses);
+            let _ = self.session.coalesce(tick.sequence, &self.poses);
         }
     }
 

@@ -99,18 +99,18 @@ fn measure(
     let seen: Vec<_> = scene.tissues().iter().map(|t| (t.id(), t.current())).collect();
     let found = match convert::query::target(request, scene.limits())? {
         RequestedTarget::AllTissues => {
-            distances(&query::Target::Tissues(&seen), &points, max_distance_m)
+            distances(&query::QueryTarget::Tissues(&seen), &points, max_distance_m)
         }
         RequestedTarget::Tissue(id) => {
             let unknown = SceneError::Unknown { kind: "tissue", id };
             let one = seen.iter().find(|(seen, _)| seen.0 == id).ok_or(unknown)?;
-            let target = query::Target::Tissues(slice::from_ref(one));
+            let target = query::QueryTarget::Tissues(slice::from_ref(one));
             distances(&target, &points, max_distance_m)
         }
         RequestedTarget::Link { link, tool: pose } => {
             let tool = scene.tool(pose.tool)?;
             let (link, pose) = convert::query::placed_link(&tool, link, &pose)?;
-            distances(&query::Target::Link(&tool, link, pose), &points, max_distance_m)
+            distances(&query::QueryTarget::Link(&tool, link, pose), &points, max_distance_m)
         }
     };
     let now_ns = now_ns();

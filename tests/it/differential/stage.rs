@@ -7,8 +7,8 @@ use palpate::{
     geometry::{LoadOptions, MeshData, Pose, TriangleId, mesh::load::load},
     oracle::{Random, brute_force::beside_crossings},
     scene::{
-        Held, Limits, Link, Probe, Scene, TickAnswer, TissueId, TissueOptions, Tool, ToolId,
-        ToolParts,
+        Limits, Link, Probe, RevisionGuard, Scene, TickAnswer, TissueId, TissueOptions, Tool,
+        ToolId, ToolParts,
         tick::{Session, TickOptions, ToolPose, scene_from_link},
         tool::field::default_field,
     },
@@ -85,7 +85,7 @@ impl Stage {
         self.session = session(&self.scene, self.tool.id, &self.options);
     }
 
-    pub fn tissues(&self) -> Vec<(TissueId, Held)> {
+    pub fn tissues(&self) -> Vec<(TissueId, RevisionGuard)> {
         self.scene.tissues().iter().map(|t| (t.id(), t.current())).collect()
     }
 
@@ -160,11 +160,11 @@ pub fn at(translation: DVec3) -> Pose {
     Pose::new(DQuat::IDENTITY, translation).expect("a unit quaternion")
 }
 
-/// All that does not depend on the ticks before: the lives of contacts do.
+/// All that does not depend on the ticks before: the statuses of contacts do.
 pub fn without_lives(answer: &TickAnswer) -> TickAnswer {
     let mut answer = answer.clone();
     for link in &mut answer.links {
-        link.lives.clear();
+        link.statuses.clear();
         link.ended.clear();
     }
     answer.flags.pose_jump = false;

@@ -5,8 +5,8 @@ use palpate::{
     geometry::{MeshData, Pose},
     oracle::{Random, brute_force, shapes, solid_angle::winding_number},
     scene::{
-        Distance, Nearest, TickAnswer,
-        query::{Target, distances},
+        Distance, NearestSurface, TickAnswer,
+        query::{QueryTarget, distances},
         tick::scene_from_link,
     },
 };
@@ -42,7 +42,7 @@ fn check_probes(stage: &Stage, answer: &TickAnswer, pose: &palpate::scene::tick:
     for (probe, given) in stage.tool.probes.iter().zip(&answer.probes) {
         let centre = scene_from_link(&stage.tool, probe.link, pose).point(probe.position);
         let reach = stage.options.max_distance_m + probe.radius;
-        let [queried] = distances(&Target::Tissues(&held), &[centre], reach)[..] else {
+        let [queried] = distances(&QueryTarget::Tissues(&held), &[centre], reach)[..] else {
             panic!("one point gives one answer")
         };
         let (Distance::Within(given), Distance::Within(mut queried)) = (given.distance, queried)
@@ -227,8 +227,8 @@ fn queries_for_points() {
     let tissue_mesh = held[0].1.surface.mesh();
     let link_mesh = stage.tool.links[0].surface.mesh();
     for (target, mesh, frame) in [
-        (Target::Tissues(&held), tissue_mesh, Pose::IDENTITY),
-        (Target::Link(&stage.tool, 0, pose), link_mesh, pose.inverse()),
+        (QueryTarget::Tissues(&held), tissue_mesh, Pose::IDENTITY),
+        (QueryTarget::Link(&stage.tool, 0, pose), link_mesh, pose.inverse()),
     ] {
         let answers = distances(&target, &points, max_distance);
         assert_eq!(answers.len(), points.len());
@@ -241,7 +241,7 @@ fn queries_for_points() {
 fn check_answer(
     mesh: &palpate::geometry::TriangleMesh,
     seen: DVec3,
-    answer: Distance<Nearest>,
+    answer: Distance<NearestSurface>,
     max_distance: f64,
 ) {
     let nearest = brute_force::nearest(mesh, seen).expect("has triangles");

@@ -17,8 +17,8 @@ use super::stage::{Features, Stage, features};
 type Vertex = (TissueId, u32);
 type Places = BTreeMap<Vertex, [DVec3; 2]>;
 
-/// The times of contact, when one is seen by any way of giving the features to the elementary test: rounding may see
-/// one way what another proves to be none.
+/// The times of contact, when one is seen in any order of the features that the elementary test is given: rounding may see
+/// in one order what another rules out.
 type Times = BTreeMap<Features, Vec<Option<f64>>>;
 
 struct Everything {
@@ -84,8 +84,8 @@ fn times(stage: &Stage, intervals: &[Interval], options: &SelfCollisionOptions) 
     let mut times = Times::new();
     for (i, e) in all.edges.iter().enumerate() {
         for f in all.edges[i + 1..].iter().filter(|f| !f.iter().any(|v| e.contains(v))) {
-            // Far apart at both ends and in between: what the test of 8 ways would find out 8 times.
-            if !in_scope(e[0], f[0]) || all.first_way_is_apart(*e, *f, options.thickness_m) {
+            // Far apart at both ends and in between: what tests in 8 orders would find out 8 times.
+            if !in_scope(e[0], f[0]) || all.is_apart_in_first_order(*e, *f, options.thickness_m) {
                 continue;
             }
             let found = all.times_of_edges(*e, *f, options.thickness_m);
@@ -112,8 +112,8 @@ fn times(stage: &Stage, intervals: &[Interval], options: &SelfCollisionOptions) 
 }
 
 impl Everything {
-    /// By their boxes, which is exact and the same for each way.
-    fn first_way_is_apart(&self, e: [Vertex; 2], f: [Vertex; 2], thickness: f64) -> bool {
+    /// By their boxes, which is exact and the same for each order.
+    fn is_apart_in_first_order(&self, e: [Vertex; 2], f: [Vertex; 2], thickness: f64) -> bool {
         let bounds = |e: [Vertex; 2]| {
             let points = e.into_iter().flat_map(|v| self.places[&v]);
             points.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), p| {
@@ -126,7 +126,7 @@ impl Everything {
     }
 }
 
-/// Every contact that is one whichever way it is tested is found, once, at one of the times so found, and no other;
+/// Every contact that is one in whichever order it is tested is found, once, at one of the times so found, and no other;
 /// in order, and with both points where its features are.
 pub fn assert_is_all(
     found: &SelfCollisions,

@@ -41,20 +41,20 @@ fn too_many_pairs_are_refused() {
 #[test]
 fn a_search_ends_when_told_wherever_it_is() {
     let stage = looped();
-    let looks = Cell::new(0);
+    let asked = Cell::new(0);
     let steps = stage.last_steps();
     let until = |n: usize| {
-        looks.set(0);
+        asked.set(0);
         self_collisions(&stage.scene, &steps, &ALL, &|| {
-            looks.set(looks.get() + 1);
-            looks.get() > n
+            asked.set(asked.get() + 1);
+            asked.get() > n
         })
     };
     until(usize::MAX).expect("never told");
-    let n_looks = looks.get();
-    assert!(n_looks > 10, "{n_looks} looks");
-    for n in 0..n_looks {
+    let n_asked = asked.get();
+    assert!(n_asked > 10, "{n_asked} asked");
+    for n in 0..n_asked {
         assert!(matches!(until(n), Err(SelfCollisionError::Stopped)));
-        assert_eq!(looks.get(), n + 1, "it goes no further");
+        assert_eq!(asked.get(), n + 1, "it goes no further");
     }
 }

@@ -8,7 +8,7 @@ use palpate::{
         Limits, TissueId,
         limits::HELD_MAX,
         self_collision::{
-            End, Interval, IntervalError, Motion, SelfCollisionError, SelfCollisions,
+            Interval, IntervalEnd, IntervalError, SelfCollisionError, SelfCollisions, TissueMotion,
         },
         tissue::{deform::Deformation, edit::TopologyEdit},
     },
@@ -41,7 +41,7 @@ fn the_oldest_of_too_many_is_let_go() {
     assert_eq!(held, (3..=n_held).collect::<Vec<_>>());
     stage.ask(&[interval(Some(3), Some(n_held))], &ALL).expect("both are held");
     let (at, error) = refused(stage.ask(&[interval(Some(2), None)], &ALL));
-    let expected = IntervalError::NotHeld { end: End::From, got: 2, held, current: n_held };
+    let expected = IntervalError::NotHeld { end: IntervalEnd::From, got: 2, held, current: n_held };
     assert_eq!((at, error), (0, expected));
 }
 
@@ -55,15 +55,15 @@ fn only_what_is_held_or_the_newest_can_be_asked_for() {
     }
     let not_held = |end, got| IntervalError::NotHeld { end, got, held: vec![1], current: 3 };
     for (from, to, expected) in [
-        (Some(0), None, not_held(End::From, 0)),
-        (Some(2), None, not_held(End::From, 2)),
-        (Some(1), Some(2), not_held(End::To, 2)),
-        (None, Some(4), not_held(End::To, 4)),
+        (Some(0), None, not_held(IntervalEnd::From, 0)),
+        (Some(2), None, not_held(IntervalEnd::From, 2)),
+        (Some(1), Some(2), not_held(IntervalEnd::To, 2)),
+        (None, Some(4), not_held(IntervalEnd::To, 4)),
         (Some(3), Some(1), IntervalError::Backwards { from: 3, to: 1 }),
     ] {
         assert_eq!(refused(stage.ask(&[interval(from, to)], &ALL)), (0, expected));
     }
-    let motion = |from, to| Motion { tissue: TissueId(1), from, to, topology_revision: 0 };
+    let motion = |from, to| TissueMotion { tissue: TissueId(1), from, to, topology_revision: 0 };
     for (from, to, expected) in [
         (Some(1), None, motion(1, 3)),
         (Some(3), Some(3), motion(3, 3)),
@@ -94,7 +94,7 @@ fn a_cut_begins_anew() {
     tissue.edit(edit, &Limits::default(), 0).expect("cut");
     let cut = |end, revision| IntervalError::Cut { end, revision, got: 0, current: 1 };
     let intervals = [interval(Some(1), None), interval(Some(before), Some(1))];
-    let expected = [cut(End::From, 1), cut(End::To, 1)];
+    let expected = [cut(IntervalEnd::From, 1), cut(IntervalEnd::To, 1)];
     for (interval, expected) in intervals.into_iter().zip(expected) {
         assert_eq!(refused(stage.ask(&[interval], &ALL)), (0, expected));
     }

@@ -10,7 +10,7 @@ use palpate::{
     geometry::{LoadOptions, MeshData, TriangleId, mesh::load::load},
     oracle::{Random, shapes},
     scene::{
-        Held, Limits, Scene, Tissue, TissueOptions,
+        Limits, RevisionGuard, Scene, Tissue, TissueOptions,
         tissue::{deform::Deformation, edit::TopologyEdit},
     },
 };
@@ -49,7 +49,7 @@ impl Expected {
         Expected { model: Model::new(&data), geometry_revision: 0, topology_revision: 0 }
     }
 
-    fn assert_is(&self, held: &Held) {
+    fn assert_is(&self, held: &RevisionGuard) {
         self.model.assert_same(&held.surface);
         assert_eq!(held.geometry_revision, self.geometry_revision);
         assert_eq!(held.topology_revision, self.topology_revision);
@@ -119,7 +119,7 @@ fn refused(tissue: &Tissue, expected: &Expected, now: u64, random: &mut Random) 
     tissue.edit(edit, &Limits::default(), now).expect_err("refused");
 }
 
-/// 20,000 operations in all. Held revisions never change, whichever copy the writer works on.
+/// 20,000 operations in all. RevisionGuard revisions never change, whichever copy the writer works on.
 #[test]
 fn random_changes_with_readers_holding_on() {
     let seed = Seed::or(60);
@@ -127,7 +127,7 @@ fn random_changes_with_readers_holding_on() {
         let mut random = seed.random(run as u64);
         let tissue = tissue(&start(&mut random));
         let mut expected = Expected::of(&tissue);
-        let mut held: Vec<(Held, Expected)> = Vec::new();
+        let mut held: Vec<(RevisionGuard, Expected)> = Vec::new();
         for now in 1..=OPERATIONS as u64 {
             match random.below(20) {
                 0..8 => deform(&tissue, &mut expected, now, &mut random),

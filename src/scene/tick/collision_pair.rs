@@ -1,0 +1,114 @@
+//! One link at its pose and one tissue, and how a contact of them is written down.
+
+use glam::DVec3;
+
+use super::{
+    answer::{Contact, SurfacePoint},
+    closest_pair::ClosestTriangles,
+};
+use crate::scene::{Link, Revision, TissueId, distance::to_surface};
+use crate::{
+    geometry::{
+        Aabb, Pose, TriangleId, distance::triangle_triangle::ClosestPair,
+        mesh::pseudonormal::unit_normal,
+    },
+    surface::SignedNearest,
+};
+
+/// One link at its pose and one tissue.
+pub(super) struct CollisionPair<'a> {
+    pub(super) tissue: TissueId,
+    pub(super) revision: &'a Revision,
+    pub(super) link: &'a Link,
+    pub(super) scene_from_link: Pose,
+    /// A surface this near counts as a contact, metres.
+    pub(super) margin: f64,
+}
+
+impl CollisionPair<'_> {
+    /// A box around the link, in scene frame.
+    pub(super) fn link_bounds(&self) -> Aabb {
+        self.scene_from_link.aabb(self.link.surface.bounds())
+    }
+
+    /// How deep a scene point is in the tissue, and where the tissue's surface is nearest; `None` when the point is not
+    /// inside. `hint`: a triangle that is likely near.
+    pub(super) fn inside(&self, p: DVec3, hint: Option<TriangleId>) -> Option<SignedNearest> {
+        // Nothing outside is wanted, so that a point beside the tissue's box is answered without a search.
+        debug_assert!(p.is_finite(), "a vertex at {p}");
+        let found = to_surface(&self.revision.surface, p, 0.0, hint)?;
+        (found.signed_distance < 0.0).then_some(found)
+    }
+
+    /// The first of these vertices of the link that is inside the tissue.
+    pub(super) fn first_inside(
+        &self,
+        vertices: impl IntoIterator<Item = u32>,
+    ) -> Option<(u32, SignedNearest)> {
+        let place = |v: u32| self.scene_from_link.point(self.link.surface.mesh().position(v));
+        vertices.into_iter().find_map(|v| Some((v, self.inside(place(v), None)?)))
+    }
+
+    /// A contact of a vertex of the link with the point of the tissue's surface that is nearest to it.
+    pub(super) fn contact_of_vertex(&self, v: u32, found: &SignedNearest) -> Contact {
+        let mesh = self.link.surface.mesh();
+        let position = self.scene_from_link.point(mesh.position(v));
+        // Any triangle at the vertex stands for it; the first one does so in every tick.
+        let (triangle, corner) = mesh.ring(v).next().expect("a vertex of a triangle");
+        let on_tool = SurfacePoint { position, triangle, barycentric: DVec3::AXES[corner] };
+        let on_tissue = SurfacePoint {
+            position: found.closest.point,
+            triangle: found.triangle,
+            barycentric: found.closest.barycentric,
+        };
+        let depth = (found.signed_distance, found.certainty);
+        self.contact(on_tissue, on_tool, found.normal, depth)
+    }
+
+    /// A contact of the closest points of two triangles.
+    pub(super) fn contact_of_closest(&self, found: &ClosestTriangles) -> Contact {
+        let ClosestPair { on_a, barycentric_a, on_b, barycentric_b, distance_squared } =
+            found.closest;
+        let scene = |p| self.scene_from_link.point(p);
+        let apart = found.closest.direction();
+        // Each surface says how certain it is of the other's point: less than 1 about open ends only.
+        let of_tissue = self.revision.surface.certainty_about(scene(on_b));
+        let of_link = self.link.surface.certainty_about(on_a);
+        // Triangles that touch have no direction between their closest points.
+        let into_link = || -unit_normal(self.link.surface.mesh(), found.link_triangle);
+        let on_tissue = SurfacePoint {
+            position: scene(on_a),
+            triangle: found.tissue_triangle,
+            barycentric: barycentric_a,
+        };
+        let on_tool = SurfacePoint {
+            position: scene(on_b),
+            triangle: found.link_triangle,
+            barycentric: barycentric_b,
+        };
+        let normal = self.scene_from_link.vector(apart.unwrap_or_else(into_link));
+        self.contact(on_tissue, on_tool, normal, (distance_squared.sqrt(), of_tissue.min(of_link)))
+    }
+
+    /// A contact at the link's pose. `signed_distance_m` comes with the certainty of its sign.
+    pub(super) fn contact(
+        &self,
+        on_tissue: SurfacePoint,
+        on_tool: SurfacePoint,
+        normal: DVec3,
+        (signed_distance_m, sign_certainty): (f64, f64),
+    ) -> Contact {
+        debug_assert!(signed_distance_m.is_finite(), "{signed_distance_m} m");
+        Contact {
+            tissue: self.tissue,
+            on_tissue,
+            on_tool,
+            normal,
+            signed_distance_m,
+            sign_certainty,
+            toi: None,
+            left_behind: false,
+            wholly_inside: false,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! How far a link and a tissue are apart, or how deep one is in the other.
+//!
+//! The answer is the deepest point of either inside the other, else the closest points of the two surfaces. Surfaces
+//! that do not cross leave little to decide: each body of the link is inside as a whole or not at all, so that one
+//! vertex of it tells. Only through an open end may a part of it have come in without crossing anything.
+
+use super::{
+    answer::Contact, closest_pair::closest_pair, collision_pair::CollisionPair,
+    vertex_penetration::DeepestVertex,
+};
+use crate::scene::coherence::{distance_samples::DistanceSamples, near_list::NearList};
+
+/// What was closest or deepest last time: changes the work of the next search, never its answer.
+#[derive(Debug)]
+pub(super) struct PairMemory {
+    near: NearList,
+    deepest_vertex: Option<u32>,
+    samples: DistanceSamples,
+}
+
+impl PairMemory {
+    /// Knows nothing.
+    pub(super) fn new() -> PairMemory {
+        PairMemory { near: NearList::new(), deepest_vertex: None, samples: DistanceSamples::new() }
+    }
+}
+
+impl CollisionPair<'_> {
+    /// The closest points of link and tissue within `max_distance` metres, given the contacts: the deepest
+    /// point of either inside the other, else the closest points of the two surfaces.
+    pub(super) fn closest(
+        &self,
+        contacts: &[Contact],
+        max_distance: f64,
+        memory: &mut PairMemory,
+    ) -> Option<Contact> {
+        let deepest = contacts.iter().min_by(|a, b| a.by_depth(b)).copied();
+        if let Some(in_link) = deepest.filter(|c| c.signed_distance_m < 0.0) {
+            // A blunt link that presses on a fine mesh is deepest at one of its own vertices.
+            let in_tissue = self.deepest_vertex(-in_link.signed_distance_m, memory);
+            return Some(in_tissue.filter(|v| v.by_depth(&in_link).is_lt()).unwrap_or(in_link));
+        }
+        let reach = deepest.map_or(max_distance, |c| c.signed_distance_m.min(max_distance));
+        // The nearest contact may be in reach when by rounding its triangle is not.
+        let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance);
+        let apart = self.apart(reach, memory).or_else(in_reach);
+        // Surfaces that cross may do so at triangles that are as good as beside each other.
+        let crosses = apart.is_some_and(|a| a.signed_distance_m <= 0.0);
+        if crosses || self.has_come_in(memory.deepest_vertex) {
+            return self.deepest_vertex(0.0, memory).or(apart);
+        }
+        apart
+    }
+
+    /// For a tick without time to look for contacts: the closest points of the two surfaces, but a vertex of
+    /// the link that is inside the tissue when there is one at the first try: the one that was deepest last, if it is.
+    pub(super) fn apart_or_inside(
+        &self,
+        max_distance: f64,
+        memory: &mut PairMemory,
+    ) -> Option<Contact> {
+        let apart = self.apart(max_distance, memory);
+        let tried = memory.deepest_vertex.into_iter().chain(self.link.vertex_of_each_body());
+        self.first_inside(tried).map(|(v, found)| self.contact_of_vertex(v, &found)).or(apart)
+    }
+
+    /// Whether a link that crosses nothing is inside the tissue: one of its bodies, or a tip that came in through an
+    /// open end. `last`: the vertex that was deepest last.
+    fn has_come_in(&self, last: Option<u32>) -> bool {
+        if self.first_inside(self.link.vertex_of_each_body()).is_some() {
+            return true;
+        }
+        // Far from any open end the first vertices have told. Near one the tips may be on the other side than they; the
+        // rest of the link is searched only when one of them is inside.
+        let tissue = &self.revision.surface;
+        let bounds = self.link_bounds();
+        let is_open = || tissue.boundary().is_near(bounds.centre(), 0.5 * bounds.diagonal());
+        let tips = self.link.extremes.iter().copied().chain(last);
+        !tissue.is_closed() && is_open() && self.first_inside(tips).is_some()
+    }
+
+    /// The closest points of the two surfaces, sign aside.
+    fn apart(&self, max_distance: f64, memory: &mut PairMemory) -> Option<Contact> {
+        let tissue = (self.tissue, self.revision);
+        let (link, pose) = (self.link, &self.scene_from_link);
+        let found = closest_pair(tissue, link, pose, max_distance, &mut memory.near)?;
+        Some(self.contact_of_closest(&found))
+    }
+
+    /// The vertex of the link that is deepest in the tissue, if any is deeper than `at_least` metres.
+    fn deepest_vertex(&self, at_least: f64, memory: &mut PairMemory) -> Option<Contact> {
+        debug_assert!(at_least >= 0.0, "{at_least} m is no depth");
+        memory.samples.follow(self.tissue, self.revision);
+        let found = DeepestVertex::of(self, at_least, memory.deepest_vertex, &memory.samples);
+        if let Some((v, nearest)) = &found {
+            debug_assert!(nearest.signed_distance < -at_least, "{nearest:?}");
+            memory.deepest_vertex = Some(*v);
+        }
+        found.map(|(v, found)| self.contact_of_vertex(v, &found))
+    }
+}

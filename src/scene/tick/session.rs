@@ -1,0 +1,351 @@
+//! One haptic loop: which tools it poses, what the last tick left, and the order of a tick's parts.
+
+use std::sync::Arc;
+
+use super::{
+    answer::{Distance, Flags, LinkAnswer, ProbeAnswer, TickAnswer, TissueState, is_uncertain},
+    crossings::{FOUND_ROOM, FoundPair, LinkPairs, TrianglePairs},
+    options::{TickOptions, ToolPose, scene_from_link},
+    tracked_link::{TickContext, TrackedLink},
+};
+use crate::geometry::Pose;
+use crate::scene::{
+    RevisionGuard, Scene, SceneError, TissueId, Tool, ToolId,
+    distance::{Hint, to_tissues},
+};
+
+/// One haptic loop: the tools it poses, what the last tick found, and room to work in.
+pub struct Session {
+    scene: Arc<Scene>,
+    tools: Vec<TrackedTool>,
+    options: TickOptions,
+    last_sequence: Option<u64>,
+    last_contact_id: u64,
+    answer: TickAnswer,
+    /// The revisions that the tick under way looks at.
+    tissues: Vec<(TissueId, RevisionGuard)>,
+    found: Vec<FoundPair>,
+}
+
+/// A tool of the session and what is known of it.
+struct TrackedTool {
+    tool: Arc<Tool>,
+    /// Where its pose stands in the tick under way.
+    at: usize,
+    last_pose: Option<Pose>,
+    /// No point at rest is farther from the tool's origin, metres.
+    size: f64,
+    probes: Vec<Hint>,
+    links: Vec<TrackedLink>,
+}
+
+impl Session {
+    /// A loop that poses these tools of the scene, each once.
+    ///
+    /// # Errors
+    /// When a tool is unknown.
+    pub fn new(
+        scene: Arc<Scene>,
+        tools: &[ToolId],
+        options: TickOptions,
+    ) -> Result<Session, SceneError> {
+        let tools: Vec<_> = tools.iter().map(|id| scene.tool(*id)).collect::<Result<_, _>>()?;
+        Ok(Session::of(scene, tools, options))
+    }
+
+    /// The same loop from its beginning, for a tick that left it half changed; contact ids are not used again.
+    pub fn restarted(&self) -> Session {
+        let tools = self.tools.iter().map(|t| Arc::clone(&t.tool)).collect();
+        // Half a tick may have left bounds that were never made true of a revision: nothing of it is kept.
+        let fresh = Session::of(Arc::clone(&self.scene), tools, self.options.clone());
+        Session { last_contact_id: self.last_contact_id, ..fresh }
+    }
+
+    fn of(scene: Arc<Scene>, tools: Vec<Arc<Tool>>, options: TickOptions) -> Session {
+        let tracked = |tool| TrackedTool::new(tool, options.max_contacts);
+        let tools: Vec<TrackedTool> = tools.into_iter().map(tracked).collect();
+        let has_pairs = options.triangle_pairs || options.link_pairs;
+        Session {
+            answer: empty_answer(&tools, &options),
+            scene,
+            tools,
+            options,
+            last_sequence: None,
+            last_contact_id: 0,
+            tissues: Vec::new(),
+            found: Vec::with_capacity(if has_pairs { FOUND_ROOM } else { 0 }),
+        }
+    }
+
+    /// Answers one tick. Allocates nothing once the buffers have grown.
+    ///
+    /// `poses`: one for each tool of the session, in any order. `now_ns`: the caller's monotonic clock.
+    /// `late` says that the deadline has passed, and is asked before every triangle. The contacts of a link that
+    /// was not finished are left out then. Its distance is given always, but the depth of a penetration is no longer
+    /// looked for.
+    ///
+    /// # Errors
+    /// The session is as it was before the tick.
+    pub fn tick(
+        &mut self,
+        sequence: u64,
+        poses: &[ToolPose],
+        now_ns: u64,
+        late: &dyn Fn() -> bool,
+    ) -> Result<&TickAnswer, TickError> {
+        // Nothing may change before all of the tick is known to be good.
+        self.check(sequence, poses)?;
+        self.last_sequence = Some(sequence);
+        // The sweep of each link takes the flag away where it has missed something.
+        self.answer.flags = Flags { swept: true, ..Flags::default() };
+        self.take_revisions(now_ns);
+        self.answer.probes.clear();
+        let mut first_link = 0;
+        for i in 0..self.tools.len() {
+            let pose = &poses[self.tools[i].at];
+            self.note_jump(i, pose);
+            if self.options.probes {
+                self.answer_probes(i, pose);
+            }
+            first_link += self.answer_links(i, first_link, pose, late);
+        }
+        debug_assert_eq!(first_link, self.answer.links.len(), "a link has no answer");
+        self.answer_link_pairs(poses, late);
+        // A revision that is kept longer than its tick makes the writer copy the tissue.
+        self.tissues.clear();
+        Ok(&self.answer)
+    }
+
+    /// Takes the poses of a tick that a newer one coalesced: the tools went by them on their way to the next tick's.
+    ///
+    /// # Errors
+    /// As [`Session::tick`]; the poses are left out then.
+    pub fn coalesce(&mut self, sequence: u64, poses: &[ToolPose]) -> Result<(), TickError> {
+        self.check(sequence, poses)?;
+        self.last_sequence = Some(sequence);
+        for TrackedTool { tool, links, at, .. } in &mut self.tools {
+            let pose = &poses[*at];
+            for (i, (tracked, link)) in links.iter_mut().zip(&tool.links).enumerate() {
+                tracked.move_to(link, scene_from_link(tool, i, pose), pose.teleport);
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&mut self, sequence: u64, poses: &[ToolPose]) -> Result<(), TickError> {
+        if let Some(last) = self.last_sequence.filter(|last| sequence <= *last) {
+            return Err(TickError::Sequence { got: sequence, last });
+        }
+        let in_scene = self.scene.tools();
+        for (at, pose) in poses.iter().enumerate() {
+            let tool = pose.tool.0;
+            // A stream has few tools: comparing each two is faster than a set, and allocates nothing.
+            if poses[..at].iter().any(|p| p.tool == pose.tool) {
+                return Err(TickError::Repeated { at, tool });
+            }
+            let tracked = self.tools.iter_mut().find(|t| t.tool.id == pose.tool);
+            let tracked = tracked.ok_or(TickError::NotTracked { at, tool })?;
+            let (got, expected) = (pose.tool_from_link.len(), tracked.tool.links.len());
+            if got != 0 && got != expected {
+                return Err(TickError::LinkPoses { at, got, expected });
+            }
+            tracked.at = at;
+        }
+        // An answer covers every tool, and a pose that is kept from before would be a guess.
+        for t in &self.tools {
+            let tool = t.tool.id.0;
+            if !in_scene.iter().any(|s| s.id == t.tool.id) {
+                return Err(TickError::Removed { tool });
+            }
+            if !poses.iter().any(|p| p.tool == t.tool.id) {
+                return Err(TickError::Missing { tool });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes hold of the newest revision of every tissue.
+    fn take_revisions(&mut self, now_ns: u64) {
+        self.tissues.clear();
+        self.answer.tissues.clear();
+        for tissue in self.scene.tissues().iter() {
+            let revision = tissue.current();
+            let state = TissueState::of(tissue.id(), &revision, now_ns);
+            let limit = self.options.stale_after_ns;
+            self.answer.flags.stale |= limit.is_some_and(|limit| state.age_ns > limit);
+            debug_assert!(self.answer.tissues.last().is_none_or(|t| t.tissue < state.tissue));
+            self.answer.tissues.push(state);
+            self.tissues.push((tissue.id(), revision));
+        }
+    }
+
+    fn note_jump(&mut self, tool: usize, pose: &ToolPose) {
+        let tracked = &mut self.tools[tool];
+        let here = pose.scene_from_tool;
+        // Farther than its own size in one tick: more likely a tracking error than a hand.
+        let jumped = |last: Pose| here.translation.distance(last.translation) > tracked.size;
+        self.answer.flags.pose_jump |= !pose.teleport && tracked.last_pose.is_some_and(jumped);
+        tracked.last_pose = Some(here);
+    }
+
+    fn answer_probes(&mut self, tool: usize, pose: &ToolPose) {
+        let TrackedTool { tool, probes: hints, .. } = &mut self.tools[tool];
+        for (i, (probe, hint)) in tool.probes.iter().zip(hints).enumerate() {
+            let centre = scene_from_link(tool, probe.link, pose).point(probe.position);
+            // The sphere is as far as asked for when its centre is a radius farther.
+            let reach = self.options.max_distance_m + probe.radius;
+            let distance = match to_tissues(&self.tissues, centre, reach, hint) {
+                Distance::Within(mut found) => {
+                    self.answer.flags.sign_uncertain |= is_uncertain(found.sign_certainty);
+                    found.signed_distance_m -= probe.radius;
+                    Distance::Within(found)
+                }
+                Distance::Beyond(_) => Distance::Beyond(self.options.max_distance_m),
+            };
+            self.answer.probes.push(ProbeAnswer { tool: tool.id, probe: i, distance });
+        }
+    }
+
+    /// The links of a tool, whose answers stand from `first` on. Returns how many there are.
+    fn answer_links(
+        &mut self,
+        tool: usize,
+        first: usize,
+        pose: &ToolPose,
+        late: &dyn Fn() -> bool,
+    ) -> usize {
+        let TrackedTool { tool, links, .. } = &mut self.tools[tool];
+        let mut tick = TickContext {
+            options: &self.options,
+            late,
+            tissues: &self.tissues,
+            flags: &mut self.answer.flags,
+            last_contact_id: &mut self.last_contact_id,
+            found: &mut self.found,
+        };
+        for (i, (tracked, link)) in links.iter_mut().zip(&tool.links).enumerate() {
+            let scene_from_link = scene_from_link(tool, i, pose);
+            tracked.move_to(link, scene_from_link, pose.teleport);
+            let answer = &mut self.answer.links[first + i];
+            tracked.answer(&mut tick, link, scene_from_link, answer);
+        }
+        links.len()
+    }
+
+    /// Every two links of the session's tools.
+    fn answer_link_pairs(&mut self, poses: &[ToolPose], late: &dyn Fn() -> bool) {
+        // All pairs of links share the room, because their number grows with the square of the links.
+        let mut room = self.options.max_pairs;
+        let placed = |(tool, link): (ToolId, usize)| {
+            let tracked = self.tools.iter().find(|t| t.tool.id == tool).expect("tracked");
+            let pose = scene_from_link(&tracked.tool, link, &poses[tracked.at]);
+            (&tracked.tool.links[link], pose)
+        };
+        for LinkPairs { link, other, pairs } in &mut self.answer.link_pairs {
+            pairs.clear();
+            if late() {
+                self.answer.flags.degraded = true;
+                continue;
+            }
+            pairs.find_of_links(placed(*link), placed(*other), room, &mut self.found);
+            debug_assert!(pairs.given.len() <= room, "{} of {room}", pairs.given.len());
+            room -= pairs.given.len();
+            self.answer.flags.truncated |= pairs.is_truncated();
+        }
+    }
+}
+
+impl TrackedTool {
+    /// With room for so many contacts of each link.
+    fn new(tool: Arc<Tool>, max_contacts: usize) -> TrackedTool {
+        TrackedTool {
+            at: 0,
+            last_pose: None,
+            size: tool.reach_at_rest(),
+            probes: vec![Hint::default(); tool.probes.len()],
+            links: tool.links.iter().map(|_| TrackedLink::new(max_contacts)).collect(),
+            tool,
+        }
+    }
+}
+
+/// An answer with a place, and room, for every link and every two links.
+fn empty_answer(tools: &[TrackedTool], options: &TickOptions) -> TickAnswer {
+    let of_link = |tool: &Arc<Tool>, link| LinkAnswer {
+        tool: tool.id,
+        link,
+        distance: Distance::Beyond(options.max_distance_m),
+        contacts: Vec::with_capacity(options.max_contacts),
+        statuses: Vec::with_capacity(options.max_contacts),
+        ended: Vec::with_capacity(options.max_contacts),
+        contacts_total: 0,
+        pairs: options.triangle_pairs.then(|| TrianglePairs::with_room(options.max_pairs)),
+    };
+    let of_tool = |t: &TrackedTool| {
+        let tool = t.tool.clone();
+        (0..tool.links.len()).map(move |link| of_link(&tool, link)).collect::<Vec<_>>()
+    };
+    let links: Vec<LinkAnswer> = tools.iter().flat_map(of_tool).collect();
+    let mut answer = TickAnswer { links, ..TickAnswer::default() };
+    if options.link_pairs {
+        let each = answer.links.iter().map(|l| (l.tool, l.link)).enumerate();
+        let two = each
+            .clone()
+            .flat_map(|(i, link)| each.clone().skip(i + 1).map(move |(_, other)| (link, other)));
+        let pairs = TrianglePairs::default;
+        answer.link_pairs =
+            two.map(|(link, other)| LinkPairs { link, other, pairs: pairs() }).collect();
+    }
+    answer
+}
+
+/// Why a tick was refused. It changed nothing.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum TickError {
+    /// The sequence did not rise.
+    #[error("sequence is {got}, expected more than {last}")]
+    Sequence {
+        /// Sent.
+        got: u64,
+        /// Of the tick before.
+        last: u64,
+    },
+    /// A tool that the session does not track.
+    #[error("tools[{at}].tool_id = {tool} is not tracked by this stream")]
+    NotTracked {
+        /// Place in the tick.
+        at: usize,
+        /// The id sent.
+        tool: u32,
+    },
+    /// A tool posed twice.
+    #[error("tools[{at}].tool_id = {tool} was posed before")]
+    Repeated {
+        /// Place in the tick.
+        at: usize,
+        /// The id sent.
+        tool: u32,
+    },
+    /// A tool left out.
+    #[error("tools has no pose of tool {tool}")]
+    Missing {
+        /// The tool without a pose.
+        tool: u32,
+    },
+    /// Link poses that fit no link.
+    #[error("tools[{at}].link_poses has {got} poses, expected none or {expected}")]
+    LinkPoses {
+        /// Place in the tick.
+        at: usize,
+        /// Sent.
+        got: usize,
+        /// Links of the tool.
+        expected: usize,
+    },
+    /// A tool that was removed from the scene.
+    #[error("tool {tool} was removed from the scene")]
+    Removed {
+        /// The tool.
+        tool: u32,
+    },
+}

@@ -1,0 +1,104 @@
+//! One state of a tissue, never changed after it is published.
+
+use std::collections::HashMap;
+
+use super::{
+    deform::Deformation,
+    edit::TopologyEdit,
+    vertex_history::{MotionSince, VertexHistory},
+};
+use crate::{
+    geometry::{TriangleId, TriangleMesh},
+    index::{LatLonOptions, Updated},
+    surface::Surface,
+};
+
+/// One state of a tissue, never changed after it is published.
+#[derive(Clone)]
+pub struct Revision {
+    /// Mesh, index and sign rule.
+    pub surface: Surface,
+    /// Deformations so far.
+    pub geometry_revision: u64,
+    /// Cuts so far.
+    pub topology_revision: u64,
+    /// What each triangle that an edit added was cut from, where the edit said so.
+    parents: HashMap<TriangleId, TriangleId>,
+    pub(super) history: VertexHistory,
+    /// When it was published: nanoseconds of the caller's monotonic clock.
+    pub published_ns: u64,
+}
+
+impl Revision {
+    pub(in crate::scene) fn first(
+        mesh: TriangleMesh,
+        options: LatLonOptions,
+        now_ns: u64,
+    ) -> Revision {
+        Revision {
+            surface: Surface::new(mesh, options),
+            geometry_revision: 0,
+            topology_revision: 0,
+            parents: HashMap::new(),
+            history: VertexHistory::default(),
+            published_ns: now_ns,
+        }
+    }
+
+    /// What is remembered in `history` too is left out: revisions share it.
+    pub(super) fn heap_bytes_beside(&self, history: &VertexHistory) -> usize {
+        let parents = size_of::<(TriangleId, TriangleId)>() * self.parents.capacity();
+        let own_history = self.history.heap_bytes_beside(history);
+        size_of::<Revision>() + self.surface.heap_bytes() + parents + own_history
+    }
+
+    /// The triangle, the one that it was cut from, the one that that was cut from, and so on.
+    pub(in crate::scene) fn ancestors(
+        &self,
+        t: TriangleId,
+    ) -> impl Iterator<Item = TriangleId> + '_ {
+        // A parent was removed by the cut that added its child, so ids fall and the line ends.
+        std::iter::successors(Some(t), |t| {
+            let parent = self.parents.get(t).copied();
+            debug_assert!(parent.is_none_or(|p| p < *t), "{parent:?} is no ancestor of {t:?}");
+            parent
+        })
+    }
+
+    /// How the vertices moved since an older geometry revision; `None` when that is too long ago.
+    pub(in crate::scene) fn since(&self, geometry_revision: u64) -> Option<MotionSince<'_>> {
+        debug_assert!(
+            geometry_revision <= self.geometry_revision,
+            "{geometry_revision} is to come"
+        );
+        self.history.since(geometry_revision, self.geometry_revision)
+    }
+
+    pub(super) fn move_vertices(&mut self, deformation: &Deformation) -> Updated {
+        self.geometry_revision += 1;
+        match deformation {
+            Deformation::Sparse { vertices, positions } => {
+                debug_assert_eq!(vertices.len(), positions.len());
+                self.surface.move_vertices(vertices, positions)
+            }
+            Deformation::Dense(positions) => self.surface.move_all(positions),
+        }
+    }
+
+    /// Returns the first new triangle.
+    pub(super) fn cut(&mut self, edit: &TopologyEdit) -> TriangleId {
+        self.topology_revision += 1;
+        let first = self.surface.edit(&edit.removed, &edit.added_positions, &edit.added);
+        // Kept for good: a contact may come back to a triangle that was cut several times since.
+        self.parents.extend((first.0..).map(TriangleId).zip(edit.parents.iter().copied()));
+        first
+    }
+
+    /// Makes a copy that has the published positions and triangles the same revision.
+    pub(super) fn take_counts_of(&mut self, current: &Revision) {
+        self.history.clone_from(&current.history);
+        self.geometry_revision = current.geometry_revision;
+        self.topology_revision = current.topology_revision;
+        self.published_ns = current.published_ns;
+    }
+}

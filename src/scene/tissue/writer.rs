@@ -1,0 +1,78 @@
+//! What the writer of a tissue keeps between two changes: the spare copy, and what it has missed.
+
+use std::sync::Arc;
+
+use glam::Vec3;
+
+use super::{
+    deform::Deformation, edit::TopologyEdit, revision::Revision, vertex_history::VertexHistory,
+};
+use crate::geometry::TriangleId;
+
+#[derive(Default)]
+pub(super) struct TissueWriter {
+    /// The revision before the published one.
+    pub(super) spare: Option<Arc<Revision>>,
+    /// What the published revision has and the spare has not.
+    pub(super) missed: Option<Change>,
+    /// Old revisions that readers still had: kept so that they are freed here and not in a tick.
+    pub(super) retired: Vec<Arc<Revision>>,
+}
+
+/// A change that was published.
+pub(super) enum Change {
+    Moved(Deformation),
+    Cut(TopologyEdit),
+}
+
+impl TissueWriter {
+    /// A copy of the current revision that nobody else sees. `superseded`: all vertices are about to be
+    /// moved, so a missed deformation need not be made up for.
+    pub(super) fn next_revision(&mut self, current: &Arc<Revision>, superseded: bool) -> Revision {
+        let missed = self.missed.take();
+        let mut next = match self.spare.take().map(Arc::try_unwrap) {
+            Some(Ok(spare)) => spare,
+            // A reader that is slow, or holds a revision on purpose, is not waited for.
+            Some(Err(still_read)) => {
+                self.retired.push(still_read);
+                return Revision::clone(current);
+            }
+            None => return Revision::clone(current),
+        };
+        // The spare is one change behind. To make it up costs what the change cost; to copy costs the whole mesh.
+        match missed {
+            Some(Change::Moved(_)) if superseded => {}
+            Some(Change::Moved(deformation)) => drop(next.move_vertices(&deformation)),
+            Some(Change::Cut(edit)) => drop(next.cut(&edit)),
+            None => {}
+        }
+        next.take_counts_of(current);
+        debug_assert_eq!(next.surface.mesh().n_triangles(), current.surface.mesh().n_triangles());
+        next
+    }
+
+    /// Memory of what it keeps, without what the published revision's `history` shares with it.
+    pub(super) fn heap_bytes_beside(&self, history: &VertexHistory) -> usize {
+        let kept = self.spare.iter().chain(&self.retired);
+        kept.map(|r| r.heap_bytes_beside(history)).sum::<usize>()
+            + self.missed.as_ref().map_or(0, Change::heap_bytes)
+    }
+}
+
+impl Change {
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Change::Moved(Deformation::Sparse { vertices, positions }) => {
+                size_of::<u32>() * vertices.capacity() + size_of::<Vec3>() * positions.capacity()
+            }
+            Change::Moved(Deformation::Dense(positions)) => {
+                size_of::<Vec3>() * positions.capacity()
+            }
+            Change::Cut(edit) => {
+                size_of::<TriangleId>() * (edit.removed.capacity() + edit.parents.capacity())
+                    + size_of::<Vec3>() * edit.added_positions.capacity()
+                    + size_of::<[u32; 3]>() * edit.added.capacity()
+            }
+        }
+    }
+}

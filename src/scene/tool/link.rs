@@ -1,0 +1,109 @@
+//! A rigid part of a tool: its surface, what is prepared of it, and how far its points go with a pose.
+
+use crate::{
+    bvh::{BoxTree, Rigid},
+    geometry::{
+        Aabb, Pose, TriangleId, TriangleMesh,
+        mesh::{load::LoadedMesh, report::MeshReport, topology::first_of_each_body},
+    },
+    index::LatLonOptions,
+    sdf::Field,
+    surface::Surface,
+};
+use glam::DVec3;
+
+/// A rigid part of a tool.
+pub struct Link {
+    /// Unique in its tool.
+    pub name: String,
+    /// As loaded.
+    pub report: MeshReport,
+    /// Tool frame from link frame when a tick gives no link pose.
+    pub rest: Pose,
+    /// In the link's frame.
+    pub surface: Surface,
+    /// Of the surface.
+    pub field: Field,
+    /// Boxes of its triangles.
+    pub tree: BoxTree,
+    /// A triangle of each body.
+    pub bodies: Vec<TriangleId>,
+    /// The vertices farthest along the axes, both ways: one of them is often nearest to a tissue.
+    pub extremes: [u32; 6],
+}
+
+impl Link {
+    /// Indexes the mesh. `field_of` builds the field of the surface that it is given, or knows it already.
+    pub fn new(
+        name: String,
+        loaded: LoadedMesh,
+        rest: Pose,
+        field_of: impl FnOnce(&Surface) -> Field,
+    ) -> Link {
+        let bodies = first_of_each_body(&loaded.mesh);
+        debug_assert!(!bodies.is_empty(), "link {name:?} has no body");
+        let extremes = extremes(&loaded.mesh);
+        let tree = BoxTree::build(&loaded.mesh);
+        let surface = Surface::new(loaded.mesh, LatLonOptions::default());
+        let field = field_of(&surface);
+        debug_assert!(field.tolerance() > 0.0, "tolerance {} m", field.tolerance());
+        Link { name, report: loaded.report, rest, surface, field, tree, bodies, extremes }
+    }
+
+    pub(in crate::scene) fn rigid(&self) -> Rigid<'_> {
+        Rigid { mesh: self.surface.mesh(), tree: &self.tree }
+    }
+
+    /// A vertex of each body of the link.
+    pub(in crate::scene) fn vertex_of_each_body(&self) -> impl Iterator<Item = u32> + '_ {
+        self.bodies.iter().map(|t| self.surface.mesh().vertices(*t)[0])
+    }
+
+    /// No point of the link is farther than this from its origin, metres.
+    pub(in crate::scene) fn radius(&self) -> f64 {
+        // The farthest point of a box from anywhere is a corner, for distance is convex.
+        self.surface.bounds().corners().map(|c| c.length()).into_iter().fold(0.0, f64::max)
+    }
+
+    /// The same from the origin of its tool, at rest.
+    pub(in crate::scene) fn reach_at_rest(&self) -> f64 {
+        let b = self.rest.aabb(self.surface.bounds());
+        b.min.abs().max(b.max.abs()).as_dvec3().length()
+    }
+
+    /// No point of the link is farther than this from its place at another pose, metres.
+    pub(in crate::scene) fn displacement(&self, from: &Pose, to: &Pose) -> f64 {
+        // The difference of two rigid motions is affine, so its length is convex and greatest at a corner.
+        let corners = self.surface.bounds().corners();
+        let farthest =
+            corners.map(|c| from.point(c).distance(to.point(c))).into_iter().fold(0.0, f64::max);
+        debug_assert!(farthest.is_finite(), "moved by {farthest} m");
+        farthest
+    }
+
+    /// Whether the side may change without a triangle of the link somewhere about these points, in link frame.
+    pub(in crate::scene) fn is_open_about<'a>(
+        &self,
+        points: impl Iterator<Item = &'a DVec3>,
+    ) -> bool {
+        !self.surface.is_closed() && {
+            let about = Aabb::around(points.copied());
+            self.is_open_near(about.centre(), 0.5 * about.diagonal())
+        }
+    }
+
+    /// The same within `radius` metres of a point.
+    pub(in crate::scene) fn is_open_near(&self, p: DVec3, radius: f64) -> bool {
+        self.surface.boundary().is_near(p, radius)
+    }
+}
+
+fn extremes(mesh: &TriangleMesh) -> [u32; 6] {
+    let along = |v: u32, i: usize| mesh.position(v)[i / 2] * [1.0, -1.0][i % 2];
+    let used = || mesh.triangle_ids().flat_map(|t| mesh.vertices(t));
+    std::array::from_fn(|i| {
+        // Vertices that no triangle uses are part of the mesh, but not of the link.
+        let farthest = used().max_by(|a, b| along(*a, i).total_cmp(&along(*b, i)).then(b.cmp(a)));
+        farthest.expect("a link has triangles")
+    })
+}

@@ -1,0 +1,139 @@
+//! How far a link is from points and boxes: bounds from its field, exact answers from its surface.
+//!
+//! The field answers fast and within a certified interval; the surface answers exactly, by the link's box tree. The
+//! field decides where, the surface how deep and which way, so that neither depth nor normal jumps where a contact
+//! passes from one subspace of the field to the next.
+
+use glam::DVec3;
+
+use super::Link;
+use crate::{
+    bvh::{Guess, NearestInTree},
+    geometry::{
+        Aabb, Pose, TriangleId,
+        direction::direction,
+        distance::point_triangle::{ClosestPoint, closest_point},
+        tolerance::BOUND_COVER,
+    },
+    sdf::Reading,
+};
+
+impl Link {
+    /// False only when everything in the box, which is in scene frame, is farther than `reach` metres from
+    /// the link.
+    pub(in crate::scene) fn may_be_near(
+        &self,
+        link_from_scene: &Pose,
+        b: &Aabb,
+        reach: f64,
+    ) -> bool {
+        !b.is_empty()
+            && self.may_be_within(link_from_scene.point(b.centre()), b.diagonal() * 0.5 + reach)
+    }
+
+    /// False only when the link is farther than `radius` metres from a point in its frame.
+    pub(in crate::scene) fn may_be_within(&self, p: DVec3, radius: f64) -> bool {
+        debug_assert!(p.is_finite() && radius >= 0.0, "{radius} m about {p}");
+        let to_box = self.surface.bounds().distance_squared(p).sqrt();
+        to_box <= radius && self.field.lower_bound(p) <= radius
+    }
+
+    /// The field at a point in link frame, or the exact surface where the field's interval is wider than
+    /// `slack` metres. `near`: a triangle that is likely near.
+    pub(in crate::scene) fn read(&self, p: DVec3, slack: f64, near: Option<TriangleId>) -> Reading {
+        let reading = self.field.read(self.surface.mesh(), p);
+        let is_narrow = reading.upper - reading.lower <= slack;
+        if is_narrow { reading } else { self.refined(p, reading, near) }
+    }
+
+    /// The exact surface at a point where the field was read. Where the field is sure of the side, only the
+    /// nearest point is looked for, no farther than the field allows.
+    pub(in crate::scene) fn refined(
+        &self,
+        p: DVec3,
+        reading: Reading,
+        near: Option<TriangleId>,
+    ) -> Reading {
+        debug_assert!(reading.lower <= reading.upper, "{reading:?} at {p}");
+        let is_sure = reading.certainty == 1.0 && (reading.lower > 0.0 || reading.upper < 0.0);
+        if is_sure && reading.exact.is_some() {
+            return reading;
+        }
+        // By the box tree and not by the surface's index: a near triangle known, the direction to it is one more axis
+        // along which nearly all else is farther. A point takes 9 k instructions instead of 17 k.
+        let near = reading.exact.map(|(t, _)| t).or(near);
+        let reach = reading.lower.abs().max(reading.upper.abs()) * BOUND_COVER;
+        let guess = Guess { triangle: near, direction: -reading.value * reading.gradient };
+        let Some(found) = self.tree.nearest(self.surface.mesh(), &p, reach, guess) else {
+            return self.exactly_at(p, guess);
+        };
+        // The side costs a pseudonormal or a winding number; the field often knows it.
+        if !is_sure {
+            return self.signed(p, found);
+        }
+        let side = if reading.lower > 0.0 { 1.0 } else { -1.0 };
+        let distance = found.closest.distance_squared.sqrt();
+        let gradient = direction(p - found.closest.point).unwrap_or_default() * side;
+        exact_reading(distance * side, gradient, (found.triangle, found.closest), 1.0)
+    }
+
+    /// The exact surface at a point in link frame.
+    pub(in crate::scene) fn exactly_at(&self, p: DVec3, guess: Guess) -> Reading {
+        let found = self.tree.nearest(self.surface.mesh(), &p, f64::INFINITY, guess);
+        self.signed(p, found.expect("a link has triangles"))
+    }
+
+    /// The same where it is known which triangle is nearest.
+    fn signed(&self, p: DVec3, nearest: NearestInTree<ClosestPoint>) -> Reading {
+        let d = self.surface.signed(p, nearest.triangle, nearest.closest);
+        exact_reading(d.signed_distance, d.normal, (d.triangle, d.closest), d.certainty)
+    }
+
+    /// Nothing between three points (link frame) is deeper than this, metres (negative inside). `near`: triangles of
+    /// the link.
+    pub(in crate::scene) fn depth_bound(
+        &self,
+        near: &[Option<TriangleId>; 2],
+        corners: &[DVec3; 3],
+    ) -> f64 {
+        // No point is deeper than it is far from either of two triangles, and these distances are convex, so at most
+        // what their values at the corners give between them. Over weights, the most of the lesser of two linear
+        // functions is the least over l in [0, 1] of the most of l a + (1 - l) b at the corners. A third triangle, or
+        // those nearest to the corners, were tried: no fewer reads of the field.
+        let far = |t: TriangleId| {
+            let t = self.surface.mesh().triangle(t);
+            corners.map(|c| closest_point(c, &t).distance_squared.sqrt())
+        };
+        let most = |a: &[f64; 3]| a.iter().fold(0.0f64, |m, x| m.max(*x));
+        let [Some(first), second] = near else { return f64::NEG_INFINITY };
+        let a = far(*first);
+        let Some(b) = second.map(far) else { return -most(&a) };
+        let mixed = |l: f64| most(&std::array::from_fn(|i| l * a[i] + (1.0 - l) * b[i]));
+        // The least is at an end or where two of the three lines in l cross.
+        let crossing = |(i, j): (usize, usize)| (b[j] - b[i]) / ((a[i] - b[i]) - (a[j] - b[j]));
+        let crossings = [(0, 1), (1, 2), (2, 0)].map(crossing).into_iter();
+        let between = crossings.filter(|l| (0.0..=1.0).contains(l)).map(mixed);
+        let bound = -between.fold(mixed(0.0).min(mixed(1.0)), f64::min);
+        debug_assert!(bound <= 0.0, "nothing is deeper than {bound} m");
+        bound
+    }
+}
+
+/// A reading of the exact surface: an interval of no width.
+pub(in crate::scene) fn exact_reading(
+    signed_distance: f64,
+    gradient: DVec3,
+    nearest: (TriangleId, ClosestPoint),
+    certainty: f64,
+) -> Reading {
+    debug_assert!(signed_distance.is_finite(), "{signed_distance} m at {nearest:?}");
+    debug_assert!((0.0..=1.0).contains(&certainty), "certainty {certainty}");
+    Reading {
+        value: signed_distance,
+        lower: signed_distance,
+        upper: signed_distance,
+        gradient,
+        exact: Some(nearest),
+        certainty,
+    }
+}
