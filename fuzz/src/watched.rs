@@ -90,7 +90,7 @@ impl Watched {
         Some(answer)
     }
 
-    /// A tick that was swallowed.
+    /// A tick that was coalesced.
     pub fn pass(&mut self, sequence: u64, poses: &[ToolPose]) {
         let accepted = self.accepts(sequence, poses);
         assert_eq!(self.session.pass(sequence, poses).is_ok(), accepted);
