@@ -1,4 +1,6 @@
 //! A connection to a server: set a scene up, open the two streams.
+//!
+//! It knows the contract, meshes and their files; neither the server nor the harness that drives it.
 
 pub mod address;
 mod duplex;

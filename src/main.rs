@@ -26,7 +26,7 @@ enum Command {
     Serve(SettingArgs),
     /// Check settings and print them.
     Config(ConfigArgs),
-    /// See it work: an instrument against an organ that deforms, at 1 kHz over gRPC, and the figures.
+    /// See it work: an instrument against an organ that deforms, at 1 kHz over gRPC, and what it measured.
     Demo(DemoArgs),
     /// Drive a server with paced haptic clients and report what they saw.
     Load(Box<LoadArgs>),

@@ -1,9 +1,17 @@
-//! Layer 4: the engine over gRPC.
+//! Layer 4: the engine over gRPC, and the server's clocks, sockets and threads.
 //!
-//! A handler parses, calls the engine and converts the answer. Protobuf types and engine types meet in
-//! `convert` only; `status` is the one place that gives an error its code. Ticks are computed where their
-//! bytes arrive; what may take longer is answered by threads in the background; writes go to the scene's writer
-//! thread; parsing and indexing of uploads, many distances and self-collisions to the background's blocking pool.
+//! A handler (`rpc`) parses, calls the engine and converts the answer. Values of the contract become values of the engine,
+//! and the other way round, in `convert` only. Protobuf messages are named there, by the handlers that take and give
+//! them, and by `transport` and `serve`, which route the generated services; outside the service by `client` and `load`.
+//! Nothing else knows that there is protobuf: `host`, `access` and `metrics` have types of their own.
+//!
+//! An error keeps its own type up to the handler, which returns `Refused`. `status`, above them
+//! all, is the one place that gives an error its code.
+//!
+//! Time comes from `clock` and goes into the engine as an argument. Ticks are computed where their bytes arrive, on the
+//! runtime's threads; what may take longer is answered by the threads of `transport::background`; writes go to the
+//! scene's writer thread (`host::writer`); parsing and indexing of uploads, many distances and self-collisions to the
+//! background's blocking pool.
 
 mod access;
 mod catch_panic;

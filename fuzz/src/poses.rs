@@ -11,7 +11,7 @@ use crate::{stage, watched::Watched};
 const MESSAGES_MAX: u64 = 32;
 
 /// `bytes`: `TrackRequest`s, each after its length. What is accepted is answered and the answer can be sent. An odd
-/// client time means that the tick was swallowed; a deadline, that the tick is late after so many questions.
+/// client time means that the tick was coalesced; a deadline, that the tick is late after so many questions.
 pub fn check(mut bytes: &[u8]) {
     static SCENE: LazyLock<Arc<Scene>> = LazyLock::new(|| {
         let scene = stage::tools_only();

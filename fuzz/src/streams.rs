@@ -77,7 +77,7 @@ enum Step {
     },
     /// All that were woken.
     Run,
-    Look {
+    Check {
         after_ms: u16,
     },
     Deform {
@@ -227,7 +227,7 @@ impl World {
             }
             Step::Poll { stream } => self.poll(at(stream)),
             Step::Run => self.run(),
-            Step::Look { after_ms } => {
+            Step::Check { after_ms } => {
                 self.kept.check(now_ns() + 1_000_000 * u64::from(after_ms));
                 assert!(self.kept.counted().waiting <= SESSIONS_MAX);
             }

@@ -53,7 +53,7 @@ fn clock() -> Option<Finding> {
     let found = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
     let is_cheap = ["tsc", "kvm-clock", "arch_sys_counter"].contains(&&*found);
     let grade = if is_cheap { Grade::Good } else { Grade::Fair };
-    let advice = "Each look at this clock is a system call; tsc is not.";
+    let advice = "Each reading of this clock is a system call; tsc is not.";
     Some(Finding { name: "clock", found, grade, advice })
 }
 

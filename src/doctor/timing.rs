@@ -11,7 +11,7 @@ use serde::Serialize;
 /// A loop whose thread wakes later than this in its millisecond has little of it left to compute in.
 pub const LATE_US: f64 = 300.0;
 const NAP: Duration = Duration::from_millis(1);
-/// Between two looks at the clock a busy thread needs less than a microsecond; this is somebody else's time.
+/// Between two readings of the clock a busy thread needs less than a microsecond; this is somebody else's time.
 pub const STALL_US: f64 = 50.0;
 
 /// What was measured.

@@ -1,4 +1,4 @@
-//! The distance field that a file would get as a tool's link: its cost, its promise and its looks.
+//! The distance field that a file would get as a tool's link: its cost, its bound and its pictures.
 
 use std::{
     fmt::Write as _,

@@ -106,7 +106,7 @@ pub mod injected {
         static NEXT: Cell<u32> = const { Cell::new(0) };
     }
 
-    /// The next `n` contained works of this thread panic.
+    /// The next `n` works of this thread that [`catch_panic`](super::catch_panic) runs panic.
     pub fn panics(n: u32) {
         NEXT.set(n);
     }

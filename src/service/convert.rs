@@ -1,10 +1,11 @@
-//! Where protobuf and engine types meet, both ways.
+//! Where messages of the contract become types of the engine, and the other way round.
 //!
 //! Parsing refuses what the engine must not see (numbers that are not finite, quaternions that are no
 //! rotation, missing fields, counts over their limit) and names the field, so the engine may assert.
 
 pub mod answer;
 pub mod deform;
+pub mod export;
 pub mod pairs;
 pub mod pose;
 pub mod query;

@@ -1,8 +1,8 @@
-//! The calls of the contract: each handler parses, calls the engine and converts the answer.
+//! The calls of the contract: each handler takes a message, has it parsed and its answer made by `convert`, and calls the
+//! engine in between. Errors leave as `Refused`.
 
 pub(super) mod add;
 pub(super) mod deform;
-pub(super) mod export;
 pub(super) mod haptic_loop;
 pub(super) mod haptic_service;
 pub(super) mod mesh_upload;

@@ -1,6 +1,6 @@
 //! The one place that gives an error its canonical code and its `google.rpc` details.
 //!
-//! It stands above all that can be refused and is named by none of it: `?` finds the conversions.
+//! It stands above all that can be refused and is named by none of it: `?` finds the conversions without an import.
 
 use tonic::{Code, Status};
 

@@ -34,15 +34,8 @@ const CLOCKS: (&[&str], &[&str]) =
     (&["Instant", "SystemTime"], &["service", "load", "doctor", "inspect"]);
 const THREADS: (&[&str], &[&str]) = (&["thread"], &["service", "load", "doctor", "inspect"]);
 /// Modules that name the generated contract: those of `service` between the wire and the engine, and clients.
-const NAME_THE_CONTRACT: &[&str] = &[
-    "client",
-    "load",
-    "service::convert",
-    "service::refused",
-    "service::rpc",
-    "service::serve",
-    "service::transport",
-];
+const NAME_THE_CONTRACT: &[&str] =
+    &["client", "load", "service::convert", "service::rpc", "service::serve", "service::transport"];
 
 fn layer(part: &str) -> Option<usize> {
     LAYERS.iter().position(|l| l.contains(&part))

@@ -89,7 +89,7 @@ pub struct Live {
     p99_us: AtomicU64,
 }
 
-/// A look at [`Live`].
+/// [`Live`] at one time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LiveMetrics {
     /// Ticks answered so far.

@@ -5,17 +5,21 @@ use super::{
     proto,
 };
 use crate::{
-    geometry::{
-        TriangleId,
-        mesh::{report::MeshReport, topology::SignRule},
-    },
-    scene::{Probe, Revision, Scene, Tissue, Tool},
+    geometry::mesh::{report::MeshReport, topology::SignRule},
+    scene::{Probe, Scene, Tissue, TissueId, Tool, ToolId},
     service::host::fields::Obtained,
     store::FieldOrigin,
 };
 
-/// Triangles or vertices of one chunk of an export: 320 KiB at most, well below a message's limit.
-pub const EXPORT_CHUNK: usize = 16_384;
+/// Which tissue; whether it is there the scene finds out.
+pub fn tissue_id(sent: u32) -> TissueId {
+    TissueId(sent)
+}
+
+/// Which tool; whether it is there the scene finds out.
+pub fn tool_id(sent: u32) -> ToolId {
+    ToolId(sent)
+}
 
 /// To the wire.
 pub fn scene(scene: &Scene, quarantined: bool) -> proto::Scene {
@@ -115,35 +119,4 @@ pub fn field_report(obtained: &Obtained) -> proto::FieldReport {
 
 fn corner(at: [f32; 3]) -> proto::Vec3 {
     vec3(glam::Vec3::from_array(at).as_dvec3())
-}
-
-/// What an export begins with.
-pub fn export_header(revision: &Revision) -> proto::ExportTissueHeader {
-    let mesh = revision.surface.mesh();
-    proto::ExportTissueHeader {
-        geometry_revision: revision.geometry_revision,
-        topology_revision: revision.topology_revision,
-        vertices: mesh.positions().len() as u32,
-        triangles: mesh.n_triangles() as u32,
-    }
-}
-
-/// The vertices from `first` on, as many as one chunk holds; `None` after the last.
-pub fn export_positions(revision: &Revision, first: usize) -> Option<proto::ExportTissueChunk> {
-    let rest = revision.surface.mesh().positions().get(first..)?;
-    let positions_m: Vec<f32> = rest.iter().take(EXPORT_CHUNK).flat_map(|p| p.to_array()).collect();
-    let chunk = proto::ExportTissueChunk { positions_m, ..Default::default() };
-    (!rest.is_empty()).then_some(chunk)
-}
-
-/// The triangles with ids from `first` on, as many as one chunk holds; `None` after the last.
-pub fn export_triangles(revision: &Revision, first: u32) -> Option<proto::ExportTissueChunk> {
-    let mesh = revision.surface.mesh();
-    let mut chunk = proto::ExportTissueChunk::default();
-    let there = (first..mesh.triangle_id_end()).filter_map(|t| Some((t, mesh.get(TriangleId(t))?)));
-    for (t, vertices) in there.take(EXPORT_CHUNK) {
-        chunk.triangle_ids.push(t);
-        chunk.triangles.extend(vertices);
-    }
-    (!chunk.triangle_ids.is_empty()).then_some(chunk)
 }

@@ -7,7 +7,6 @@ use tonic::Status;
 use tracing::{Instrument, Span};
 
 use super::until_ended::UntilEnded;
-use crate::scene::{Tissue, TissueId};
 use crate::{
     proto::{DeformRequest, DeformResponse},
     service::{
@@ -51,16 +50,18 @@ async fn apply(
     request: &DeformRequest,
 ) -> Result<DeformResponse, Refused> {
     let host = registry.owned(&request.scene_id, caller)?;
-    let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
+    let tissue = host.scene.tissue(convert::scene::tissue_id(request.tissue_id))?;
     let deformation = convert::deform::deformation(request)?;
     let array = convert::deform::positions_array(&deformation);
     let hold = request.hold;
     // One thread writes, so that what it holds is the revision that it has just made.
-    let job = move |tissue: &Tissue, now_ns| {
-        let done = tissue.deform(deformation, now_ns)?;
-        Ok((done, if hold { tissue.hold() } else { Vec::new() }))
-    };
-    let written = host.writer.run(tissue, job).await?;
+    let written = host
+        .writer
+        .run(tissue, move |tissue, now_ns| {
+            let done = tissue.deform(deformation, now_ns)?;
+            Ok((done, if hold { tissue.hold() } else { Vec::new() }))
+        })
+        .await?;
     let (done, held) = written.result.map_err(|error| RefusedDeformation { error, array })?;
     Ok(convert::deform::deformed(request.sequence, &done, held, written.update_us))
 }

@@ -5,13 +5,15 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{add, deform::deform, export::export, mesh_upload::Requests};
-use crate::scene::{TissueId, ToolId};
+use super::{add, deform::deform, mesh_upload::Requests};
 use crate::{
     proto::{self, scene_service_server::SceneService},
     service::{
         access::caller::caller,
-        convert::{self, scene::scene},
+        convert::{
+            self,
+            scene::{scene, tissue_id, tool_id},
+        },
         host::{
             fields::Fields,
             quota::Share,
@@ -44,12 +46,14 @@ impl Scenes {
         host: &SceneHost,
         request: &proto::EditTopologyRequest,
     ) -> Result<proto::EditTopologyResponse, Refused> {
-        let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
+        let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
         let edit = convert::deform::edit(request)?;
         let sent = edit.clone();
         let limits = host.scene.limits().clone();
-        let job = move |tissue: &crate::scene::Tissue, now_ns| tissue.edit(edit, &limits, now_ns);
-        let written = host.writer.run(tissue, job).await?;
+        let written = host
+            .writer
+            .run(tissue, move |tissue, now_ns| tissue.edit(edit, &limits, now_ns))
+            .await?;
         Ok(convert::deform::edited(&sent, &written.result?, written.update_us))
     }
 }
@@ -126,7 +130,7 @@ impl SceneService for Scenes {
         let caller = caller(&request);
         let request = request.get_ref();
         let host = self.registry.owned(&request.scene_id, &caller)?;
-        host.scene.remove_tissue(TissueId(request.tissue_id))?;
+        host.scene.remove_tissue(tissue_id(request.tissue_id))?;
         Ok(Response::new(proto::RemoveTissueResponse {}))
     }
 
@@ -137,7 +141,7 @@ impl SceneService for Scenes {
         let caller = caller(&request);
         let request = request.get_ref();
         let host = self.registry.owned(&request.scene_id, &caller)?;
-        host.scene.remove_tool(ToolId(request.tool_id))?;
+        host.scene.remove_tool(tool_id(request.tool_id))?;
         Ok(Response::new(proto::RemoveToolResponse {}))
     }
 
@@ -168,7 +172,8 @@ impl SceneService for Scenes {
     ) -> Result<Response<Self::ExportTissueStream>, Status> {
         let request = request.get_ref();
         let host = self.registry.served(&request.scene_id)?;
-        let tissue = host.scene.tissue(TissueId(request.tissue_id))?;
-        Ok(Response::new(Box::pin(export(Arc::clone(&tissue.current())))))
+        let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
+        let messages = convert::export::messages(Arc::clone(&tissue.current()));
+        Ok(Response::new(Box::pin(tokio_stream::iter(messages.map(Ok)))))
     }
 }

@@ -99,8 +99,8 @@ async fn a_flood_is_answered_with_the_newest_and_all_are_counted() {
     let answers: Vec<_> = answers.into_iter().map(|a| a.expect("good")).collect();
     assert!(answers.is_sorted_by_key(|a| a.sequence));
     assert_eq!(answers.last().expect("the newest").sequence, 2000);
-    let swallowed: u32 = answers.iter().map(|a| a.coalesced).sum();
-    assert_eq!(swallowed as usize + answers.len(), 2000);
+    let coalesced: u32 = answers.iter().map(|a| a.coalesced).sum();
+    assert_eq!(coalesced as usize + answers.len(), 2000);
 }
 
 #[tokio::test]
