@@ -12,7 +12,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut files = std::env::args().skip(1);
     let mut file = || files.next().ok_or("expected two mesh files, in metres: a tissue and a tool");
     let z = touch("127.0.0.1:7447", &file()?, &file()?).await?;
-    Ok(println!("the tool touches at {:.1} mm", 1e3 * z))
+    println!("the tool touches at {:.1} mm", 1e3 * z);
+    Ok(())
 }
 
 /// Lowers the instrument along z by as much as it is away. Returns where it touches, metres.
