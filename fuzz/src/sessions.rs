@@ -108,7 +108,7 @@ impl World<'_> {
             Step::Pass { number, places } => {
                 let poses: Vec<ToolPose> =
                     ids.zip(all(&places)).map(|(id, p)| p.pose(id)).collect();
-                session.pass(number.after(session), &poses);
+                session.coalesce(number.after(session), &poses);
             }
             Step::Any { number, poses, answered } => {
                 let of = |(id, p): &(u8, Placed)| p.pose(ToolId(u32::from(*id)));
@@ -117,7 +117,7 @@ impl World<'_> {
                 if answered {
                     session.tick(number, &poses, now_ns, None);
                 } else {
-                    session.pass(number, &poses);
+                    session.coalesce(number, &poses);
                 }
             }
             Step::Deform { sheet, first, to } => self.deform(sheet, first, &to, now_ns),

@@ -91,7 +91,7 @@ impl Watched {
     }
 
     /// A tick that was coalesced.
-    pub fn pass(&mut self, sequence: u64, poses: &[ToolPose]) {
+    pub fn coalesce(&mut self, sequence: u64, poses: &[ToolPose]) {
         let accepted = self.accepts(sequence, poses);
         assert_eq!(self.session.coalesce(sequence, poses).is_ok(), accepted);
         if accepted {
