@@ -70,6 +70,7 @@ impl Client {
         let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
         Ok(Client {
             server: server.clone(),
+            // Both services over one connection: a clone of a channel is a handle to it.
             scenes: SceneServiceClient::with_interceptor(channel.clone(), server.key()),
             haptics: HapticServiceClient::with_interceptor(channel, server.key()),
         })
@@ -112,6 +113,7 @@ impl Client {
             mesh: Some(mesh.header()),
             options: None,
         };
+        // The header first: it says how much follows, so the server can refuse before it takes any of the mesh.
         let messages = once(Message::Header(header))
             .chain(iter(mesh.chunks(0)).map(Message::Chunk))
             .map(|message| AddTissueRequest { message: Some(message) });
@@ -131,6 +133,7 @@ impl Client {
         file: impl AsRef<Path>,
         scale_to_m: f64,
     ) -> Result<u32, ClientError> {
+        // Checked on this side too: a damaged file costs no upload, and the error names the file.
         let (mesh, _) = MeshSource::open(file.as_ref(), scale_to_m)?;
         Ok(self.add_tissue(scene_id, name, &mesh).await?.tissue_id)
     }
@@ -177,6 +180,7 @@ impl Client {
                 .collect(),
             probes: probes.to_vec(),
         };
+        // Made before the call: the stream of a request owns all that it sends.
         let chunks: Vec<_> =
             (0..).zip(links).flat_map(|(number, link)| link.mesh.chunks(number)).collect();
         let messages = once(Message::Header(header))
@@ -220,6 +224,8 @@ impl Client {
         waiting_max: usize,
     ) -> Result<Duplex<TrackRequest, TrackResponse>, ClientError> {
         let (requests, taken) = mpsc::channel(waiting_max);
+        // In front of the channel and not through it: it is first whatever the caller sends, and takes none of the
+        // ticks' room.
         let start = TrackRequest { message: Some(track_request::Message::Start(start)) };
         let answer = self.haptics.track(once(start).chain(ReceiverStream::new(taken))).await;
         Ok(Duplex { requests, answers: self.take("Track", answer)? })
@@ -236,6 +242,7 @@ impl Client {
     ) -> Result<HapticStream, ClientError> {
         let (scene_id, tool_ids) = (scene_id.to_owned(), tool_ids.to_vec());
         let start = TrackStart { scene_id, tool_ids, ..TrackStart::default() };
+        // One at a time is under way, so no more room is of use.
         let stream = self.track(start, 1).await?;
         Ok(HapticStream::new(self.server.clone(), stream))
     }

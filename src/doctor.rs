@@ -13,6 +13,7 @@ use timing::{LATE_US, Timing};
 
 /// A tick of a 1 kHz loop, microseconds.
 const TICK_US: f64 = 1000.0;
+// Ten minutes hold up to 600,000 naps, enough for any percentile that is given.
 const SECONDS_MAX: f64 = 600.0;
 
 /// The arguments of `palpate doctor`.
@@ -61,6 +62,7 @@ impl DoctorReport {
         let late = timing.late_share;
         // By what was measured alone: a governor or a quota that does no harm is no reason to warn.
         let verdict = match (timing.wake_us.p99, timing.wake_us.p999) {
+            // At 1 kHz one wake in a thousand is one tick a second, one in a hundred ten.
             (_, p999) if p999 <= LATE_US && timing.stall_us_max <= TICK_US => Grade::Good,
             (p99, _) if p99 <= LATE_US => Grade::Fair,
             _ => Grade::Poor,

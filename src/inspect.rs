@@ -141,10 +141,12 @@ pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
         let (mesh, field) = (&all.mesh, all.field.as_ref().map(field::table).unwrap_or_default());
         format!("{}\n{}\n{}\n{field}", args.file.display(), table(mesh), verdict(mesh))
     };
+    // Not by println, which panics when the reader of a pipe has gone.
     Ok(io::stdout().write_all(text.as_bytes())?)
 }
 
 fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExamination, InspectError> {
+    // The scene's own limit, asked before the build: memory and time grow with the inverse square of the tolerance.
     let min = FIELD_TOLERANCE_SHARE_MIN * mesh.used_box().diagonal();
     if let Some(got) = args.field_tolerance_m.filter(|got| *got < min) {
         return Err(InspectError::Tolerance { got, min });
@@ -159,6 +161,7 @@ fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExaminat
 
 fn read(args: &InspectArgs) -> Result<LoadedMesh, InspectError> {
     let file = || args.file.clone();
+    // Before the file is read: an unknown format is told at once, however large the file is.
     let format = match args.format {
         Some(format) => format,
         None => MeshFormat::from_path(&args.file)
@@ -174,6 +177,7 @@ fn read(args: &InspectArgs) -> Result<LoadedMesh, InspectError> {
 
 fn table(r: &MeshReport) -> String {
     let point = |p: [f32; 3]| format!("{}, {}, {} m", p[0], p[1], p[2]);
+    // In f64: the difference of two stored coordinates is not rounded to f32 again.
     let size = [0, 1, 2].map(|i| length(f64::from(r.box_max_m[i]) - f64::from(r.box_min_m[i])));
     let closed = if r.closed { "yes" } else { "no" };
     let rows = [
@@ -221,6 +225,7 @@ fn verdict(r: &MeshReport) -> String {
         n => format!("The winding of {n} triangles was turned."),
     };
     let mut text = format!("{shape}: {rule}. {repair}");
+    // Said, because they are no error: each answers like the segment or point that it is.
     if r.degenerate_triangles > 0 {
         text += &format!(" {} triangles have no area and are kept.", r.degenerate_triangles);
     }

@@ -46,6 +46,7 @@ pub fn demo(args: &DemoArgs) -> Result<(), LoadError> {
 /// When something does not run, when fewer than 99 % of the ticks were answered, or when an objective is not
 /// met.
 pub fn load(args: &LoadArgs) -> Result<(), LoadError> {
+    // Before anything is read or planned: the echo has no tissue and no tool.
     if let Some(answer_bytes) = args.echo_server {
         return echo(answer_bytes, Duration::from_micros(args.echo_takes_us));
     }
@@ -74,6 +75,8 @@ async fn run_and_report(
     run: &LoadRun,
     files: &RunArgs,
 ) -> Result<(RunReport, RunOutcome), LoadError> {
+    // The clients pace on threads and runtimes of their own, so one thread is enough for what is only waited for
+    // here.
     let mut interrupt = Interrupt::catch()?;
     let outcome = run.run(&mut interrupt).await?;
     let mut report = RunReport::of(&outcome.measured, run.plan.deadline);
@@ -82,10 +85,12 @@ async fn run_and_report(
     report.objective = run.objective.as_ref().map(|o| ObjectiveVerdict::of(o, tally));
     println!("{}", heading(&run.plan, &outcome.server));
     print!("{}", report.table());
+    // Kept until the verdict is printed: a file that cannot be written must not hide what the run has shown.
     let written = files::write(files, &report, &run.plan, &outcome);
     print!("{}", report.said());
     written?;
     match outcome.ending {
+        // An interrupted run is reported too, but its exit code must not look like that of a whole one.
         Ending::Interrupted => Err(LoadError::Interrupted),
         Ending::Done => Ok((report, outcome)),
     }
@@ -97,6 +102,8 @@ async fn capacity(run: &mut LoadRun) -> Result<(), LoadError> {
 }
 
 #[tokio::main]
+// A thread for each core, as the server has by default: on one thread the echo would itself be what many clients wait
+// for.
 async fn echo(answer_bytes: usize, takes: Duration) -> Result<(), LoadError> {
     Ok(clients::echo::serve(answer_bytes, takes).await?)
 }

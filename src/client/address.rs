@@ -31,6 +31,7 @@ struct Shown {
     key: Vec<u8>,
 }
 
+// By hand: a derived one would print the private key into logs.
 impl fmt::Debug for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a certificate and its key")
@@ -87,6 +88,7 @@ impl ServerAddress {
     /// # Errors
     /// When it cannot be read, or is no key.
     pub fn with_key(self, file: &Path) -> io::Result<ServerAddress> {
+        // Trimmed: most editors end a file with a line break, which no header may hold.
         let value = format!("Bearer {}", fs::read_to_string(file)?.trim());
         let mut value: MetadataValue<Ascii> = value.parse().map_err(io::Error::other)?;
         // Kept out of logs and out of HPACK's table.
@@ -104,6 +106,7 @@ impl ServerAddress {
     /// # Errors
     /// When the text is no address, or the certificates are none.
     pub(super) fn endpoint(&self) -> Result<Endpoint, Error> {
+        // A Unix socket's path has one slash behind the colon.
         let is_uri = self.text.contains("://") || self.text.starts_with("unix:");
         let uri = if is_uri { self.text.clone() } else { format!("http://{}", self.text) };
         let is_tls = uri.starts_with("https://");

@@ -49,6 +49,7 @@ impl ClientError {
         // A status from the server has no source; one that the transport made up has.
         let broken = status.source().map(innermost);
         match (status.code(), broken) {
+            // Whether the server, a proxy or the transport says so: nobody is there to serve.
             (Code::Unavailable, reason) => ClientError::gone(
                 server,
                 call,

@@ -28,6 +28,7 @@ impl HapticStream {
     /// # Errors
     /// When the tick is refused, which leaves the stream open, or the server is gone.
     pub async fn tick(&mut self, tools: &[(u32, Pose)]) -> Result<TrackResponse, ClientError> {
+        // Of a refused tick too: sequences rise through the whole stream.
         self.sequence += 1;
         let at = |&(tool_id, pose): &(u32, Pose)| ToolPose {
             tool_id,

@@ -76,6 +76,7 @@ impl MeshSource {
                 max_triangles: u32::MAX,
                 ..LoadOptions::default()
             };
+            // The engine's own validator: what passes here is what a scene makes of the file, vertex by vertex.
             let loaded = load(mesh_io::read(&bytes, format)?, &options)?;
             Ok((MeshSource::File { bytes, format, scale_to_m }, loaded))
         };
@@ -116,6 +117,7 @@ impl MeshSource {
                 });
                 let triangles = mesh
                     .triangles
+                    // Whole triangles in each piece, so that a piece can be read without its neighbours.
                     .chunks(CHUNK_TRIANGLES)
                     .map(|part| MeshChunk { triangles: part.concat(), ..empty.clone() });
                 positions.chain(triangles).collect()

@@ -31,6 +31,7 @@ fn read(path: &str) -> Option<String> {
 }
 
 fn cores() -> Option<Finding> {
+    // Those that this process may use: its affinity and its quota are taken into account.
     let n = thread::available_parallelism().ok()?.get();
     let isolated = read("/sys/devices/system/cpu/isolated").filter(|list| !list.is_empty());
     let found = match isolated {
@@ -51,6 +52,7 @@ fn governor() -> Option<Finding> {
 
 fn clock() -> Option<Finding> {
     let found = read("/sys/devices/system/clocksource/clocksource0/current_clocksource")?;
+    // These are read without a system call.
     let is_cheap = ["tsc", "kvm-clock", "arch_sys_counter"].contains(&&*found);
     let grade = if is_cheap { Grade::Good } else { Grade::Fair };
     let advice = "Each reading of this clock is a system call; tsc is not.";
@@ -81,6 +83,7 @@ fn load() -> Option<Finding> {
     let text = read("/proc/loadavg")?;
     let now: f64 = text.split(' ').next()?.parse().ok()?;
     let cores = thread::available_parallelism().ok()?.get() as f64;
+    // With a third of the cores free a tick that comes finds one, most of the time.
     let grade = if now < 0.7 * cores { Grade::Good } else { Grade::Fair };
     let advice = "Other programs want the cores; they make ticks late.";
     Some(Finding {

@@ -48,6 +48,8 @@ impl Timing {
     /// Naps for so long, then spins for as long.
     pub fn measure(seconds: f64) -> Timing {
         let time = Duration::from_secs_f64(seconds);
+        // One after the other: beside the naps a busy thread would take a core from them and be the lateness that it
+        // looks for.
         let naps = naps(time);
         let us = |ns: u64| ns as f64 / 1e3;
         let at = |share| us(naps.value_at_quantile(share));
@@ -68,6 +70,7 @@ fn naps(time: Duration) -> Histogram<u64> {
     while late.is_empty() || begun.elapsed() < time {
         let slept = Instant::now();
         thread::sleep(NAP);
+        // A sleep lasts at least as long as asked; saturating keeps a clock that disagrees from a panic.
         let ns = slept.elapsed().saturating_sub(NAP).as_nanos() as u64;
         late.record(ns).expect("it grows with what it records");
     }
@@ -87,6 +90,7 @@ fn stalls(time: Duration) -> (u64, f64, f64) {
             longest = longest.max(us);
             all += us;
         }
+        // From one reading to the next without a gap, so no stall falls between two.
         last = now;
     }
     (n, longest, all / (time.as_secs_f64() * 1e6))

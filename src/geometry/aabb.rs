@@ -97,6 +97,7 @@ impl Aabb {
 fn round_down(p: DVec3) -> Vec3 {
     let down = |x: f64| {
         let r = x as f32;
+        // A cast rounds to the nearest, which may be inside; the next number below is then outside.
         if f64::from(r) > x { r.next_down() } else { r }
     };
     Vec3::new(down(p.x), down(p.y), down(p.z))

@@ -44,6 +44,7 @@ impl Dop16 {
 
     /// Holds no point.
     pub fn is_empty(&self) -> bool {
+        // Negated, so that NaN in any direction makes it empty.
         !(0..N_DIRECTIONS).all(|d| self.min[d] <= self.max[d])
     }
 

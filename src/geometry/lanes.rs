@@ -18,6 +18,7 @@ pub fn are_wide() -> bool {
     let has_avx2 = is_x86_feature_detected!("avx2");
     #[cfg(not(target_arch = "x86_64"))]
     let has_avx2 = false;
+    // Relaxed: both ways find the same, so it does not matter when a thread sees the switch.
     has_avx2 && !NARROW.load(Relaxed)
 }
 
@@ -53,6 +54,7 @@ pub fn minus(a: Vec3, b: Vec3) -> Vec3 {
 /// The dot product.
 #[inline(always)]
 pub fn dot(a: Vec3, b: Vec3) -> f32 {
+    // No fused multiply-add: narrow and wide code would then differ in the last bit.
     a.x * b.x + a.y * b.y + a.z * b.z
 }
 

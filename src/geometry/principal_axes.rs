@@ -26,6 +26,7 @@ pub fn principal_axes(points: &[DVec3]) -> DMat3 {
 
 /// Jacobi rotations: (eigenvalues, unit eigenvectors). Converges quadratically; 3 x 3 needs few sweeps.
 fn eigen_symmetric(mut c: [[f64; 3]; 3]) -> ([f64; 3], [DVec3; 3]) {
+    // A bound for points with NaN: what is off the diagonal then never compares as small.
     const SWEEPS_MAX: usize = 32;
     let mut v = DMat3::IDENTITY.to_cols_array_2d();
     for _ in 0..SWEEPS_MAX {
@@ -34,6 +35,7 @@ fn eigen_symmetric(mut c: [[f64; 3]; 3]) -> ([f64; 3], [DVec3; 3]) {
             break;
         }
         for (p, q) in [(0, 1), (0, 2), (1, 2)] {
+            // Nothing to turn, and theta would be infinite or NaN.
             if c[p][q] == 0.0 {
                 continue;
             }

@@ -30,6 +30,7 @@ impl Canvas {
 
     /// What lies outside is left out.
     pub fn put(&mut self, x: usize, y: usize, colour: Colour) {
+        // Clipped here, in one place: texts and marks at the border need no care.
         if x < self.width && y < self.height {
             self.pixels[y * self.width + x] = colour;
         }
@@ -44,6 +45,7 @@ impl Canvas {
 
     /// One pixel wide, just around the given rectangle.
     pub fn frame(&mut self, x: usize, y: usize, width: usize, height: usize) {
+        // Callers leave room for numbers and titles at the left and above, so the corner is never at 0.
         self.fill(x - 1, y - 1, width + 2, 1, INK);
         self.fill(x - 1, y + height, width + 2, 1, INK);
         self.fill(x - 1, y, 1, height, INK);
@@ -94,6 +96,7 @@ pub fn mix(from: Colour, to: Colour, t: f64) -> Colour {
 pub fn along(colours: &[Colour], t: f64) -> Colour {
     let last = colours.len() - 1;
     let at = t.clamp(0.0, 1.0) * last as f64;
+    // At 1 the last pair of colours is taken whole; there is none behind it.
     let i = (at as usize).min(last - 1);
     mix(colours[i], colours[i + 1], at - i as f64)
 }

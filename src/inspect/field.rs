@@ -53,6 +53,7 @@ pub fn examine(
     let style = ProgressStyle::with_template("field {bar:40} {pos}/{len} subspaces, {elapsed}");
     bar.set_style(style.expect("a template that indicatif knows"));
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
+    // After the index is built: a link needs that in any case, and the time is to be the field's.
     let start = Instant::now();
     let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
     let field = field_of(&surface, &options, &|done, of| {
@@ -75,6 +76,7 @@ pub fn examine(
 /// Bytes of a regular grid over a cube of this edge with a certified error of at most `bound`, metres:
 /// the error is at most half a cell's diagonal.
 pub fn dense_bytes(edge: f64, bound: f64) -> f64 {
+    // The diagonal of a cell is its edge times the root of 3, and half of that is the error.
     let step = 2.0 * bound / 3f64.sqrt();
     let samples = (edge / step).ceil() + 1.0;
     samples.powi(3) * size_of::<f32>() as f64
@@ -84,6 +86,7 @@ pub fn dense_bytes(edge: f64, bound: f64) -> f64 {
 pub fn table(e: &FieldExamination) -> String {
     let r = &e.report;
     let percent = |n: usize| {
+        // A field without cells has shares of 0 and not NaN.
         let all = (r.interpolated_cells + r.exact_cells + r.wide_cells).max(1);
         format!("{n} ({:.1} %)", 100.0 * n as f64 / all as f64)
     };

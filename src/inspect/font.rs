@@ -5,6 +5,7 @@ pub const ADVANCE: usize = 6;
 
 /// A letter's columns; a letter that is not known is blank.
 pub fn columns(letter: char) -> [u8; 5] {
+    // From one end to the other: a picture has a few dozen letters.
     GLYPHS.iter().find(|(l, _)| *l == letter).map_or([0; 5], |(_, columns)| *columns)
 }
 

@@ -66,6 +66,7 @@ fn draw(slice: &Slice, tolerance: f64) -> Canvas {
     let text = NUMBERS + TEXT_WIDTH_MAX;
     let panel_w = (NUMBERS + w + GAP + BAR + NUMBERS).max(text) + GAP;
     let panel_h = HEAD + h + FOOT;
+    // Flat slices one above the other, others side by side, so that the picture is about square.
     let beside = slice.height > slice.width / 2;
     let (columns, rows) = if beside { (2, 1) } else { (1, 2) };
     let mut canvas = Canvas::new(panel_w * columns, panel_h * rows + GAP);
@@ -86,6 +87,7 @@ const BAR_HEIGHT_MIN: usize = 160;
 
 fn draw_distance(canvas: &mut Canvas, slice: &Slice, at: (usize, usize)) {
     let (deepest, farthest) = Slice::range(&slice.values);
+    // A pixel at least on either side: an open sheet has no inside, and its scale would divide by zero.
     let (deepest, farthest) = (deepest.min(-slice.pixel), farthest.max(slice.pixel));
     let step = round_step(farthest / LINES);
     // Both sides use their whole range of colours: a tool is far thinner than what is around it.
@@ -142,9 +144,11 @@ fn draw_map(canvas: &mut Canvas, slice: &Slice, (x, y): (usize, usize), map: &Ma
             if map.lines.is_some_and(|step| slice.crosses(i, j, |d| (d / step).floor() as i64)) {
                 colour = mix(colour, INK, 0.45);
             }
+            // After the lines: a border of subspaces is seen where a line runs along it.
             if slice.borders[at] {
                 colour = mix(colour, BORDER, 0.6);
             }
+            // A slice counts its rows from below, a canvas from above.
             canvas.put(left + i, top + slice.height - 1 - j, colour);
         }
     }
@@ -201,6 +205,7 @@ fn ticks(from: f64, n: usize, pixel: f64) -> Vec<(usize, String)> {
     let length = n as f64 * pixel;
     let step = round_step((length / TICKS).max(TICK_PIXELS * pixel));
     let first = (from / step).ceil() as i64;
+    // Each from its own number: steps that are added up would add up their rounding, and 0 would not be 0.
     let places = (first..).map(|k| k as f64 * step).take_while(|at| *at < from + length);
     places.map(|at| (((at - from) / pixel) as usize, mm(at))).collect()
 }
@@ -209,12 +214,14 @@ fn ticks(from: f64, n: usize, pixel: f64) -> Vec<(usize, String)> {
 fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
     let factors = [1.0, 2.0, 5.0].into_iter();
+    // Above 5 the next one is 1 of the decade above.
     factors.map(|f| f * power).find(|s| *s >= least).unwrap_or(10.0 * power)
 }
 
 /// Metres as millimetres, without digits that say nothing.
 fn mm(metres: f64) -> String {
     let mm = metres * 1e3;
+    // Three digits that count, from 0.0001 to 1,000 mm.
     let decimals = if mm == 0.0 { 0.0 } else { (2.0 - mm.abs().log10().floor()).clamp(0.0, 6.0) };
     let text = format!("{mm:.*}", decimals as usize);
     let short =

@@ -60,6 +60,7 @@ impl Slice {
         };
         // Half a million readings, each independent of the others.
         (slice.values, slice.widths) = (0..width * height).into_par_iter().map(read).unzip();
+        // The three axes are 0, 1 and 2, so the third is what is left of their sum.
         slice.mark_borders(field, 3 - axes.0 - axes.1);
         slice
     }
@@ -75,6 +76,7 @@ impl Slice {
     fn mark_borders(&mut self, field: &Field, normal: usize) {
         let (u, v) = self.axes;
         let plane = self.corner[normal];
+        // Half open: a plane through a face that two subspaces share is in one of them.
         for (min, max) in field.subspaces().filter(|(a, b)| a[normal] <= plane && plane < b[normal])
         {
             let place = |p: DVec3, axis: usize| (p[axis] - self.corner[axis]) / self.pixel;
@@ -101,6 +103,7 @@ impl Slice {
     pub fn crosses(&self, i: usize, j: usize, level: impl Fn(f64) -> i64) -> bool {
         let at = |i: usize, j: usize| level(self.values[j * self.width + i]);
         let here = at(i, j);
+        // Two of four neighbours, so that each change of level is drawn once.
         (i + 1 < self.width && at(i + 1, j) != here)
             || (j + 1 < self.height && at(i, j + 1) != here)
     }

@@ -152,6 +152,7 @@ impl RunReport {
 
     /// Whether enough ticks were answered.
     pub fn is_answered(&self) -> bool {
+        // A run without a tick shows nothing, so it does not pass.
         self.ticks_answered as f64 >= ANSWERED_MIN * self.ticks_sent as f64 && self.ticks_sent > 0
     }
 

@@ -46,6 +46,8 @@ impl Stage {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let mut client = Client::connect(server).await?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        // By process and number: two load tests on one server, and the runs of one search for the capacity, have
+        // scenes of their own.
         let scene_id = format!("load-{}-{number}", process::id());
         client.create_scene(&scene_id).await?;
         let furnished = tokio::select! {
@@ -81,6 +83,7 @@ async fn furnish(
     let tissue_id = client.add_tissue(scene_id, "organ", &plan.organ.mesh).await?.tissue_id;
     let Instrument { links, probes, .. } = plan.instrument.as_ref();
     let tool_id = client.add_tool(scene_id, "instrument", links, probes).await?.tool_id;
+    // After both uploads: the survey asks the server about the surface that the ticks are going to meet.
     let path = Path::survey(client, scene_id, tissue_id, &plan.organ.bounds).await?;
     Ok((tissue_id, tool_id, path))
 }

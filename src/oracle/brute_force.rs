@@ -69,6 +69,7 @@ pub fn surface_distance(a: &[[DVec3; 3]], b: &[[DVec3; 3]]) -> f64 {
     for s in a {
         let (low, high) = extent(s);
         for (t, (t_low, t_high)) in b.iter().zip(&boxes) {
+            // At most one of the two differences is positive on an axis; where the boxes overlap neither is.
             let gap = (low - *t_high).max(*t_low - high).max(DVec3::ZERO);
             if gap.length_squared() <= least * least {
                 least = least.min(triangle_distance(s, t));

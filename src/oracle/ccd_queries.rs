@@ -58,6 +58,7 @@ pub fn query_folder() -> Option<PathBuf> {
 pub fn read_queries(folder: &Path) -> Result<Vec<QueryFile>, String> {
     let mut paths = Vec::new();
     collect(folder, &mut paths).map_err(|e| format!("{}: {e}", folder.display()))?;
+    // A folder gives its files in an order that differs between systems; tests are to meet them in one.
     paths.sort();
     let read = |path: &PathBuf| {
         let kind = kind_of(path)?;

@@ -80,6 +80,7 @@ impl Natural {
     /// The quotient, less than 2^56, and whether nothing is left.
     fn divide(mut self, divisor: Natural) -> (u64, bool) {
         let mut quotient = 0;
+        // The shift has put the quotient below 2^56, so no higher bit is left to try.
         for bit in (0..56).rev() {
             let mut part = divisor.clone();
             part.shift_left(bit);

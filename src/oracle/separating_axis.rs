@@ -6,6 +6,7 @@ use crate::geometry::Aabb;
 
 /// Touching counts. What passes has overlapping boxes, exactly.
 pub fn triangle_meets_box(triangle: &[DVec3; 3], b: &Aabb) -> bool {
+    // Not every empty box is infinite: where its ends have changed places the tests below mean nothing.
     if b.is_empty() {
         return false;
     }

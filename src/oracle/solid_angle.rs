@@ -29,6 +29,7 @@ fn solid_angle(p: DVec3, triangle: &[DVec3; 3]) -> f64 {
 
 fn excess([a, b, c]: [DVec3; 3]) -> f64 {
     let volume = a.dot(b.cross(c));
+    // A point in the triangle's plane is on neither side, so its angle has no sign.
     if volume == 0.0 {
         return 0.0;
     }

@@ -53,6 +53,8 @@ pub fn triangle_distance(s: &[DVec3; 3], t: &[DVec3; 3]) -> f64 {
                 let face = [hull[i], hull[j], hull[k]];
                 least = least.min(closest_on_triangle(DVec3::ZERO, &face).length());
                 let rest = &hull[k + 1..];
+                // Strictly inside is enough: an origin on a face has the distance of that face, which is 0 but for
+                // rounding.
                 if rest.iter().any(|p| holds_origin([face[0], face[1], face[2], *p])) {
                     return 0.0;
                 }
@@ -73,6 +75,7 @@ fn closest_on_segment(p: DVec3, a: DVec3, b: DVec3) -> DVec3 {
     } else if s >= 1.0 {
         b
     } else {
+        // Between the ends only: at 1 the sum is not always b to the bit.
         a + along * s
     }
 }

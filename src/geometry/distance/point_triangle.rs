@@ -97,6 +97,7 @@ fn closest_of_edges(p: DVec3, triangle: &[DVec3; 3]) -> ClosestPoint {
         at(p, triangle, DVec3::from_array(weights), feature)
     };
     let nearer = |a: ClosestPoint, b: ClosestPoint| {
+        // Of equally near edges the first, so that a tie has the same feature each time.
         if b.distance_squared < a.distance_squared { b } else { a }
     };
     nearer(nearer(edge(0), edge(1)), edge(2))

@@ -81,6 +81,7 @@ impl MeshReport {
 pub fn is_degenerate(mesh: &TriangleMesh, t: TriangleId) -> bool {
     let [a, b, c] = mesh.triangle(t);
     let (u, v) = (b - a, c - a);
+    // The three components of the cross product: all are zero exactly where the edges are parallel.
     let equal_products = u.y * v.z == u.z * v.y && u.z * v.x == u.x * v.z && u.x * v.y == u.y * v.x;
     equal_products || !has_three_vertices(mesh.vertices(t))
 }

@@ -102,6 +102,7 @@ fn on_edge(t: &Triangle, sides: &[f64; 3], [p, q]: [usize; 2]) -> (DVec3, DVec3)
     // So both triangles at an edge compute the same point to the bit, and crossings chain into curves.
     let (p, q) = if t[q].to_array() < t[p].to_array() { (q, p) } else { (p, q) };
     let (above, below) = (sides[p], sides[q]);
+    // The ends are on different sides or one is on the plane, so the difference is not 0.
     let s = above / (above - below);
     let point = match s {
         // The far end itself: p + (q - p) is not always q.

@@ -37,6 +37,7 @@ pub struct CutPlan {
     /// Cuts a second.
     pub rate_hz: f64,
     /// Cuts in all, no more than there are triangles.
+    // More would cut triangles that are gone: an id is not used again.
     pub n_cuts: u64,
     /// Clients that share the machine.
     pub n_clients: u32,
@@ -69,6 +70,7 @@ pub fn run(plan: &CutPlan, starter: Starter) -> Result<Cuts, WorkerError> {
             if plan.stop.load(Ordering::Relaxed) {
                 break;
             }
+            // Awaited one by one: the number of the vertex that a cut adds counts the cuts before it.
             let answer = client.edit_topology(plan.cut(due.index as usize)).await?;
             cuts.done += 1;
             cuts.update.record(Duration::from_secs_f64(1e-6 * answer.update_us.max(0.0)));
@@ -94,6 +96,7 @@ impl CutPlan {
             base_topology_revision: None,
             removed_triangles: vec![t as u32],
             added_positions_m: middle.to_array().to_vec(),
+            // Each new triangle keeps one edge of the old one, in its direction: neighbours still agree in winding.
             added_triangles: vec![a, b, m, b, c, m, c, a, m],
             added_triangle_parents: vec![t as u32; 3],
         }

@@ -23,6 +23,7 @@ use crate::{
 
 /// Frames that may wait for the transport; with more the simulator skips one, as it would.
 const WAITING_MAX: usize = 2;
+// Shorter than a haptic client waits: an acknowledgement that is missing is only counted, and fails no run.
 const LAST_ANSWERS_MAX: Duration = Duration::from_secs(2);
 
 /// What the deforming client does.
@@ -85,6 +86,8 @@ async fn drive(
     let mut pacer = Pacer::new(started, plan.rate_hz, plan.n_frames, plan.n_clients)?;
     while !plan.stop.load(Ordering::Relaxed) {
         tokio::select! {
+            // Answers first: where frames are always overdue, the answers and the error that they may end with would
+            // not be read.
             biased;
             answer = answers.message() => match answer {
                 Ok(Some(answer)) => done.acknowledge(&answer),
@@ -93,6 +96,8 @@ async fn drive(
             },
             due = pacer.due() => {
                 let Some(due) = due? else { break };
+                // Room first: the dent takes each shape that it follows as sent. A frame that is dropped after that
+                // would leave its vertices at the server where they were.
                 match requests.try_reserve() {
                     Ok(room) => {
                         let site = plan.path.site((due.intended - started).as_secs_f64());
@@ -109,6 +114,7 @@ async fn drive(
             }
         }
     }
+    // Tells the server that no frame follows, so that it ends the stream after the last answer.
     drop(requests);
     let last = async {
         while let Ok(Some(answer)) = answers.message().await {

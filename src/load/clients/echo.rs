@@ -37,6 +37,8 @@ pub async fn serve(answer_bytes: usize, takes: Duration) -> io::Result<()> {
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on {}", listener.local_addr()?)?;
     stdout.flush()?;
+    // As the server does at its end. Small answers would else wait for acknowledgements, and the echo would look
+    // slow.
     let incoming = TcpIncoming::from(listener).with_nodelay(Some(true));
     let haptics = EchoHaptics { answer: answer_of(answer_bytes), takes };
     let haptics = HapticServiceServer::new(haptics);
@@ -46,6 +48,8 @@ pub async fn serve(answer_bytes: usize, takes: Duration) -> io::Result<()> {
 
 /// An answer with contacts as the engine's, of about so many encoded bytes.
 fn answer_of(bytes: usize) -> TrackResponse {
+    // No value is 0 and none is small where the engine's is not: numbers are varints, and a smaller one takes fewer
+    // bytes.
     let answer = |n: usize| TrackResponse {
         sequence: 1,
         received_ns: u64::MAX / 2,
@@ -69,6 +73,7 @@ fn answer_of(bytes: usize) -> TrackResponse {
         }],
         ..TrackResponse::default()
     };
+    // The size grows with the number of contacts, so the first answer that does not fit ends the search.
     let fits = |n: &usize| answer(*n).encoded_len() <= bytes;
     answer((0..=CONTACTS_MAX).take_while(fits).last().unwrap_or(0))
 }
@@ -96,6 +101,7 @@ impl Stream for Echo {
             };
             if let Some(Message::Tick(tick)) = request.message {
                 let started = Instant::now();
+                // On the thread that polls the stream, where the real server computes its ticks as well.
                 while started.elapsed() < *takes {
                     // Busy, not asleep: the engine keeps its core as well.
                     std::hint::spin_loop();

@@ -35,6 +35,7 @@ const WAITING_MAX: usize = 100;
 /// a machine stalls.
 const LAST_ANSWERS_MAX: Duration = Duration::from_secs(10);
 /// How often the metrics for the progress line are refreshed, in answers.
+// The progress line is drawn ten times a second, so at 1 kHz a percentile is as fresh as the line.
 const SHOWN_EVERY: u64 = 100;
 
 /// Why a client's thread ended early.
@@ -123,6 +124,8 @@ impl Live {
         set(&self.missed, tally.missed);
         set(&self.contacts, n_contacts(answer).into());
         set(&self.depth_um, (-1e6 * nearest_m(answer).unwrap_or(0.0)).max(0.0) as u64);
+        // A percentile walks the whole histogram, which is too much for each answer. 1 and not 0: the line has one
+        // from the first answer on.
         if tally.answered % SHOWN_EVERY == 1 {
             set(&self.p99_us, tally.round_trip.percentile_us(99.0).unwrap_or(0.0) as u64);
         }
@@ -136,6 +139,7 @@ impl Live {
 pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
+        // Connected before the start: no client's first tick waits for a handshake.
         let mut client = match &plan.shared {
             Some(client) => client.clone(),
             None => Client::connect(&plan.server).await?,
@@ -179,6 +183,7 @@ async fn drive(
             due = pacer.due() => match due? {
                 Some(due) => {
                     let tick = plan.tick(&due, started);
+                    // Never waits for room: a schedule that waits for the server would hide how late the server is.
                     let given = requests.try_send(tick);
                     // Sequences count from 1.
                     let (sequence, now) = (due.index + 1, Instant::now());
@@ -196,6 +201,8 @@ async fn drive(
             },
         }
     }
+    // Without an end of the requests the server would keep the stream open, and the wait below would last its whole
+    // time.
     drop(requests);
     let last = read_last_answers(&mut answers, &mut tally);
     // What does not come in time stays open and counts as missed.
@@ -215,6 +222,7 @@ impl HapticPlan {
     fn tick(&self, due: &Due, started: Instant) -> TrackRequest {
         let since_start = due.intended - started;
         let seconds = since_start.as_secs_f64() + self.ahead_s;
+        // By the intended instant and not by the clock: the path does not depend on how late a tick is sent.
         let pose = self.instrument.pose(&self.path.site(seconds), self.path.side);
         let tick = Tick {
             sequence: due.index + 1,
@@ -223,6 +231,7 @@ impl HapticPlan {
                 tool_id: self.tool_id,
                 pose: Some(pose_on_the_wire(&pose)),
                 link_poses: self.instrument.link_poses(seconds),
+                // At the start there is no motion that could be swept.
                 teleport: due.index == 0,
             }],
             deadline_us: 0,

@@ -46,6 +46,7 @@ impl Pacer {
     /// # Panics
     /// Outside a tokio runtime with I/O.
     pub fn new(started: Instant, rate_hz: f64, n_ticks: u64, n_pacers: u32) -> io::Result<Pacer> {
+        // Clients that all spin for the full time would take the cores from the server that they measure.
         let spin_max = SPIN_MAX / n_pacers.max(1);
         let alarm = Alarm::new()?;
         Ok(Pacer { started, rate_hz, n_ticks, next: 0, spin: spin_max, spin_max, alarm })
@@ -60,6 +61,8 @@ impl Pacer {
             return Ok(None);
         }
         let due = Due { index: self.next, intended: self.intended(self.next) };
+        // An overdue tick goes out at once, without the timer: after a stall the backlog is sent, and each tick has
+        // its own lateness.
         let wake = due.intended - self.spin;
         if Instant::now() < wake {
             self.alarm.wait_until(wake).await?;
@@ -69,19 +72,23 @@ impl Pacer {
         while Instant::now() < due.intended {
             yield_now().await;
         }
+        // Only after the last await: a future that is dropped in a select gives the same tick again.
         self.next += 1;
         Ok(Some(due))
     }
 
     fn intended(&self, index: u64) -> Instant {
+        // From the index and not from the instant before: periods that are added up would add up their rounding.
         self.started + Duration::from_secs_f64(index as f64 / self.rate_hz)
     }
 
     /// Spins for about twice as long as the timer is late: quick to grow, slow to shrink.
     fn adapt(&mut self, late: Duration) {
+        // With many clients the share of one is below the least spin, and a clamp with crossed ends would panic.
         let wanted = (2 * late).clamp(SPIN_MIN.min(self.spin_max), self.spin_max);
         // A spin that is too short makes a tick late, one that is too long only costs time.
         self.spin = if wanted > self.spin {
+            // A quarter of the way up and a 64th of the way down: one late wake outweighs 16 punctual ones.
             (3 * self.spin + wanted) / 4
         } else {
             (63 * self.spin + wanted) / 64
@@ -98,6 +105,7 @@ struct Alarm(tokio::net::unix::pipe::Receiver);
 impl Alarm {
     fn new() -> io::Result<Alarm> {
         use rustix::time::{TimerfdClockId, TimerfdFlags, timerfd_create};
+        // Not blocking: the runtime asks first whether there is something to read, and may be told so too early.
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
         Ok(Alarm(tokio::net::unix::pipe::Receiver::from_file_unchecked(timer.into())?))

@@ -28,6 +28,8 @@ impl Baseline {
     pub fn of(echo: &Measured, run: &Tally) -> Baseline {
         let ratio = |percent| {
             let at = |latencies: &Latencies| latencies.percentile_us(percent);
+            // A sum of percentiles is no percentile of a sum. It is the time of a run in which no tick waits for
+            // another, and the ratio says what waiting adds.
             Some(at(&run.round_trip)? / (at(&echo.tally.round_trip)? + at(&run.compute)?))
         };
         Baseline {

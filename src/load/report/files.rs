@@ -22,6 +22,7 @@ pub(in crate::load) fn write(
     plan: &Plan,
     outcome: &RunOutcome,
 ) -> Result<(), LoadError> {
+    // Each text is made when its file is asked for: most runs write none.
     let timeline = || outcome.measured.tally.timeline.csv();
     let mut rows = String::new();
     let mut write = |name, file: &Option<PathBuf>, text: &dyn Fn() -> io::Result<String>| {

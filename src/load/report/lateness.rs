@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::stalls::Stalls;
 
 /// Late ticks that a client keeps to be explained; those beyond are counted without an explanation.
+// At 1 kHz that is 16 s of nothing but late ticks; a run so late has no need of single explanations.
 const KEPT_MAX: usize = 16_384;
 
 /// A tick whose answer came too late.
@@ -67,6 +68,8 @@ impl LateTicks {
         let mut lateness =
             Lateness { unexplained: self.n - self.kept.len() as u64, ..Default::default() };
         for tick in &self.kept {
+            // The machine first: a stall that hits the server is in the server's own time as well, which would take
+            // the blame.
             if tick.is_by_machine(stalls, deadline) {
                 lateness.by_machine += 1;
             } else if tick.is_by_server(usual, deadline) {

@@ -63,8 +63,10 @@ pub fn draw(
 
 fn percentiles(svg: &mut String, curves: &[&Curve], deadline_us: f64) {
     let at = |curve: &Curve, percent| curve.latencies.percentile_us(percent).unwrap_or(0.0);
+    // From the deadline on, so that its line is within the frame in any case.
     let least = curves.iter().map(|c| at(c, 0.0)).fold(deadline_us, f64::min);
     let most = curves.iter().map(|c| at(c, 100.0)).fold(deadline_us, f64::max);
+    // Each nine takes the same room. 100 % would be infinitely far, so the axis ends at 99.99.
     let nines = |percent: f64| -(1.0 - percent / 100.0).log10();
     let plot = Plot { top: TOP, x: (0.0, nines(99.99)), y: decades(least, most) };
     plot.frame(svg, "microseconds at most, by share of the ticks");
@@ -101,6 +103,7 @@ fn through_time(svg: &mut String, timeline: &Timeline, deadline_us: f64) {
     }
     plot.deadline(svg, deadline_us);
     let each = || slots.iter().enumerate().filter(|(_, s)| s.answered > 0);
+    // The worst first: the mean is drawn over it and stays in sight.
     plot.line(svg, each().map(|(i, s)| (seconds(i), s.max_us)), COLOURS[1]);
     plot.line(svg, each().map(|(i, s)| (seconds(i), s.mean_us())), COLOURS[0]);
     for (i, _) in slots.iter().enumerate().filter(|(_, s)| s.missed > 0) {
@@ -116,6 +119,7 @@ fn through_time(svg: &mut String, timeline: &Timeline, deadline_us: f64) {
 /// Whole decades around two numbers of microseconds.
 fn decades(least: f64, most: f64) -> (f64, f64) {
     let low = least.max(0.1).log10().floor();
+    // A decade at least: a plot without height would divide by zero.
     (low, most.max(1.0).log10().ceil().max(low + 1.0))
 }
 

@@ -26,6 +26,8 @@ impl Soundness {
         let contacts = || answer.links.iter().filter_map(|link| link.contacts.as_ref());
         let mut given: Vec<u64> = contacts().flat_map(|c| c.contact_ids.iter().copied()).collect();
         given.sort_unstable();
+        // Against the answer before alone: to know all ids that have ended would take memory as long as the run
+        // lasts.
         let before = std::mem::replace(&mut self.given, given);
         if let Some(two) = self.given.windows(2).find(|two| two[0] == two[1]) {
             return Some(format!("contact {} is given twice", two[0]));
@@ -48,6 +50,7 @@ fn link_problem(link: &LinkAnswer) -> Option<String> {
     if !link.signed_distance_m.is_finite() {
         return of("its distance is not finite");
     }
+    // A lower bound says that nothing is near: it comes without points and without a normal.
     if !link.is_lower_bound {
         let points = [&link.on_tissue, &link.on_tool];
         if !points.into_iter().all(|p| p.as_ref().is_some_and(is_sound_point)) {
@@ -107,6 +110,7 @@ fn is_unit(v: &Vec3) -> bool {
 
 fn is_unit_length(v: &[f64; 3]) -> bool {
     // False of NaN.
+    // Twice the rounding, because a square is off by twice what its length is.
     (v.iter().map(|x| x * x).sum::<f64>() - 1.0).abs() <= 2.0 * ROUNDING
 }
 

@@ -121,10 +121,13 @@ impl Tally {
 
     /// An answer came: it closes its own tick and all older ones.
     pub fn answered(&mut self, answer: &TrackResponse, now: Instant) {
+        // Pending ticks are in the order of their sequences, because they are put there in the order of their
+        // instants.
         let closed = self.pending.partition_point(|tick| tick.sequence <= answer.sequence);
         let is_own = |tick: &Pending| tick.sequence == answer.sequence && tick.sent.is_some();
         let is_awaited = closed > 0 && is_own(&self.pending[closed - 1]);
         self.out_of_order += u64::from(!is_awaited);
+        // Before ticks are closed: a late one asks what the server has worked, and its own answer is part of that.
         self.note_server(answer, now);
         let older = closed.saturating_sub(1);
         // The newest of the older ones were coalesced; the server has not seen those before them.
@@ -136,6 +139,7 @@ impl Tally {
                 lost -= 1;
                 self.never_answered += 1;
                 self.close(&tick, None);
+            // Missed, but not the server's fault: it never saw the tick.
             } else if tick.sent.is_none() {
                 self.close(&tick, None);
             } else if number == older && answer.refusal.is_some() {
@@ -178,6 +182,7 @@ impl Tally {
         self.answered += other.answered;
         self.coalesced += other.coalesced;
         self.missed += other.missed;
+        // Of one client: ticks that two clients miss do not follow each other.
         self.longest_miss_run = self.longest_miss_run.max(other.longest_miss_run);
         self.round_trip.add(&other.round_trip);
         self.send_late.add(&other.send_late);
@@ -242,6 +247,7 @@ impl Tally {
 
     /// What the server has worked for this stream since an instant, answers that came since then only.
     fn server_since(&self, intended: Instant) -> Duration {
+        // Work that began before the tick's instant counts from that instant only.
         let since = self.recent.iter().rev().take_while(|(came, _)| *came > intended);
         since.map(|(came, took)| (*took).min(*came - intended)).sum()
     }
@@ -257,6 +263,7 @@ impl Tally {
             self.convert.record(Duration::from_nanos((stages.convert_us * 1e3) as u64));
         }
         self.answers += 1;
+        // Measured by encoding, because the transport gives a message and not its size.
         self.answer_bytes += answer.encoded_len() as u64;
         if let Some(age_us) = answer.tissues.iter().map(|t| t.age_us).max() {
             self.stale_age.record(Duration::from_micros(age_us));
@@ -282,6 +289,7 @@ pub fn n_contacts(answer: &TrackResponse) -> u32 {
 
 /// Least signed distance of any link, metres; `None` when no tissue is near.
 pub fn nearest_m(answer: &TrackResponse) -> Option<f64> {
+    // A lower bound is no distance: the true one may be far greater.
     let known = answer.links.iter().filter(|link| !link.is_lower_bound);
     known.map(|link| link.signed_distance_m).min_by(f64::total_cmp)
 }

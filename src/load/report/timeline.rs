@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// The width that slots begin with.
+// A thousand of them are 20 s: a run of the default length is never widened.
 const FINEST: Duration = Duration::from_millis(20);
 /// With one more, two become one everywhere.
 const SLOTS_MAX: usize = 1_000;
@@ -75,12 +76,14 @@ impl Timeline {
     /// Another client's of the same run.
     pub fn add(&mut self, other: &Timeline) {
         let mut other = other.clone();
+        // Every width is the finest times a power of two, so both come to the same one.
         while self.width < other.width {
             self.widen();
         }
         while other.width < self.width {
             other.widen();
         }
+        // All clients begin at one instant, so slots of one number are of one time.
         self.began = self.began.into_iter().chain(other.began).min();
         self.slots.resize(self.slots.len().max(other.slots.len()), TimelineSlot::default());
         self.slots.iter_mut().zip(&other.slots).for_each(|(a, b)| a.add(b));

@@ -42,10 +42,12 @@ impl RunVerdict {
     /// Of a run whose ticks had so much time.
     pub fn of(measured: &Measured, deadline: Duration) -> RunVerdict {
         let tally = &measured.tally;
+        // The median: the late ticks that it is to explain hardly move it.
         let usual_us = tally.server.percentile_us(50.0).unwrap_or(0.0);
         let usual = Duration::from_secs_f64(1e-6 * usual_us);
         let lateness = tally.late.explain(&measured.stalls, usual, deadline);
         let Lateness { by_machine, by_server, unexplained } = lateness;
+        // What was not sent is not among them: that is this side's transport, not an answer.
         let wrong = [tally.refused, tally.never_answered, tally.out_of_order, tally.unsound];
         RunVerdict {
             passed: wrong == [0; 4] && tally.answered > 0,

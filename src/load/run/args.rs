@@ -12,8 +12,10 @@ const DEMO_RATE_HZ: f64 = 1000.0;
 const DEMO_DEFORM_HZ: f64 = 60.0;
 /// Far beyond what a machine can pace.
 const RATE_HZ_MAX: f64 = 100_000.0;
+// A day: times of the run stay far below what a duration or a counter of ticks can hold.
 const SECONDS_MAX: f64 = 86_400.0;
 /// Haptic clients of one run.
+// The connections that a server takes by default.
 pub const CLIENTS_MAX: u32 = 256;
 
 /// The arguments of `palpate demo`.
@@ -124,6 +126,8 @@ impl DemoArgs {
 
 impl LoadArgs {
     pub(in crate::load) fn plan(&self) -> Result<Plan, LoadError> {
+        // A deformation of all vertices is sent as a dense array, whose length is wrong as soon as a cut has added a
+        // vertex.
         if self.deform_share == Some(1.0) && self.cut_hz > 0.0 {
             return Err(LoadError::CutsOfAll);
         }
@@ -182,6 +186,7 @@ fn duration(text: &str) -> Result<f64, String> {
 
 fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {
     let got: f64 = text.parse().map_err(|e| format!("{e}"))?;
+    // NaN is in no range, so it is refused here as well.
     let is_within = (least..=most).contains(&got);
     is_within.then_some(got).ok_or_else(|| format!("expected {least} to {most}, got {got}"))
 }

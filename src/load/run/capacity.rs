@@ -13,9 +13,13 @@ use crate::load::error::LoadError;
 /// # Errors
 /// When a run fails, or when the objective holds for no client at all.
 pub async fn find_capacity(run: &mut LoadRun, interrupt: &mut Interrupt) -> Result<(), LoadError> {
+    // One above the most counts as broken without a run. So the search ends after 9 runs of doubling and 7 of halving
+    // at most.
     let (mut held, mut broke) = (0, CLIENTS_MAX + 1);
     while broke - held > 1 {
         let doubled = if held == 0 { 1 } else { (2 * held).min(CLIENTS_MAX) };
+        // More clients are taken to be never easier. From below, because a run far beyond the capacity measures only
+        // overload.
         let n = if broke > CLIENTS_MAX { doubled } else { held.midpoint(broke) };
         if holds_for(run, n, interrupt).await? {
             held = n;

@@ -11,6 +11,7 @@ use std::{
 
 use crate::load::report::{latencies::Latencies, stalls::Stalls};
 
+// The period of a haptic loop: what stops this thread stops a client as well.
 const NAP: Duration = Duration::from_millis(1);
 
 /// Measures until it is stopped.
@@ -28,6 +29,8 @@ impl HiccupMeter {
         let thread = thread::Builder::new().name("hiccups".to_owned()).spawn(move || {
             let (mut late, mut stalls) = (Latencies::new(), Stalls::default());
             while !told.load(Ordering::Relaxed) {
+                // From the last wake and not from a fixed schedule: a stall is counted once and not again in the naps
+                // behind it.
                 let due = Instant::now() + NAP;
                 thread::sleep(NAP);
                 let woke = Instant::now();

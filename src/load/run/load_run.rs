@@ -65,6 +65,7 @@ impl LoadRun {
             eprintln!("palpate: {warning}");
         }
         let program = env::current_exe()?;
+        // Bound to a name, because the server ends when it is dropped: it has to outlive the scene.
         let (_own, address, whose) = match &self.server {
             Some(address) => (None, address.clone(), "the server"),
             None => {
@@ -73,6 +74,7 @@ impl LoadRun {
                 (Some(own), address, "a server of its own")
             }
         };
+        // One scene for the run and for its echo: both follow the same path.
         let stage = Stage::set_up(&self.plan, &address, interrupt).await?;
         let engine = (Answerer::Engine, &address);
         let measured = measure(&stage, &self.plan, engine, interrupt).await;
@@ -84,10 +86,12 @@ impl LoadRun {
                 let args = ["load", "--echo-server", &bytes.to_string()];
                 let echo = ServerProcess::start(&program, &args)?;
                 let answerer = (Answerer::Echo, &echo.address());
+                // After the run and not beside it, where its clients would take the cores from those of the engine.
                 Some(measure(&stage, &self.plan, answerer, interrupt).await?.0)
             }
             _ => None,
         };
+        // Before the run's own error is returned: a server that goes on must not keep the scene.
         let closed = stage.close().await;
         let (measured, ending) = measured?;
         closed?;

@@ -65,6 +65,7 @@ impl Bound {
         };
         let number = |suffix: &str| {
             let number = value.strip_suffix(suffix)?.trim().parse::<f64>().ok()?;
+            // A bound of NaN could never hold, and one of infinity never break.
             (number >= 0.0 && number.is_finite()).then_some(number)
         };
         let (what, most) = match name {
@@ -86,6 +87,8 @@ impl Bound {
             Quantity::Percentile(percent) => {
                 Latencies::percentile_us(&tally.round_trip, percent).unwrap_or(f64::INFINITY)
             }
+            // Of all ticks whose time came, not of those answered: a server that answers few would else look
+            // punctual.
             Quantity::Missed => 100.0 * tally.missed as f64 / tally.sent.max(1) as f64,
             Quantity::MissRun => tally.longest_miss_run as f64,
         }
@@ -96,6 +99,7 @@ const TIME: &str = "a time as 800us or 1ms";
 
 fn microseconds(number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let of = |unit, us: f64| number(unit).map(|n| n * us);
+    // In any order: "1ms" without its "s" alone is no number.
     of("us", 1.0).or_else(|| of("ms", 1e3)).or_else(|| of("s", 1e6))
 }
 
@@ -127,6 +131,7 @@ impl Objective {
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bounds = self.0.iter().map(|Bound { what, most }| match what {
+            // In the syntax that is read, so that an objective can be copied out of a report into the next run.
             Quantity::Percentile(percent) => format!("{}={most}us", percentile_name(*percent)),
             Quantity::Missed => format!("missed={most}%"),
             Quantity::MissRun => format!("miss-run={most}"),

@@ -32,6 +32,7 @@ impl Progress {
         }
         let (then, answered_then) = self.before.replace((elapsed, all.answered));
         let seconds = (elapsed - then).as_secs_f64().max(1e-3);
+        // Since the last call and not since the start: a server that stands still is seen at once.
         let rate = (all.answered - answered_then) as f64 / seconds;
         self.bar.set_position(elapsed.as_millis() as u64);
         self.bar.set_message(format!(

@@ -65,6 +65,8 @@ impl ServerProcess {
         let stdout = child.stdout.take().expect("is piped");
         // From here on dropping it stops the child.
         let mut server = ServerProcess { child, address: String::new(), _stdout: None };
+        // A thread, because reading a pipe has no time limit. When the limit passes the child is stopped, its pipe
+        // closes, and the thread ends.
         let (tell, told) = channel();
         thread::spawn(move || {
             let mut reader = BufReader::new(stdout);
@@ -112,6 +114,7 @@ impl Drop for ServerProcess {
         }
         let pid = Pid::from_child(&self.child);
         // It was not waited for: the id is still its own.
+        // Asked before it is killed, so that it can end its streams in order.
         let asked = kill_process(pid, Signal::TERM);
         let stop_by = Instant::now() + STOP_MAX;
         while asked.is_ok() && Instant::now() < stop_by {

@@ -49,6 +49,8 @@ impl Gate {
         while n_ready < self.go.len() {
             match self.ready.1.recv_timeout(POLL_INTERVAL) {
                 Ok(()) => n_ready += 1,
+                // Asked here, because the channel does not tell: the gate holds a sender itself, so it is never
+                // closed.
                 Err(_) if any_ended() => return false,
                 Err(_) => {}
             }

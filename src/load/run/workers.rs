@@ -84,6 +84,7 @@ impl Workers {
         answerer: Answerer,
         server: &ServerAddress,
     ) -> Result<Workers, LoadError> {
+        // Before the clients' threads: when nobody answers there is nothing to stop yet.
         let (shared, client) = if plan.is_connection_shared {
             let (runtime, client) = connect_apart(server).await?;
             (Some(runtime), Some(client))
@@ -109,6 +110,7 @@ impl Workers {
                 tool_id: stage.tool_id,
                 instrument: Arc::clone(&plan.instrument),
                 path: Arc::clone(&stage.path),
+                // Apart on the path, so that clients ask about different triangles.
                 ahead_s: AHEAD_S * f64::from(number),
                 rate_hz: plan.rate_hz,
                 n_ticks: (plan.rate_hz * plan.seconds).round() as u64,
@@ -123,10 +125,13 @@ impl Workers {
             let work = move || or_stop_all(haptic::run(&haptic, starter), &haptic.stop);
             workers.haptics.push(thread.spawn(work)?);
         }
+        // The echo has no tissue; what deforms and cuts would also take cores that no answer of the echo depends on.
         if answerer == Answerer::Engine {
             workers.deformer = start_deformer(plan, stage, server, &stop, &mut gate)?;
             workers.cutter = start_cutter(plan, stage, server, &stop, &mut gate)?;
         }
+        // Where it does not open, the threads that wait are told so by the gate's end, and the error is that of the
+        // thread that failed.
         gate.open(|| workers.any_ended());
         Ok(workers)
     }
@@ -141,6 +146,7 @@ impl Workers {
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = interrupt.came() => {
                     ending = Ending::Interrupted;
+                    // Relaxed: nothing but the flag is passed on with it.
                     self.stop.store(true, Ordering::Relaxed);
                 }
             }
@@ -165,11 +171,13 @@ impl Workers {
     fn finish(self, plan: &Plan) -> Result<Measured, WorkerError> {
         let mut measured = Measured::new(plan.deadline);
         for haptic in self.haptics {
+            // All have ended when this is called, so no join waits, and an error of one leaves no thread behind.
             measured.tally.add(&join(haptic)?);
         }
         measured.deformations = self.deformer.map_or_else(|| Ok(Deformations::default()), join)?;
         measured.cuts = self.cutter.map_or_else(|| Ok(Cuts::default()), join)?;
         if let Some(runtime) = self.shared {
+            // A runtime that is dropped waits for its tasks, which tokio forbids within another runtime.
             runtime.shutdown_background();
         }
         Ok(measured)

@@ -27,6 +27,8 @@ pub struct Dent {
 impl Dent {
     /// In an organ of that length, at rest.
     pub fn new(rest: Vec<Vec3>, organ_length_m: f64) -> Dent {
+        // The vertices of a dent grow with the square of its radius, so the root keeps their number: 50,000 of 17
+        // bytes are 850 kB.
         let shrink = (FULL_RADIUS_VERTICES_MAX / rest.len() as f64).sqrt().min(1.0);
         let radius_m = RADIUS * shrink * organ_length_m;
         Dent { current: rest.clone(), rest, radius_m, moves_all: false }
@@ -38,6 +40,7 @@ impl Dent {
             return Dent { moves_all: true, ..Dent::new(rest, organ_length_m) };
         }
         let mut far: Vec<f32> = rest.iter().map(|p| p.distance(rest[0])).collect();
+        // About one vertex, which stands for all: where vertices are even, a ball elsewhere holds about as many.
         far.sort_by(f32::total_cmp);
         let radius_m = far[(share * far.len() as f64) as usize].into();
         Dent { current: rest.clone(), rest, radius_m, moves_all: false }
@@ -56,6 +59,7 @@ impl Dent {
         let swell = 1.0 + SWELL_PER_M * site.dent_m as f32;
         // Its answer is not needed, its shape is.
         self.follow_some(site);
+        // About the origin: every vertex moves but one that lies there.
         let positions = self.current.iter().flat_map(|p| (*p * swell).to_array());
         DensePositions { positions_m: positions.collect() }
     }
@@ -70,6 +74,7 @@ impl Dent {
             // (1 - (r/R)^2)^2: one at the centre, zero with zero slope at the boundary.
             let weight = (1.0 - rest.distance_squared(at) / radius_squared).max(0.0);
             let target = *rest + push * (weight * weight);
+            // To the bit, so that a vertex that has come back to rest is sent once more and then no longer.
             if target != *current {
                 *current = target;
                 moved.vertices.push(number);

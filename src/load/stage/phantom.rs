@@ -16,6 +16,7 @@ use crate::{
     proto,
 };
 
+// It has 20,480: the count is 20 times a square, and 32 is the nearest frequency.
 const ORGAN_TRIANGLES: u32 = 20_000;
 const ORGAN_SEED: u64 = 7;
 
@@ -179,7 +180,9 @@ impl Instrument {
         let scene = DMat3::from_cols(site.outward, across, site.outward.cross(across));
         let (u, v) = self.back.any_orthonormal_pair();
         let tool = DMat3::from_cols(self.back, u, v);
+        // From the tool to the axes of its back, from those to the surface's, and then off the normal.
         let rotation = lean * scene * tool.transpose();
+        // The tip is put on the site exactly: lean and shape of the tool do not change how deep it presses.
         Pose { rotation, translation: site.tip() - rotation * self.tip }
     }
 
@@ -195,6 +198,7 @@ impl Instrument {
             pose_on_the_wire(&Pose { rotation, translation: DVec3::ZERO })
         };
         let shaft = self.links[0].rest_pose.expect("a grasper's shaft has one");
+        // A turn about y by a negative angle lifts +x towards +z, where the upper jaw is.
         vec![shaft, jaw(-angle), jaw(angle)]
     }
 
@@ -229,6 +233,7 @@ impl Grip {
             .map(along)
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
         let length_m = most - least;
+        // Of a part of each end: the outermost vertex alone has no width.
         let width = |end: &dyn Fn(f64) -> bool| {
             let part: Vec<DVec3> = vertices.iter().filter(|p| end(along(p))).copied().collect();
             let size = Aabb::around(part.iter().map(|p| *p - axis * along(p))).size();
