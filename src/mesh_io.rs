@@ -10,6 +10,7 @@ mod off;
 mod ply;
 mod polygon;
 mod read_error;
+mod read_room;
 mod stl;
 mod text;
 mod vtk;
@@ -17,6 +18,7 @@ mod vtk;
 use std::path::Path;
 
 pub use read_error::{FilePlace, MeshReadError};
+pub use read_room::{READ_BYTES_MIN, READ_BYTES_PER_BYTE};
 
 use crate::geometry::MeshData;
 
@@ -72,11 +74,11 @@ pub struct UnknownFormat {
 }
 
 /// Reads a whole file. Polygons become fans of triangles about their first corner; vertices keep the
-/// file's numbers (STL has none: there they are numbered as they first appear). Memory taken is within
-/// a small multiple of the file's size, whatever it claims.
+/// file's numbers (STL has none: there they are numbered as they first appear). What is read takes at most
+/// [`READ_BYTES_PER_BYTE`] times the file's size, or [`READ_BYTES_MIN`] bytes.
 ///
 /// # Errors
-/// The first damage met. NaN, infinities and vertex numbers beyond the last are mostly not damage here:
+/// The first damage met, or more triangles than that memory holds. NaN, infinities and vertex numbers beyond the last are mostly not damage here:
 /// the validator refuses them.
 pub fn read(bytes: &[u8], format: MeshFormat) -> Result<MeshData, MeshReadError> {
     match format {

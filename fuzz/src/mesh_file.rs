@@ -1,22 +1,19 @@
 //! Files from strangers: read, validated and indexed, as an upload is.
 
-use palpate::{geometry::{LoadOptions, mesh::load::load}, index::LatLonOptions, mesh_io::{MeshFormat, self}, surface::Surface};
+use palpate::{geometry::{LoadOptions, mesh::load::load}, index::LatLonOptions, mesh_io::{MeshFormat, READ_BYTES_MIN, READ_BYTES_PER_BYTE, self}, surface::Surface};
 
 use crate::allocation::peak_during;
 
 /// Most vertices and most triangles of a mesh that is accepted.
 const MESH_MAX: u32 = 4096;
 
-/// What a reader may take for each byte of a file. The densest things are corners of a polygon, 2 bytes each in a
-/// text: a number and a triangle, 16 bytes, three times over while a vector grows.
-const BYTES_PER_BYTE_MAX: usize = 32;
-/// What it may take beside that: rooms to work in and messages.
-const BYTES_BESIDE_MAX: usize = 64 << 10;
+/// What a reader may take beside its arrays: the words and numbers of one record, and messages.
+const BYTES_BESIDE_MAX: usize = 2 << 20;
 
 /// No panic, no memory on the word of a header, and a mesh that is accepted is a sound one.
 pub fn check(bytes: &[u8], format: MeshFormat) {
     let (read, peak) = peak_during(|| mesh_io::read(bytes, format));
-    let allowed = BYTES_BESIDE_MAX + BYTES_PER_BYTE_MAX * bytes.len();
+    let allowed = BYTES_BESIDE_MAX + READ_BYTES_MIN.max(READ_BYTES_PER_BYTE * bytes.len());
     assert!(peak <= allowed, "reading {} bytes took {peak}, allowed {allowed}", bytes.len());
     let Ok(data) = read else { return };
     let sent = (data.positions.len(), data.triangles.len());

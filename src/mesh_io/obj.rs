@@ -6,15 +6,15 @@
 
 use super::{
     polygon::push_fan,
-    read_error::{MeshReadError, unexpected},
+    read_error::{FilePlace, MeshReadError, unexpected},
+    read_room::ReadRoom,
     text::{Line, TextCursor, parse, parse_point},
 };
 use crate::geometry::MeshData;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+    let (mut data, mut corners) = room_for(bytes)?;
     let mut text = TextCursor::new(bytes);
-    let mut data = MeshData::default();
-    let mut corners = Vec::new();
     while let Some(line) = text.line() {
         let mut words = line.words();
         match words.next() {
@@ -37,6 +37,34 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         }
     }
     Ok(data)
+}
+
+/// Arrays for all that the file has, which declares no counts, and for the corners of its largest face.
+fn room_for(bytes: &[u8]) -> Result<(MeshData, Vec<u32>), MeshReadError> {
+    // A pass over the words alone, so that the arrays are made once and never grow.
+    let (mut n_positions, mut n_triangles, mut n_corners_max) = (0, 0, 0);
+    let mut text = TextCursor::new(bytes);
+    while let Some(line) = text.line() {
+        match line.words().next() {
+            Some(b"v") => n_positions += 1,
+            Some(b"f") => {
+                let mut n_words = line.words().count() as u64 - 1;
+                let mut goes_on = line.ends_in_backslash();
+                while let Some(next) = goes_on.then(|| text.line()).flatten() {
+                    n_words += next.words().count() as u64;
+                    goes_on = next.ends_in_backslash();
+                }
+                n_corners_max = n_words.max(n_corners_max);
+                n_triangles += n_words.saturating_sub(2);
+            }
+            _ => {}
+        }
+    }
+    let (mut room, whole) = (ReadRoom::of(bytes), FilePlace::Line(1));
+    let positions = room.vec(n_positions, "vertices", whole)?;
+    let triangles = room.vec(n_triangles, "triangles", whole)?;
+    let corners = room.vec(n_corners_max, "corners", whole)?;
+    Ok((MeshData { positions, triangles }, corners))
 }
 
 /// A face goes on over lines that end in a backslash.

@@ -4,6 +4,7 @@
 use super::{
     polygon::push_fan,
     read_error::{MeshReadError, check_fits, unexpected},
+    read_room::ReadRoom,
     text::{Line, TextCursor, parse, parse_point},
 };
 use crate::geometry::MeshData;
@@ -21,13 +22,16 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let left = text.rest().len() + 1;
     check_fits(text.place(), n_vertices, "vertices", VERTEX_BYTES_MIN, left)?;
     check_fits(text.place(), n_faces, "faces", FACE_BYTES_MIN, left)?;
+    let mut room = ReadRoom::of(bytes);
     let mut data = MeshData::default();
-    data.positions.reserve_exact(n_vertices as usize);
+    data.positions = room.vec(n_vertices, "vertices", text.place())?;
     for _ in 0..n_vertices {
         let line = content_line(&mut text, "a vertex")?;
         data.positions.push(parse_point(&mut line.words(), line.place())?);
     }
-    let mut corners = Vec::new();
+    let (n_triangles, n_corners_max) = count_triangles(text.rest(), n_faces);
+    data.triangles = room.vec(n_triangles, "triangles", text.place())?;
+    let mut corners = room.vec(n_corners_max, "corners", text.place())?;
     for _ in 0..n_faces {
         let line = content_line(&mut text, "a face")?;
         let mut words = line.words();
@@ -42,6 +46,24 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         }
     }
     Ok(data)
+}
+
+/// Triangles of the faces that begin here, and corners of the largest, by what the lines hold.
+fn count_triangles(faces: &[u8], n_faces: u64) -> (u64, u64) {
+    // A pass over the faces' first words alone, so that the arrays are made once and never grow. What is damaged counts
+    // for nothing: it is refused by who reads it.
+    let mut text = TextCursor::new(faces);
+    let (mut n_triangles, mut n_corners_max) = (0, 0);
+    for _ in 0..n_faces {
+        let Ok(line) = content_line(&mut text, "a face") else { break };
+        let mut words = line.words();
+        let said = parse(words.next(), line.place(), "the number of corners");
+        // A colour may follow; a number that lies has no words.
+        let n_corners = said.map_or(0, |n: u32| u64::from(n).min(words.count() as u64));
+        n_corners_max = n_corners.max(n_corners_max);
+        n_triangles += n_corners.saturating_sub(2);
+    }
+    (n_triangles, n_corners_max)
 }
 
 /// Vertices and faces. The counts may be on the header's line.

@@ -1,7 +1,7 @@
 //! PLY, ASCII or binary: a face on ply-rs-bw for the header and for each element, which are taken one by
 //! one so that only what is used is kept.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use glam::Vec3;
 use ply_rs_bw::{
@@ -15,13 +15,41 @@ use ply_rs_bw::{
 use super::{
     polygon::push_fan,
     read_error::{FilePlace, MeshReadError, check_fits, one_line, unexpected},
+    read_room::ReadRoom,
 };
 use crate::geometry::MeshData;
 
 /// Corners of the smallest polygon.
 const CORNERS_MIN: u64 = 3;
+/// The longest record: ply-rs-bw keeps one as a list of its words, which take eight times its bytes. A polygon of 16,000
+/// corners fits.
+const RECORD_BYTES_MAX: u64 = 64 << 10;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+    // Twice over the file, so that the arrays are made once and never grow: a header does not say how many triangles its
+    // polygons are.
+    let (mut n_vertices, mut n_triangles) = (0, 0);
+    let count = |corners: &[u32]| {
+        n_triangles += corners.len().saturating_sub(2) as u64;
+        corners.len() >= CORNERS_MIN as usize
+    };
+    for_each(bytes, |_| n_vertices += 1, count)?;
+    let (mut room, whole) = (ReadRoom::of(bytes), FilePlace::Byte(0));
+    let mut data = MeshData {
+        positions: room.vec(n_vertices, "vertices", whole)?,
+        triangles: room.vec(n_triangles, "triangles", whole)?,
+    };
+    let MeshData { positions, triangles } = &mut data;
+    for_each(bytes, |p| positions.push(p), |corners| push_fan(triangles, corners))?;
+    Ok(data)
+}
+
+/// Gives the vertices and the corners of each face, in the file's order. `face` says whether they make one.
+fn for_each(
+    bytes: &[u8],
+    mut vertex: impl FnMut(Vec3),
+    mut face: impl FnMut(&[u32]) -> bool,
+) -> Result<(), MeshReadError> {
     let mut reader = Reader::new(bytes);
     let parser = Parser::<Record>::new();
     let header =
@@ -33,34 +61,29 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         n_bytes: bytes.len(),
         encoding: header.encoding,
         parser,
-        // One line at a time and one buffer for all, so that memory stays within a small multiple of the file.
+        // One line at a time and one buffer for all.
         text: String::new(),
     };
-    let (vertex, face) = (element(&header, "vertex")?, element(&header, "face")?);
-    let mut data = MeshData::default();
+    let (vertices, faces) = (element(&header, "vertex")?, element(&header, "face")?);
     // In the order of the file, since elements have no other borders.
     for definition in header.elements.values() {
-        // Before anything is reserved: a header of 100 bytes may claim 2^32 vertices.
         payload.check_fits(definition)?;
-        // By identity: the element was found once, and its name need not be compared for each record.
-        if std::ptr::eq(definition, vertex) {
-            data.positions.reserve_exact(definition.count);
-        }
         for _ in 0..definition.count {
             let place = payload.place();
             let record = payload.next(definition)?;
-            if std::ptr::eq(definition, vertex) {
-                data.positions.push(Vec3::from_array(record.position));
-            } else if std::ptr::eq(definition, face) {
+            // By identity: the element was found once, and its name need not be compared for each record.
+            if std::ptr::eq(definition, vertices) {
+                vertex(Vec3::from_array(record.position));
+            } else if std::ptr::eq(definition, faces) {
                 let corners = record.corners.as_deref();
-                if !corners.is_some_and(|corners| push_fan(&mut data.triangles, corners)) {
+                if !corners.is_some_and(&mut face) {
                     let expected = "a face of at least 3 vertex numbers, none negative";
                     return Err(unexpected(place, expected, Some(b"another list")));
                 }
             }
         }
     }
-    Ok(data)
+    Ok(())
 }
 
 /// One vertex or face; what else the file says of it is passed over.
@@ -134,19 +157,21 @@ impl Payload<'_> {
                 self.line += 1;
                 self.parser.read_ascii_element(&self.text, definition)
             }),
-            Encoding::BinaryBigEndian => {
-                self.parser.read_big_endian_element(&mut self.rest, definition)
-            }
-            Encoding::BinaryLittleEndian => {
-                self.parser.read_little_endian_element(&mut self.rest, definition)
-            }
+            Encoding::BinaryBigEndian => self.parser.read_big_endian_element(
+                &mut self.rest.by_ref().take(RECORD_BYTES_MAX),
+                definition,
+            ),
+            Encoding::BinaryLittleEndian => self.parser.read_little_endian_element(
+                &mut self.rest.by_ref().take(RECORD_BYTES_MAX),
+                definition,
+            ),
         };
         record.map_err(|e| damaged(&e, place))
     }
 
     fn next_line(&mut self) -> Result<(), ParseError> {
         self.text.clear();
-        match self.rest.read_line(&mut self.text)? {
+        match self.rest.by_ref().take(RECORD_BYTES_MAX).read_line(&mut self.text)? {
             0 => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
             _ => Ok(()),
         }

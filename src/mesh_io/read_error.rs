@@ -29,6 +29,24 @@ pub enum MeshReadError {
         /// Bytes there are.
         left: u64,
     },
+    /// Arrays that would be larger than a reader may take for such a file.
+    #[error(
+        "{place}: {count} {what} take {needed} bytes of memory, expected at most {left} for a file of {file} bytes"
+    )]
+    TooDense {
+        /// Where the counted things begin.
+        place: FilePlace,
+        /// Counted in the file.
+        count: u64,
+        /// What is counted.
+        what: String,
+        /// Bytes that so many take in memory.
+        needed: u64,
+        /// Bytes that the reader may still take.
+        left: u64,
+        /// Bytes of the file.
+        file: u64,
+    },
     /// A binary block whose declared size is not the one it has.
     #[error(
         "{place}: {section} declares {declared} bytes, but the next section, {next}, begins after {found}{}",

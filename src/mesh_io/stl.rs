@@ -3,14 +3,14 @@
 //! stl_io takes a file for ASCII when it begins with "solid ". Many binary files do, so the length
 //! decides first: binary is 84 bytes and 50 for each triangle, exactly.
 
-use std::{
-    collections::HashMap,
-    io::{self, Cursor},
-};
+use std::io::{self, Cursor};
 
 use glam::Vec3;
 
-use super::read_error::{FilePlace, MeshReadError, check_fits, one_line, unexpected};
+use super::{
+    read_error::{FilePlace, MeshReadError, check_fits, one_line, unexpected},
+    read_room::ReadRoom,
+};
 use crate::geometry::MeshData;
 
 /// The comment and the count.
@@ -18,6 +18,8 @@ const HEADER_BYTES: usize = 84;
 const COMMENT_BYTES: usize = 80;
 /// The normal, three corners and two bytes without meaning.
 const TRIANGLE_BYTES: u64 = 50;
+/// The longest line of an ASCII file; `vertex` and three numbers take a few dozen.
+const LINE_BYTES_MAX: usize = 4096;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     // Leading space is allowed before it.
@@ -25,12 +27,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     match declared_triangles(bytes) {
         Some(n) if bytes.len() as u64 == HEADER_BYTES as u64 + TRIANGLE_BYTES * n => {
             // Without its comment, so that it cannot be taken for ASCII.
-            collect(&[&[0; COMMENT_BYTES], &bytes[COMMENT_BYTES..]].concat())
+            collect(&[&[0; COMMENT_BYTES], &bytes[COMMENT_BYTES..]].concat(), n)
         }
         _ if says_solid => {
             let first_line_end = bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len());
             // With a first line that stl_io knows: it wants a name after "solid".
-            collect(&[b"solid ", &bytes[first_line_end..]].concat())
+            let facets = &bytes[first_line_end..];
+            collect(&[b"solid ", facets].concat(), count_facets(facets)?)
         }
         // Neither length nor first word fits: what is wrong is the count or a file cut short.
         Some(n) => {
@@ -54,29 +57,70 @@ fn declared_triangles(bytes: &[u8]) -> Option<u64> {
     Some(u64::from(u32::from_le_bytes(count.try_into().ok()?)))
 }
 
-fn collect(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
+/// Triangles of an ASCII file, at most.
+fn count_facets(bytes: &[u8]) -> Result<u64, MeshReadError> {
+    let mut n = 0;
+    for (at, line) in bytes.split(|b| *b == b'\n').enumerate() {
+        // stl_io keeps the words of a line apart, each of which takes far more than its characters.
+        if line.len() > LINE_BYTES_MAX {
+            let expected = format!("lines of at most {LINE_BYTES_MAX} bytes");
+            return Err(unexpected(FilePlace::Line(at + 1), &expected, Some(line)));
+        }
+        n += u64::from(line.trim_ascii_start().starts_with(b"facet"));
+    }
+    Ok(n)
+}
+
+/// `bytes`: a copy of a file of `n` triangles at most.
+fn collect(bytes: &[u8], n: u64) -> Result<MeshData, MeshReadError> {
     // The crate knows no lines; the number of the facet is what a user can count to.
     let damaged = |facet: usize, e: io::Error| MeshReadError::Reader {
         place: FilePlace::Facet(facet),
         message: one_line(&e.to_string()),
     };
+    let mut room = ReadRoom::of(bytes);
+    // The copy is the reader's own.
+    room.take(bytes.len() as u64, n, "facets", FilePlace::Facet(0))?;
+    let mut corners: Vec<Vec3> = room.vec(n.saturating_mul(3), "corners", FilePlace::Facet(0))?;
     let mut source = Cursor::new(bytes);
     let facets = stl_io::create_stl_reader(&mut source).map_err(|e| damaged(0, e))?;
-    let mut data = MeshData::default();
-    // By the bits of the coordinates: an STL file has no vertex numbers, and only equal bits are surely one vertex.
-    let mut numbers: HashMap<[u32; 3], u32> = HashMap::new();
-    for (n, facet) in facets.enumerate() {
-        let corners = facet.map_err(|e| damaged(n, e))?.vertices;
-        data.triangles.push(corners.map(|corner| {
-            // Adding 0 turns -0 into 0: the same point, so the same bits.
-            let position = Vec3::from_array(corner.0) + Vec3::ZERO;
-            *numbers.entry(position.to_array().map(f32::to_bits)).or_insert_with(|| {
-                data.positions.push(position);
-                data.positions.len() as u32 - 1
-            })
-        }));
+    for (at, facet) in facets.enumerate() {
+        // Adding 0 turns -0 into 0: the same point, so the same bits.
+        let point = |corner: stl_io::Vertex| Vec3::from_array(corner.0) + Vec3::ZERO;
+        corners.extend(facet.map_err(|e| damaged(at, e))?.vertices.map(point));
     }
-    Ok(data)
+    join(corners, &mut room)
+}
+
+/// Gives equal corners one number, in the order of their first appearance. `corners`: three of each triangle.
+fn join(mut corners: Vec<Vec3>, room: &mut ReadRoom) -> Result<MeshData, MeshReadError> {
+    let (n, whole) = (corners.len() as u32, FilePlace::Facet(0));
+    // By the bits of the coordinates: an STL file has no vertex numbers, and only equal bits are surely one vertex.
+    // Sorted and not hashed: a table takes up to five times what a list of numbers does.
+    let mut order: Vec<u32> = room.vec(n.into(), "corners", whole)?;
+    order.extend(0..n);
+    let bits = |corner: u32| corners[corner as usize].to_array().map(f32::to_bits);
+    order.sort_unstable_by_key(|corner| (bits(*corner), *corner));
+    let mut triangles: Vec<[u32; 3]> = room.vec(u64::from(n) / 3, "triangles", whole)?;
+    triangles.resize(n as usize / 3, [0; 3]);
+    // First each corner is told the first one that equals it; `order` has them side by side, the first one first.
+    let firsts = triangles.as_flattened_mut();
+    for equal in order.chunk_by(|a, b| bits(*a) == bits(*b)) {
+        equal.iter().for_each(|corner| firsts[*corner as usize] = equal[0]);
+    }
+    // Then its vertex. A vertex has a smaller number than its corners, so its position can take their place.
+    let (mut numbers, mut n_vertices) = (order, 0);
+    for (corner, first) in firsts.iter_mut().enumerate() {
+        if *first as usize == corner {
+            corners[n_vertices] = corners[corner];
+            numbers[corner] = n_vertices as u32;
+            n_vertices += 1;
+        }
+        *first = numbers[*first as usize];
+    }
+    corners.truncate(n_vertices);
+    corners.shrink_to_fit();
+    Ok(MeshData { positions: corners, triangles })
 }
 
 #[cfg(test)]

@@ -21,14 +21,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     while let Some(section) = file.section()? {
         match section {
             Section::Points => data.positions = file.points()?,
-            Section::Polygons => {
-                file.cells("POLYGONS", |corners| push_fan(&mut data.triangles, corners))?
-            }
-            Section::Strips => {
-                file.cells("TRIANGLE_STRIPS", |corners| push_strip(&mut data.triangles, corners))?
-            }
-            Section::Vertices => file.cells("VERTICES", |_| true)?,
-            Section::Lines => file.cells("LINES", |_| true)?,
+            Section::Polygons => file.cells("POLYGONS", &mut data.triangles, push_fan)?,
+            Section::Strips => file.cells("TRIANGLE_STRIPS", &mut data.triangles, push_strip)?,
+            Section::Vertices => file.cells("VERTICES", &mut Vec::new(), |_, _| true)?,
+            Section::Lines => file.cells("LINES", &mut Vec::new(), |_, _| true)?,
             Section::Field => file.field()?,
             Section::Metadata => file.skip_metadata(),
             // What follows belongs to points or cells and says nothing of the surface.
@@ -80,15 +76,15 @@ impl Vtk<'_> {
     fn points(&mut self) -> Result<Vec<Vec3>, MeshReadError> {
         let n: u64 = self.text.number("the number of points")?;
         let kind = self.kind(&[Kind::Float, Kind::Double])?;
-        let coordinates = self.floats(&format!("POINTS {n}"), n.saturating_mul(3), kind)?;
-        Ok(coordinates.as_chunks::<3>().0.iter().map(|p| Vec3::from_array(*p)).collect())
+        self.point_block(&format!("POINTS {n}"), n, kind)
     }
 
-    /// Gives the corners of each cell to `push`, which says whether they make such a cell.
+    /// Adds the triangles of cells. `push` says whether corners make such a cell.
     fn cells(
         &mut self,
         name: &str,
-        mut push: impl FnMut(&[u32]) -> bool,
+        triangles: &mut Vec<[u32; 3]>,
+        push: fn(&mut Vec<[u32; 3]>, &[u32]) -> bool,
     ) -> Result<(), MeshReadError> {
         let n: u64 = self.text.number("the number of cells")?;
         let size: u64 = self.text.number("the size of the cells")?;
@@ -101,22 +97,25 @@ impl Vtk<'_> {
         if self.major_version >= 5 {
             let offsets = self.array("OFFSETS", n)?;
             let corners = self.array("CONNECTIVITY", size)?;
+            // A cell of k corners has k - 2 triangles, as polygon and as strip; there is an offset more than cells.
+            self.make_room(triangles, size.saturating_sub(2 * n.saturating_sub(1)))?;
             for (cell, ends) in offsets.windows(2).enumerate() {
                 match corners.get(ends[0] as usize..ends[1] as usize) {
-                    Some(corners) if push(corners) => {}
+                    Some(corners) if push(triangles, corners) => {}
                     _ => return refused(cell, &format!("offsets {} to {}", ends[0], ends[1])),
                 }
             }
             return Ok(());
         }
         let numbers = self.counts(&section, size, Kind::Int)?;
+        self.make_room(triangles, size.saturating_sub(n.saturating_mul(3)))?;
         let mut rest = &numbers[..];
         for cell in 0..n as usize {
             let found =
                 // Lengths come from the file: each is checked against what is left.
                 rest.split_first().and_then(|(k, after)| after.split_at_checked(*k as usize));
             match found {
-                Some((corners, after)) if push(corners) => rest = after,
+                Some((corners, after)) if push(triangles, corners) => rest = after,
                 _ => return refused(cell, &format!("{:?}", &rest[..rest.len().min(4)])),
             }
         }
@@ -125,6 +124,19 @@ impl Vtk<'_> {
         } else {
             refused(n as usize, &format!("{} numbers more", rest.len()))
         }
+    }
+
+    fn make_room(
+        &mut self,
+        triangles: &mut Vec<[u32; 3]>,
+        n_more: u64,
+    ) -> Result<(), MeshReadError> {
+        let n = n_more.saturating_add(triangles.len() as u64);
+        let mut all = self.room.vec(n, "triangles", self.place())?;
+        // Only those of a section before are moved, as few files have two.
+        all.append(triangles);
+        *triangles = all;
+        Ok(())
     }
 
     fn array(&mut self, name: &str, n: u64) -> Result<Vec<u32>, MeshReadError> {

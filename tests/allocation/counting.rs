@@ -11,11 +11,13 @@ pub struct Counting;
 thread_local! {
     static CALLS: Cell<u64> = const { Cell::new(0) };
     static LIVE_BYTES: Cell<i64> = const { Cell::new(0) };
+    static PEAK_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
 fn count(bytes: i64) {
     CALLS.set(CALLS.get() + 1);
     LIVE_BYTES.set(LIVE_BYTES.get() + bytes);
+    PEAK_BYTES.set(PEAK_BYTES.get().max(LIVE_BYTES.get()));
 }
 
 // SAFETY: every call is passed on unchanged; counting touches only thread-locals that need no allocation.
@@ -34,6 +36,8 @@ unsafe impl GlobalAlloc for Counting {
 
     unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count(new_size as i64 - layout.size() as i64);
+        // Old and new block may both be there while it is moved.
+        PEAK_BYTES.set(PEAK_BYTES.get().max(LIVE_BYTES.get() + layout.size() as i64));
         // SAFETY: as above.
         unsafe { System.realloc(ptr, layout, new_size) }
     }
@@ -51,4 +55,12 @@ pub fn bytes_kept_by<T>(f: impl FnOnce() -> T) -> (T, i64) {
     let before = LIVE_BYTES.get();
     let made = f();
     (made, LIVE_BYTES.get() - before)
+}
+
+/// The most bytes that this thread had allocated at once while `f` ran, beside what it had before.
+pub fn peak_during<T>(f: impl FnOnce() -> T) -> (T, i64) {
+    let before = LIVE_BYTES.get();
+    PEAK_BYTES.set(before);
+    let made = f();
+    (made, PEAK_BYTES.get() - before)
 }

@@ -3,6 +3,7 @@
 //! A binary of its own, because it replaces the allocator of the process.
 
 mod counting;
+mod readers;
 
 use std::sync::{
     Arc,

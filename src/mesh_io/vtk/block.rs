@@ -1,7 +1,10 @@
 //! A VTK file's header and its runs of numbers, as text or as big-endian bytes.
 
+use glam::Vec3;
+
 use crate::mesh_io::{
     read_error::{FilePlace, MeshReadError, check_fits, unexpected},
+    read_room::ReadRoom,
     text::TextCursor,
 };
 
@@ -48,6 +51,7 @@ impl Kind {
 /// A VTK file as far as it was read.
 pub(super) struct Vtk<'a> {
     pub(super) text: TextCursor<'a>,
+    pub(super) room: ReadRoom,
     pub(super) binary: bool,
     pub(super) major_version: u32,
     /// The block read last, whose size is in doubt when no section follows it.
@@ -87,7 +91,7 @@ impl<'a> Vtk<'a> {
                 return Err(unexpected(text.place(), expected, word));
             }
         }
-        Ok(Vtk { text, binary, major_version, last: None })
+        Ok(Vtk { text, room: ReadRoom::of(bytes), binary, major_version, last: None })
     }
 
     /// In a binary file lines cannot be counted.
@@ -106,23 +110,41 @@ impl<'a> Vtk<'a> {
         })
     }
 
-    pub(super) fn floats(
+    /// `n` points of three coordinates.
+    pub(super) fn point_block(
         &mut self,
         section: &str,
         n: u64,
         kind: Kind,
-    ) -> Result<Vec<f32>, MeshReadError> {
+    ) -> Result<Vec<Vec3>, MeshReadError> {
+        let n_coordinates = n.saturating_mul(3);
         if !self.binary {
-            return self.words(section, n, |text| text.number("a coordinate"));
-        }
-        let bytes = self.block(section, n, kind)?;
-        Ok(match kind {
-            Kind::Double => {
-                // Big-endian whatever the machine is: the format says so.
-                bytes.as_chunks().0.iter().map(|b| f64::from_be_bytes(*b) as f32).collect()
+            // Before anything is reserved.
+            self.check_words_fit(section, n_coordinates)?;
+            let mut points = self.room.vec(n, "points", self.place())?;
+            for _ in 0..n {
+                let mut next = || self.text.number("a coordinate");
+                points.push(Vec3::new(next()?, next()?, next()?));
             }
-            _ => bytes.as_chunks().0.iter().map(|b| f32::from_be_bytes(*b)).collect(),
-        })
+            return Ok(points);
+        }
+        let bytes = self.block(section, n_coordinates, kind)?;
+        let mut points = self.room.vec(n, "points", self.place())?;
+        // Big-endian whatever the machine is: the format says so.
+        match kind {
+            Kind::Double => points.extend(bytes.as_chunks::<24>().0.iter().map(|point| {
+                let [x, y, z] = [0, 8, 16].map(|at| {
+                    f64::from_be_bytes(*point[at..].first_chunk().expect("three of eight bytes"))
+                });
+                Vec3::new(x as f32, y as f32, z as f32)
+            })),
+            _ => points.extend(bytes.as_chunks::<12>().0.iter().map(|point| {
+                Vec3::from_array([0, 4, 8].map(|at| {
+                    f32::from_be_bytes(*point[at..].first_chunk().expect("three of four bytes"))
+                }))
+            })),
+        }
+        Ok(points)
     }
 
     /// Integers that are not negative.
@@ -135,27 +157,29 @@ impl<'a> Vtk<'a> {
         // Vertex numbers are 32 bits here, whatever the file has: meshes beyond that are refused by size anyway.
         const EXPECTED: &str = "a number from 0 to 4294967295";
         if !self.binary {
-            return self.words(section, n, |text| text.number(EXPECTED));
+            // Before anything is reserved.
+            self.check_words_fit(section, n)?;
+            let mut numbers = self.room.vec(n, "numbers", self.place())?;
+            for _ in 0..n {
+                numbers.push(self.text.number(EXPECTED)?);
+            }
+            return Ok(numbers);
         }
         let bytes = self.block(section, n, kind)?;
+        let mut numbers = self.room.vec(n, "numbers", self.place())?;
         let start = self.text.offset() - bytes.len();
         let size = kind.n_bytes() as usize;
-        let checked = |(i, number): (usize, i64)| {
-            u32::try_from(number).map_err(|_| {
+        for (i, number) in bytes.chunks_exact(size).enumerate() {
+            let number = match number.first_chunk() {
+                Some(long) => i64::from_be_bytes(*long),
+                None => i32::from_be_bytes(*number.first_chunk().expect("four bytes")).into(),
+            };
+            numbers.push(u32::try_from(number).map_err(|_| {
                 let got = number.to_string();
                 unexpected(FilePlace::Byte(start + i * size), EXPECTED, Some(got.as_bytes()))
-            })
-        };
-        match kind {
-            Kind::Long => {
-                let numbers = bytes.as_chunks().0.iter().map(|b| i64::from_be_bytes(*b));
-                numbers.enumerate().map(checked).collect()
-            }
-            _ => {
-                let numbers = bytes.as_chunks().0.iter().map(|b| i32::from_be_bytes(*b).into());
-                numbers.enumerate().map(checked).collect()
-            }
+            })?);
         }
+        Ok(numbers)
     }
 
     /// Passes over numbers of any kind.
@@ -167,21 +191,6 @@ impl<'a> Vtk<'a> {
         (0..n).try_for_each(|_| {
             self.text.word().map(|_| ()).ok_or_else(|| unexpected(self.place(), "a number", None))
         })
-    }
-
-    fn words<T>(
-        &mut self,
-        section: &str,
-        n: u64,
-        mut next: impl FnMut(&mut TextCursor<'a>) -> Result<T, MeshReadError>,
-    ) -> Result<Vec<T>, MeshReadError> {
-        // Before anything is reserved.
-        self.check_words_fit(section, n)?;
-        let mut numbers = Vec::with_capacity(n as usize);
-        for _ in 0..n {
-            numbers.push(next(&mut self.text)?);
-        }
-        Ok(numbers)
     }
 
     /// A digit and a space each; the last may lack the space.

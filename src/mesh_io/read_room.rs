@@ -1,0 +1,84 @@
+//! The memory that a reader may take: a fixed multiple of the file, whatever the file says of itself.
+
+use super::read_error::{FilePlace, MeshReadError};
+
+/// Bytes that a reader may take for each byte of its file. What tools write needs less than two: the densest that was
+/// met, quads of a binary PLY file with 16-bit vertex numbers, gives 36 bytes of arrays for 21 of file. Polygons of
+/// many corners, each a digit and a space, would give eight.
+pub const READ_BYTES_PER_BYTE: usize = 3;
+/// A reader may take this much whatever its file is: a cube in single digits is denser than any large mesh.
+pub const READ_BYTES_MIN: usize = 1 << 20;
+
+/// What a reader may still take.
+pub(super) struct ReadRoom {
+    n_file_bytes: usize,
+    left: usize,
+}
+
+impl ReadRoom {
+    pub(super) fn of(file: &[u8]) -> ReadRoom {
+        let n_file_bytes = file.len();
+        let left = n_file_bytes.saturating_mul(READ_BYTES_PER_BYTE).max(READ_BYTES_MIN);
+        ReadRoom { n_file_bytes, left }
+    }
+
+    /// An empty vector with room for `n` items, which stand at `place`.
+    ///
+    /// # Errors
+    /// When so many are more than the reader may take.
+    pub(super) fn vec<T>(
+        &mut self,
+        n: u64,
+        what: &str,
+        place: FilePlace,
+    ) -> Result<Vec<T>, MeshReadError> {
+        // Saturating: a count may be any number, and the product only has to be larger than any room.
+        self.take(n.saturating_mul(size_of::<T>() as u64), n, what, place)?;
+        // Exactly so many: a vector that grows has its old items beside the new ones for a while.
+        let mut items = Vec::new();
+        items.reserve_exact(n as usize);
+        Ok(items)
+    }
+
+    /// Takes the bytes of `n` things.
+    ///
+    /// # Errors
+    /// As above.
+    pub(super) fn take(
+        &mut self,
+        needed: u64,
+        n: u64,
+        what: &str,
+        place: FilePlace,
+    ) -> Result<(), MeshReadError> {
+        let left = self.left as u64;
+        if needed > left {
+            let (what, file) = (what.to_owned(), self.n_file_bytes as u64);
+            return Err(MeshReadError::TooDense { place, count: n, what, needed, left, file });
+        }
+        self.left -= needed as usize;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_room_is_taken_once() {
+        let mut room = ReadRoom::of(&[0; 1 << 20]);
+        let place = FilePlace::Line(2);
+        let half = room.vec::<[u32; 3]>(1 << 17, "triangles", place).expect("half of it");
+        assert_eq!((half.len(), half.capacity()), (0, 1 << 17));
+        let refused =
+            room.vec::<[u32; 3]>((1 << 17) + 1, "triangles", place).expect_err("too many");
+        assert_eq!(
+            refused.to_string(),
+            "line 2: 131073 triangles take 1572876 bytes of memory, expected at most 1572864 for a file of \
+             1048576 bytes"
+        );
+        room.vec::<[u32; 3]>(1 << 17, "triangles", place).expect("the other half");
+        assert!(room.vec::<u8>(u64::MAX, "bytes", place).is_err());
+    }
+}

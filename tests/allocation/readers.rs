@@ -1,0 +1,127 @@
+//! No file makes a reader take more than three times its bytes.
+
+use palpate::mesh_io::{MeshFormat, READ_BYTES_MIN, READ_BYTES_PER_BYTE, read};
+
+use crate::counting::peak_during;
+
+/// Of each file, and a little more.
+const FILE_BYTES: usize = 8 << 20;
+/// The words of one record, its numbers, and buffers.
+const BESIDE_BYTES: usize = 2 << 20;
+
+/// `header`, then `item` until the file is long enough; `declare` makes the header of how many items there are.
+fn repeated(item: &[u8], declare: impl Fn(usize) -> String) -> Vec<u8> {
+    let n = FILE_BYTES / item.len();
+    let mut bytes = declare(n).into_bytes();
+    (0..n).for_each(|_| bytes.extend(item));
+    bytes
+}
+
+fn ply(encoding: &str, vertices: usize, faces: usize, list: &str) -> String {
+    format!(
+        "ply\nformat {encoding} 1.0\nelement vertex {vertices}\nproperty float x\nproperty float y\n\
+         property float z\nelement face {faces}\nproperty list {list} vertex_indices\nend_header\n"
+    )
+}
+
+/// Files as dense as their formats allow, most of which no tool would write.
+fn dense_files() -> Vec<(&'static str, MeshFormat, Vec<u8>)> {
+    use MeshFormat::{Obj, Off, Ply, Stl, Vtk};
+    let vtk = |encoding: &str, version: u32| {
+        format!("# vtk DataFile Version {version}.0\ndense\n{encoding}\nDATASET POLYDATA\n")
+    };
+    let facet = "facet normal 0 0 0\nouter loop\nvertex 0 1 2\nvertex 1 2 3\nvertex 2 3 4\nendloop\nendfacet\n";
+    let mut distinct = vec![0; 80];
+    let n = FILE_BYTES / 50;
+    distinct.extend((n as u32).to_le_bytes());
+    for t in 0..n as u32 {
+        distinct.extend([0; 12]);
+        // All corners differ.
+        (0..9).for_each(|i| distinct.extend(((9 * t + i) as f32).to_le_bytes()));
+        distinct.extend([0; 2]);
+    }
+    let polygon = [&[255][..], &[0; 255]].concat();
+    let mut binary_cells = Vec::new();
+    (0..3).for_each(|_| binary_cells.extend(0u32.to_be_bytes()));
+    vec![
+        ("vertices", Obj, repeated(b"v 0 0 0\n", |_| String::new())),
+        ("triangles", Obj, repeated(b"f 1 1 1\n", |_| "v 0 0 0\n".to_owned())),
+        ("one polygon", Obj, repeated(b" 1", |_| "v 0 0 0\nf".to_owned())),
+        ("one polygon over lines", Obj, repeated(b" 1\\\n", |_| "v 0 0 0\nf".to_owned())),
+        ("vertices", Off, repeated(b"0 0 0\n", |n| format!("OFF\n{n} 0 0\n"))),
+        ("triangles", Off, repeated(b"3 0 0 0\n", |n| format!("OFF\n1 {n} 0\n0 0 0\n"))),
+        ("one polygon", Off, repeated(b" 0", |n| format!("OFF\n1 1 0\n0 0 0\n{n}"))),
+        ("facets", Stl, repeated(facet.as_bytes(), |_| "solid dense\n".to_owned())),
+        ("words", Stl, repeated(b"a ", |_| "solid dense\n".to_owned())),
+        ("distinct corners", Stl, distinct),
+        ("triangles", Ply, repeated(b"3 0 0 0\n", |n| ply("ascii", 1, n, "uchar int") + "0 0 0\n")),
+        (
+            "one polygon",
+            Ply,
+            repeated(b" 0", |n| ply("ascii", 1, 1, "int int") + &format!("0 0 0\n{n}")),
+        ),
+        (
+            "polygons of bytes",
+            Ply,
+            repeated(&polygon, |n| {
+                ply("binary_little_endian", 1, n, "uchar uchar") + &"\0".repeat(12)
+            }),
+        ),
+        (
+            "one polygon of bytes",
+            Ply,
+            repeated(&[0], |n| {
+                ply("binary_little_endian", 1, 1, "int uchar")
+                    + &"\0".repeat(12)
+                    + std::str::from_utf8(&(n as u32 & 0x7f7f_7f7f).to_le_bytes()).expect("ASCII")
+            }),
+        ),
+        ("points", Vtk, repeated(b"0 0 0\n", |n| vtk("ASCII", 3) + &format!("POINTS {n} float\n"))),
+        (
+            "one polygon",
+            Vtk,
+            repeated(b"0 ", |n| vtk("ASCII", 3) + &format!("POLYGONS 1 {}\n{n} ", n + 1)),
+        ),
+        (
+            "strips",
+            Vtk,
+            repeated(b"4 0 0 0 0 ", |n| {
+                vtk("ASCII", 3) + &format!("TRIANGLE_STRIPS {n} {}\n", 5 * n)
+            }),
+        ),
+        (
+            "connectivity",
+            Vtk,
+            repeated(b"0 ", |n| {
+                vtk("ASCII", 5) + &format!("POLYGONS 2 {n}\nOFFSETS int\n0 {n}\nCONNECTIVITY int\n")
+            }),
+        ),
+        (
+            "points",
+            Vtk,
+            repeated(&binary_cells, |n| vtk("BINARY", 3) + &format!("POINTS {n} float\n")),
+        ),
+    ]
+}
+
+#[test]
+fn a_reader_takes_at_most_three_times_its_file() {
+    for (what, format, bytes) in dense_files() {
+        let (data, peak) = peak_during(|| read(&bytes, format));
+        let allowed = READ_BYTES_MIN.max(READ_BYTES_PER_BYTE * bytes.len()) + BESIDE_BYTES;
+        let outcome = match data {
+            Ok(data) => {
+                format!("{} vertices, {} triangles", data.positions.len(), data.triangles.len())
+            }
+            Err(error) => error.to_string(),
+        };
+        println!(
+            "{format:?}, {what}: {:.2} times the file; {outcome}",
+            peak as f64 / bytes.len() as f64
+        );
+        assert!(
+            peak <= allowed as i64,
+            "{format:?}, {what}: {peak} bytes, expected at most {allowed}"
+        );
+    }
+}
