@@ -90,7 +90,7 @@ impl Stage {
         let tolerance_m = SMOKE_TOLERANCE * loaded.mesh.used_box().diagonal();
         let tolerance_m = effort.of(None, Some(tolerance_m));
         let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
-        let field = |surface: &Surface| field_of(surface, &options, &|_, _| ());
+        let field = |surface: &Surface| field_of(surface, &options);
         let parts = ToolParts {
             name: tool.name.to_owned(),
             links: vec![Link::new("link".to_owned(), loaded, Pose::IDENTITY, field)],

@@ -81,7 +81,7 @@ impl Placed {
         let tolerance_m = (effort == Effort::Smoke).then_some(SMOKE_TOLERANCE * diagonal);
         let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
         let start = Instant::now();
-        let field = field_of(&surface, &options, &|_, _| {});
+        let field = field_of(&surface, &options);
         eprintln!("P3: field built in {:.1} s", start.elapsed().as_secs_f64());
         let (axis, angle, translation) =
             (DVec3::new(0.48, -0.6, 0.64), 0.7, DVec3::new(0.03, -0.02, 0.05));

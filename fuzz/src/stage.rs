@@ -59,7 +59,7 @@ fn loaded(data: MeshData) -> LoadedMesh {
 
 fn link(name: &str, data: MeshData, rest: Pose) -> Link {
     let options = FieldOptions { tolerance_m: Some(FIELD_TOLERANCE_M), ..FieldOptions::default() };
-    Link::new(name.to_owned(), loaded(data), rest, |s| field_of(s, &options, &|_, _| ()))
+    Link::new(name.to_owned(), loaded(data), rest, |s| field_of(s, &options))
 }
 
 fn add_tool(scene: &Scene, name: &str, links: Vec<Link>, probes: Vec<Probe>) -> Arc<Tool> {

@@ -17,8 +17,8 @@ use super::{
 use crate::{
     geometry::TriangleMesh,
     index::LatLonOptions,
-    scene::tool::field::field_of,
-    sdf::{FieldOptions, FieldReport},
+    scene::tool::field::build_field,
+    sdf::{BuildProgress, BuildStage, FieldOptions, FieldReport},
     surface::Surface,
 };
 
@@ -39,6 +39,9 @@ pub struct FieldExamination {
     pub pictures: Vec<PathBuf>,
 }
 
+/// Of the progress bar.
+const BAR_STEPS: u64 = 100;
+
 /// Builds the field under a progress bar and draws it when a folder is given.
 ///
 /// # Errors
@@ -49,17 +52,22 @@ pub fn examine(
     pictures: Option<(&Path, &str)>,
 ) -> io::Result<FieldExamination> {
     let surface = Surface::new(mesh, LatLonOptions::default());
-    let bar = ProgressBar::new(0);
-    let style = ProgressStyle::with_template("field {bar:40} {pos}/{len} subspaces, {elapsed}");
+    let bar = ProgressBar::new(BAR_STEPS);
+    let style = ProgressStyle::with_template("field: {msg} {bar:40} {percent} %, {elapsed}");
     bar.set_style(style.expect("a template that indicatif knows"));
     bar.enable_steady_tick(std::time::Duration::from_millis(200));
     // After the index is built: a link needs that in any case, and the time is to be the field's.
     let start = Instant::now();
     let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
-    let field = field_of(&surface, &options, &|done, of| {
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-    });
+    let told = |progress: BuildProgress| {
+        bar.set_message(match progress.stage {
+            BuildStage::Splitting => "splitting",
+            BuildStage::Sampling => "sampling",
+        });
+        bar.set_position((BAR_STEPS as f64 * progress.share) as u64);
+        true
+    };
+    let field = build_field(&surface, &options, &told).expect("nobody stops it");
     let build_s = start.elapsed().as_secs_f64();
     bar.finish_and_clear();
     let report = field.report();

@@ -3,10 +3,7 @@
 use glam::{DVec3, UVec3};
 
 use super::{
-    field::Field,
-    free_leaf::FreeLeaf,
-    grid::Grid,
-    octree::{DEPTH_MAX, OctreeNode},
+    field::Field, free_leaf::FreeLeaf, grid::Grid, octree::OctreeNode, options::DEPTH_MAX,
     region::Region,
 };
 

@@ -52,9 +52,21 @@ impl RegionMerge {
     fn new(details: Vec<Detail>) -> RegionMerge {
         let n = details.len();
         let mut neighbours = vec![BTreeSet::new(); n];
-        for i in 0..n {
-            for j in i + 1..n {
-                if share_face(&details[i].region, &details[j].region) {
+        for k in 0..3 {
+            let other = (k + 1) % 3;
+            let begins = |i: &usize| [details[*i].region.min[k], details[*i].region.min[other]];
+            // Those that begin in one plane stand together, so that a leaf is compared with those alone that begin where
+            // it ends.
+            let mut by_min: Vec<usize> = (0..n).collect();
+            by_min.sort_by(|a, b| begins(a).partial_cmp(&begins(b)).expect("finite boxes"));
+            for i in 0..n {
+                let Region { max: end, .. } = details[i].region;
+                let first = by_min.partition_point(|j| begins(j)[0] < end[k]);
+                let in_plane = by_min[first..].iter().map(|j| (*j, begins(j)));
+                let about = in_plane.take_while(|(_, b)| b[0] == end[k] && b[1] < end[other]);
+                for (j, _) in
+                    about.filter(|(j, _)| share_face(&details[i].region, &details[*j].region))
+                {
                     neighbours[i].insert(j);
                     neighbours[j].insert(i);
                 }

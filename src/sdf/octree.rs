@@ -7,14 +7,12 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    exact::ExactDistance, free_leaf::FreeLeaf, grid::Grid, region::Region, source::FieldSource,
+    exact::ExactDistance, free_leaf::FreeLeaf, grid::Grid, options::DEPTH_MAX,
+    progress::BuildStopped, region::Region, source::FieldSource,
 };
 use crate::geometry::{
     TriangleId, TriangleMesh, tolerance::OCTANT_INFLATION, triangle_box::triangle_meets_box,
 };
-
-/// Deeper trees are not built: a leaf's place is a whole number of this many bits on each axis.
-pub(super) const DEPTH_MAX: u32 = 21;
 
 /// A node of the tree; children of a node stand together, by octant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,7 +63,7 @@ struct SplitContent {
 }
 
 impl Octree {
-    pub(super) fn build(source: &FieldSource, root: Region) -> Octree {
+    pub(super) fn build(source: &FieldSource, root: Region) -> Result<Octree, BuildStopped> {
         let mesh = source.mesh;
         let triangles: Vec<TriangleId> = mesh.triangle_ids().collect();
         // Vertices that no triangle uses would split nodes where there is no surface.
@@ -77,7 +75,25 @@ impl Octree {
         let mut octree =
             Octree { nodes: vec![OctreeNode::Inner(0)], free: Vec::new(), leaves: Vec::new() };
         octree.lay_out(0, tree);
-        octree
+        if source.progress.is_stopped() { Err(BuildStopped) } else { Ok(octree) }
+    }
+
+    /// The first kept leaf that a point is in; a point in a shared face is in several.
+    pub(super) fn first_leaf_at(&self, root: Region, p: DVec3) -> Option<u32> {
+        self.first_leaf_below(0, root, p)
+    }
+
+    fn first_leaf_below(&self, node: usize, region: Region, p: DVec3) -> Option<u32> {
+        match self.nodes[node] {
+            // Leaves are numbered in the order of this walk, so that the first one met has the smallest number.
+            OctreeNode::Inner(first) => (0..8).find_map(|i| {
+                let octant = region.octant(i);
+                let is_in = octant.contains(p);
+                is_in.then(|| self.first_leaf_below(first as usize + i, octant, p)).flatten()
+            }),
+            OctreeNode::Kept(leaf) => Some(leaf),
+            OctreeNode::Deleted(_) => None,
+        }
     }
 
     fn lay_out(&mut self, node: usize, tree: SubTree) {
@@ -116,12 +132,17 @@ impl FieldSource<'_> {
     /// `near`: what is known of the node around this one.
     fn split(&self, region: Region, content: &SplitContent, depth: u32, near: Near) -> SubTree {
         let is_free = content.triangles.is_empty();
+        let vertices = content.vertices.len() as u32;
+        let leaf = KeptLeaf { region, vertices };
+        if !self.progress.goes_on() {
+            // What is laid out of it is dropped.
+            return SubTree::Kept(leaf);
+        }
         // One search a node, whose triangle is a good hint for the node's children.
         let centre = self.distance(region.centre(), &near);
         let distance = centre.signed_distance;
         let near = Near { triangle: Some(centre.triangle), side: self.side(&centre, is_free) };
         debug_assert!(distance.is_finite(), "{distance} m at {}", region.centre());
-        let leaf = KeptLeaf { region, vertices: content.vertices.len() as u32 };
         let splits = depth < self.options.depth_max.min(DEPTH_MAX)
             && if is_free && distance > 0.0 {
                 // A free leaf is split until what it answers is within the tolerance or 1.5 % of the distance;
@@ -144,9 +165,11 @@ impl FieldSource<'_> {
                 std::array::from_fn(|i| self.distance(region.corner(i), &near).signed_distance);
             // About an open end the side may change without a triangle: such a leaf is kept.
             if corners.iter().all(|d| *d > 0.0) {
+                self.progress.leaf_done(depth, size_of::<FreeLeaf>() + size_of::<OctreeNode>());
                 return SubTree::Deleted(FreeLeaf::new(&region, distance, corners));
             }
         }
+        self.progress.leaf_done(depth, size_of::<KeptLeaf>() + size_of::<OctreeNode>());
         SubTree::Kept(leaf)
     }
 

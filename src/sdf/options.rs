@@ -45,6 +45,9 @@ impl Default for FieldOptions {
     }
 }
 
+/// Deeper trees are not built: a leaf's place is a whole number of this many bits on each axis.
+pub(super) const DEPTH_MAX: u32 = 21;
+
 /// Share of the longest edge by which the root is larger than the surface on every side: in the root a bound
 /// is within a few hundredths of the distance, outside it only as good as the box of the triangles.
 // Half the longest edge, so that what hovers about a link is still inside its root.

@@ -1,6 +1,9 @@
 //! What all parts of a build work from.
 
-use super::{exact::Exact, options::FieldOptions, sign_from_normal::SignFromNormal};
+use super::{
+    exact::Exact, options::FieldOptions, progress::ProgressCounter,
+    sign_from_normal::SignFromNormal,
+};
 use crate::geometry::TriangleMesh;
 
 /// The surface and how its field is wanted.
@@ -11,4 +14,5 @@ pub(super) struct FieldSource<'a> {
     pub(super) options: &'a FieldOptions,
     /// Metres.
     pub(super) tolerance: f64,
+    pub(super) progress: &'a ProgressCounter<'a>,
 }

@@ -8,7 +8,8 @@ use super::{
     field::Field,
     free_leaf::FreeLeaf,
     grid::Grid,
-    octree::{DEPTH_MAX, OctreeNode},
+    octree::OctreeNode,
+    options::DEPTH_MAX,
     options::{FieldFrame, FieldOptions},
     region::Region,
 };

@@ -143,7 +143,7 @@ mod tests {
         println!("seed {seed}");
         let mut random = Random::new(seed);
         let options = FieldOptions { tolerance_m: Some(3e-4), ..FieldOptions::default() };
-        let field = |surface: &Surface| field_of(surface, &options, &|_, _| ());
+        let field = |surface: &Surface| field_of(surface, &options);
         let jaw = loaded(shapes::jaw(0.03, 4));
         let link = Link::new("jaw".to_owned(), jaw, Pose::IDENTITY, field);
         let scene = Scene::new("test".to_owned(), Limits::default());

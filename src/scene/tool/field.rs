@@ -2,22 +2,30 @@
 
 use crate::{
     geometry::{Aabb, mesh::topology::SignRule},
-    sdf::{self, Exact, ExactDistance, Field, FieldOptions},
+    sdf::{self, BuildProgress, BuildStopped, Exact, ExactDistance, Field, FieldOptions},
     surface::Surface,
 };
 
 /// The field of a surface with default options.
 pub fn default_field(surface: &Surface) -> Field {
-    field_of(surface, &FieldOptions::default(), &|_, _| ())
+    field_of(surface, &FieldOptions::default())
 }
 
-/// Builds the field of a surface. `progress` is told (subspaces done, of how many).
-pub fn field_of(
+/// Builds the field of a surface.
+pub fn field_of(surface: &Surface, options: &FieldOptions) -> Field {
+    build_field(surface, options, &|_| true).expect("nobody stops it")
+}
+
+/// Builds the field of a surface; `goes_on` is told how far it is and says whether to go on.
+///
+/// # Errors
+/// When `goes_on` said no.
+pub fn build_field(
     surface: &Surface,
     options: &FieldOptions,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) -> Field {
-    with_exact(surface, |exact| sdf::build(surface.mesh(), exact, options, progress))
+    goes_on: &(dyn Fn(BuildProgress) -> bool + Sync),
+) -> Result<Field, BuildStopped> {
+    with_exact(surface, |exact| sdf::build(surface.mesh(), exact, options, goes_on))
 }
 
 /// Whether a field from elsewhere can stand for that of a surface: see [`Field::is_of`].

@@ -1,12 +1,15 @@
 //! The fields of uploaded links: from the cache, or built with the log told how far it is.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
 
 use tracing::info;
 
 use crate::{
-    scene::tool::field::field_of,
-    sdf::{Field, FieldOptions},
+    scene::tool::field::build_field,
+    sdf::{BuildProgress, BuildStage, Field, FieldOptions},
     store::{FieldCache, FieldOrigin},
     surface::Surface,
 };
@@ -27,7 +30,7 @@ pub struct Obtained {
     pub took: Duration,
 }
 
-/// A build is heard of this many times on its way.
+/// Each stage of a build is heard of this many times.
 const STEPS: usize = 4;
 
 impl Fields {
@@ -60,11 +63,21 @@ impl Fields {
 
 fn build(link: &str, surface: &Surface, options: &FieldOptions) -> Field {
     info!(link, triangles = surface.mesh().n_triangles(), "building a field");
-    field_of(surface, options, &|done, of| {
-        let step = |done: usize| done * STEPS / of;
-        // The last step is said by `obtain`, with what the field costs.
-        if step(done) > step(done - 1) && done < of {
-            info!(link, percent = 100 * done / of, "building a field");
+    // Steps of a stage that were told, the second stage's behind the first's.
+    let told = AtomicUsize::new(0);
+    let goes_on = |progress: BuildProgress| {
+        let before = match progress.stage {
+            BuildStage::Splitting => 0,
+            BuildStage::Sampling => STEPS,
+        };
+        let step = before + (progress.share * STEPS as f64) as usize;
+        // Threads of the build come here together: the one that raises it says so. The last step of a stage is said by
+        // what comes after it.
+        if told.fetch_max(step, Relaxed) < step && progress.share < 1.0 {
+            let percent = (100.0 * progress.share) as u32;
+            info!(link, stage = ?progress.stage, percent, bytes = progress.bytes, "building a field");
         }
-    })
+        true
+    };
+    build_field(surface, options, &goes_on).expect("nobody stops it")
 }

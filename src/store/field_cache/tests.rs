@@ -59,7 +59,7 @@ impl Kept {
         let options = FieldOptions { tolerance_m: Some(4e-4), ..FieldOptions::default() };
         let cache = FieldCache::new(&folder);
         let surface = surface(shapes::torus(0.01, 0.003, 16, 8));
-        let field = field_of(&surface, &options, &|_, _| {});
+        let field = field_of(&surface, &options);
         let (_, origin) = cache.get_or_build(&surface, &options, || field.clone());
         assert_eq!(origin, FieldOrigin::Built);
         let bytes = fs::read(cache.path(surface.mesh(), &options)).expect("kept");
@@ -99,8 +99,7 @@ fn fields_of_open_surfaces_are_kept_too() {
     let folder = Folder::new("open");
     let (cache, options) = (FieldCache::new(&folder), FieldOptions::default());
     let surface = surface(shapes::tube(0.004, 0.02, 12, 4));
-    let get =
-        || cache.get_or_build(&surface, &options, || field_of(&surface, &options, &|_, _| {}));
+    let get = || cache.get_or_build(&surface, &options, || field_of(&surface, &options));
     let (built, cached) = (get(), get());
     assert_eq!((built.1, cached.1), (FieldOrigin::Built, FieldOrigin::Cached));
     assert!(built.0 == cached.0);
@@ -136,13 +135,13 @@ fn a_foreign_file_never_changes_an_answer() {
     let kept = Kept::new("foreign");
     let key = FieldKey::of(kept.surface.mesh(), &kept.options);
     let other = surface(shapes::torus(0.01, 0.0031, 16, 8));
-    let field = field_of(&other, &kept.options, &|_, _| {});
+    let field = field_of(&other, &kept.options);
     let other_key = FieldKey::of(other.mesh(), &kept.options);
     assert_ne!(key, other_key);
     kept.assert_rebuilt_from(&encode(&other_key, &field), "another mesh's file, renamed");
     kept.assert_rebuilt_from(&encode(&key, &field), "another mesh's field under this key");
     let coarse = FieldOptions { tolerance_m: Some(1e-3), ..kept.options };
-    let field = field_of(&kept.surface, &coarse, &|_, _| {});
+    let field = field_of(&kept.surface, &coarse);
     kept.assert_rebuilt_from(&encode(&key, &field), "another tolerance's field under this key");
     let mirrored = surface(shapes::mirrored_z(&shapes::torus(0.01, 0.003, 16, 8)));
     assert_ne!(FieldKey::of(mirrored.mesh(), &kept.options), key);
@@ -186,7 +185,7 @@ fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
     let cache = FieldCache::new(&file);
     let (surface, options) = (surface(shapes::cuboid(DVec3::ONE)), FieldOptions::default());
     for _ in 0..2 {
-        let build = || field_of(&surface, &options, &|_, _| {});
+        let build = || field_of(&surface, &options);
         let (field, origin) = cache.get_or_build(&surface, &options, build);
         assert_eq!(origin, FieldOrigin::Built);
         assert!(field == build());

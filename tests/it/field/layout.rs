@@ -1,12 +1,17 @@
 //! How a field is laid out: the same every time, and answering where it keeps nothing.
 
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering::Relaxed},
+};
+
 use glam::DVec3;
 use palpate::{
     geometry::{LoadOptions, MeshData, mesh::load::load},
     index::LatLonOptions,
     oracle::shapes,
-    scene::tool::field::field_of,
-    sdf::{Field, FieldOptions, Reading},
+    scene::tool::field::{build_field, field_of},
+    sdf::{BuildProgress, BuildStage, BuildStopped, Field, FieldOptions, Reading},
     surface::Surface,
 };
 
@@ -23,7 +28,7 @@ fn surface(data: MeshData) -> Surface {
 
 fn build(surface: &Surface, threads: usize) -> Field {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-    pool.install(|| field_of(surface, &FieldOptions::default(), &|_, _| {}))
+    pool.install(|| field_of(surface, &FieldOptions::default()))
 }
 
 #[test]
@@ -49,6 +54,34 @@ fn empty_space_outside_costs_nothing_and_the_surface_is_kept() {
     }
     let torus = small().iter().find(|c| c.name == "torus").expect("it is there");
     assert!(torus.field.report().deleted_leaves > 0);
+}
+
+/// Whatever the stage, a build that is told to stop ends without asking much more.
+#[test]
+fn a_build_is_told_how_far_it_is_and_stops_when_told() {
+    let torus = small().iter().find(|c| c.name == "torus").expect("it is there");
+    let asked = Mutex::new(Vec::new());
+    let watch = |p: BuildProgress| {
+        asked.lock().expect("no panic").push(p);
+        true
+    };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    let build = |watch: &(dyn Fn(BuildProgress) -> bool + Sync)| {
+        pool.install(|| build_field(&torus.surface, &FieldOptions::default(), watch))
+    };
+    assert!(build(&watch).expect("goes on") == torus.field);
+    let asked = asked.into_inner().expect("no panic");
+    assert!(asked.windows(2).all(|p| p[0].share <= p[1].share || p[0].stage != p[1].stage));
+    assert!(asked.windows(2).all(|p| p[0].bytes <= p[1].bytes));
+    let last = asked.last().expect("asked");
+    assert_eq!((last.stage, last.share), (BuildStage::Sampling, 1.0));
+    let nearly = asked.iter().rfind(|p| p.stage == BuildStage::Splitting).expect("it splits");
+    assert!(nearly.share > 0.9, "{nearly:?}");
+    for n in [0, asked.len() / 2, asked.len() - 1] {
+        let left = AtomicUsize::new(n);
+        let stop = |_| left.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok();
+        assert_eq!(build(&stop).expect_err("stopped"), BuildStopped, "after {n}");
+    }
 }
 
 /// Points side by side, in and outside the root, some of them the same.

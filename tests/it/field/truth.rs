@@ -55,7 +55,7 @@ impl Case {
         let diagonal = surface.mesh().used_box().diagonal();
         let tolerance_m = tolerance_share.map(|share| share * diagonal);
         let options = FieldOptions { tolerance_m, ..FieldOptions::default() };
-        let field = field_of(&surface, &options, &|_, _| {});
+        let field = field_of(&surface, &options);
         Case { name: input.name.clone(), surface, field, judge }
     }
 

@@ -160,7 +160,7 @@ fn needle() -> ToolParts {
         max_triangles: 9,
     };
     let mesh = load::load(MeshData { positions, triangles }, &options);
-    let field = |s: &Surface| field_of(s, &FieldOptions::default(), &|_, _| {});
+    let field = |s: &Surface| field_of(s, &FieldOptions::default());
     let link = Link::new("tip".to_owned(), mesh.expect("closed"), Pose::IDENTITY, field);
     ToolParts { name: "needle".to_owned(), links: vec![link], probes: Vec::new() }
 }
