@@ -1,10 +1,10 @@
 //! Palpate: deformable tissue against rigid instruments, a thousand times a second.
 //!
 //! Layer 0 is [`geometry`], [`mesh_io`] and [`oracle`]; layer 1 the [`index`], the [`sdf`], the [`bvh`] and
-//! [`ccd`], and the [`surface`] above the index; layer 2 the [`scene`]. That is the engine: feature `engine`, plain
-//! synchronous code. Layer 4 is around it: the contract ([`proto`]), the [`client`], the [`service`] with its
-//! [`config`] and [`store`], and the tools of the command line ([`load`], [`inspect`], [`doctor`]). Each layer knows
-//! only what lies below it; clocks, sockets and threads begin in layer 4.
+//! [`ccd`], and the [`surface`] above the index; layer 2 the [`scene`]; layer 3 the [`proxy`]. That is the engine:
+//! feature `engine`, plain synchronous code. Layer 4 is around it: the contract ([`proto`]), the [`client`], the
+//! [`service`] with its [`config`] and [`store`], and the tools of the command line ([`load`], [`inspect`],
+//! [`doctor`]). Each layer knows only what lies below it; clocks, sockets and threads begin in layer 4.
 
 pub mod bvh;
 pub mod ccd;
@@ -24,6 +24,7 @@ pub mod mesh_io;
 pub mod oracle;
 #[cfg(feature = "contract")]
 pub mod proto;
+pub mod proxy;
 pub mod scene;
 pub mod sdf;
 #[cfg(feature = "server")]

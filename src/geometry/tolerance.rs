@@ -195,3 +195,59 @@ pub const FIELD_TOLERANCE_SHARE_MIN: f64 = 1e-4;
 /// Slack of the checks that a contact's weights sum to one and are not negative, and that its normal is of length one.
 /// It decides about no answer; thirds of a slender triangle's corners lose six digits.
 pub const CONTACT_SLACK: f64 = 1e-6;
+
+/// A rendered instrument's proxy keeps this far from tissue, metres. A membrane of 0.2 mm is ten times as thick, and
+/// a hand does not feel it; it is a hundred times the rounding of a simulator's `f32` poses, and what a continuous test
+/// may use up of it leaves no doubt on which side the proxy is. With more, thin parts are felt too thick; with less,
+/// motion in contact is cut into more parts.
+pub const STAND_OFF_M: f64 = 20e-6;
+
+/// A proxy nearer to tissue than this, metres, moves on only as far as no gap halves: squeezed ever harder it would
+/// else come as near as rounding, where no test tells the sides.
+pub const STAND_OFF_MIN_M: f64 = 1e-6;
+
+/// A proxy that would move by less than this is where it is drawn to, metres. At 500 N/m it is 50 uN of force; with
+/// less, rounds are spent on what no hand feels.
+pub const PROXY_AT_REST_M: f64 = 1e-7;
+
+/// A link's command that differs from the proxy's by less than this, metres at the farthest point, keeps the screw
+/// that is known: the screw of a shorter way would be noise.
+pub const SCREW_LENGTH_MIN_M: f64 = 1e-9;
+
+/// A row of the quadratic programme holds when it is violated by no more than this, metres: a thousandth of what is
+/// at rest, and far above the rounding of coordinates of 1 m, 1e-16.
+pub const ROW_SATISFIED_M: f64 = 1e-10;
+
+/// Squared sine below which a row counts as a sum of the active ones. Orthogonal bases are off by some 1e-15; with
+/// less, rounding would be divided by itself and forces would explode, with more, near-parallel facets would
+/// contradict each other.
+pub const DEPENDENT_SINE_SQUARED: f64 = 1e-14;
+
+/// Cosine that a direction may have with an edge out of a feature and still be in the feature's normal cone: rounding
+/// of closest points 20 um apart in coordinates of 1 m is 1e-11, and facets that are coplanar in `f32` are off by
+/// 1e-5 and more. With less, contacts on a flat tessellation would be lost; with more, its inner edges push sideways.
+pub const NORMAL_CONE_SLACK: f64 = 1e-4;
+
+/// The same where a vertex faces a face: the corners of a patch are kept while it is this nearly flat on the other.
+/// 1.1 degrees; with less, what lies flat rocks from corner to corner, with more a fine sphere has a hundred contacts.
+pub const FLAT_CONE_SLACK: f64 = 0.02;
+
+/// A proxy looks for contacts within this distance at least, metres: ten times its stand-off, and what a hand at
+/// 200 mm/s goes in a millisecond. With less, motion takes more rounds; with more, each round tests more pairs.
+pub const PROXY_MARGIN_MIN_M: f64 = 2e-4;
+
+/// And within this at most, metres: no round moves a proxy farther. With more, a round in a fine mesh tests thousands
+/// of pairs; with less, a device that is far off is followed in more rounds.
+pub const PROXY_MARGIN_MAX_M: f64 = 2e-3;
+
+/// A contact of the proxy that is on other features than a contact of the last tick, but no farther from it than this,
+/// metres, is the same one: an edge length of a coarse organ. With less, contacts change their ids while they slide,
+/// with more those of two jaws' teeth would be mixed up.
+pub const SAME_CONTACT_M: f64 = 1e-3;
+
+/// A friction force within this share of its cone's limit slips. Projection on the cone rounds to some 1e-16; with less
+/// a slipping contact would hold on to its anchor, with more it lets go before its limit.
+pub const CONE_SHARE_SLACK: f64 = 1e-9;
+
+/// Forces that change less than this in a sweep have converged, newtons: a hundredth of what is at rest.
+pub const FRICTION_CONVERGED_N: f64 = 1e-7;

@@ -13,18 +13,19 @@ use imports::{Imports, circles};
 use source::{Source, files, root, sources};
 
 /// Modules of each layer, from the bottom up; of one layer, none names another unless `SIBLINGS` says so.
-const LAYERS: [&[&str]; 6] = [
+const LAYERS: [&[&str]; 7] = [
     &["geometry", "mesh_io", "oracle"],
     &["index", "sdf", "bvh", "ccd"],
     &["surface"],
     &["scene"],
+    &["proxy"],
     &["proto", "config", "store"],
     &["service", "client", "load", "inspect", "doctor"],
 ];
 const SIBLINGS: [(&str, &str); 3] =
     [("mesh_io", "geometry"), ("oracle", "geometry"), ("load", "client")];
 /// The engine: layers below this one.
-const CONTRACT_LAYER: usize = 4;
+const CONTRACT_LAYER: usize = 5;
 const LINES_MAX: usize = 600;
 /// What the engine does without.
 const OUTER: [&str; 8] =

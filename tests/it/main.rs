@@ -23,6 +23,7 @@ mod loads;
 mod open_ends;
 mod pairs;
 mod pressing;
+mod proxy;
 mod seed;
 mod self_collision;
 mod sequence;

@@ -12,4 +12,3 @@ pub mod process;
 pub mod raw_http2;
 pub mod refusal;
 pub mod server;
-pub mod untimed;

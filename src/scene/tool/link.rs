@@ -55,7 +55,7 @@ impl Link {
     }
 
     /// A vertex of each body of the link.
-    pub(in crate::scene) fn vertex_of_each_body(&self) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn vertex_of_each_body(&self) -> impl Iterator<Item = u32> + '_ {
         self.bodies.iter().map(|t| self.surface.mesh().vertices(*t)[0])
     }
 
@@ -72,7 +72,7 @@ impl Link {
     }
 
     /// No point of the link is farther than this from its place at another pose, metres.
-    pub(in crate::scene) fn displacement(&self, from: &Pose, to: &Pose) -> f64 {
+    pub(crate) fn displacement(&self, from: &Pose, to: &Pose) -> f64 {
         // The difference of two rigid motions is affine, so its length is convex and greatest at a corner.
         let corners = self.surface.bounds().corners();
         let farthest =

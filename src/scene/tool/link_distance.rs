@@ -21,12 +21,7 @@ use crate::{
 impl Link {
     /// False only when everything in the box, which is in scene frame, is farther than `reach` metres from
     /// the link.
-    pub(in crate::scene) fn may_be_near(
-        &self,
-        link_from_scene: &Pose,
-        b: &Aabb,
-        reach: f64,
-    ) -> bool {
+    pub(crate) fn may_be_near(&self, link_from_scene: &Pose, b: &Aabb, reach: f64) -> bool {
         !b.is_empty()
             && self.may_be_within(link_from_scene.point(b.centre()), b.diagonal() * 0.5 + reach)
     }

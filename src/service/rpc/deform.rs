@@ -14,7 +14,6 @@ use crate::{
         convert::{self, Problem, deform::RefusedDeformation},
         host::scene_registry::SceneRegistry,
         refused::Refused,
-        transport::deadline::CallDeadline,
     },
 };
 
@@ -22,7 +21,6 @@ use crate::{
 pub fn deform(
     registry: Arc<SceneRegistry>,
     caller: Caller,
-    deadline: CallDeadline,
     requests: impl Stream<Item = Result<DeformRequest, Status>> + Unpin,
 ) -> impl Stream<Item = Result<DeformResponse, Status>> {
     let mut last = None;
@@ -32,9 +30,8 @@ pub fn deform(
             rise(&mut last, request.sequence)?;
             Ok(request)
         });
-        let (registry, caller, deadline) =
-            (Arc::clone(&registry), caller.clone(), deadline.clone());
-        let work = async move { Ok(apply(&registry, &caller, deadline, &checked?).await?) };
+        let (registry, caller) = (Arc::clone(&registry), caller.clone());
+        let work = async move { Ok(apply(&registry, &caller, &checked?).await?) };
         // The call's span has the first request's scene: one that each request is noted in would grow with them.
         work.instrument(std::mem::replace(&mut span, Span::none()))
     })
@@ -50,7 +47,6 @@ fn rise(last: &mut Option<u64>, got: u64) -> Result<(), Refused> {
 async fn apply(
     registry: &SceneRegistry,
     caller: &Caller,
-    deadline: CallDeadline,
     request: &DeformRequest,
 ) -> Result<DeformResponse, Refused> {
     let host = registry.owned(&request.scene_id, caller)?;
@@ -62,12 +58,10 @@ async fn apply(
     let written = host
         .writer
         .run(tissue, move |tissue, now_ns| {
-            deadline.commit()?;
-            let done = tissue.deform(deformation, now_ns);
-            let done = done.map_err(|error| RefusedDeformation { error, array })?;
-            Ok::<_, Refused>((done, if hold { tissue.hold() } else { Vec::new() }))
+            let done = tissue.deform(deformation, now_ns)?;
+            Ok((done, if hold { tissue.hold() } else { Vec::new() }))
         })
         .await?;
-    let (done, held) = written.result?;
+    let (done, held) = written.result.map_err(|error| RefusedDeformation { error, array })?;
     Ok(convert::deform::deformed(request.sequence, &done, held, written.update_us))
 }

@@ -1,0 +1,39 @@
+//! Layer 3: a proxy of each rendered instrument, and the force between it and the hand.
+//!
+//! A simulator that renders contacts as springs lets a thin instrument pop through. The field's answer is the
+//! god-object: a copy of the instrument that never enters tissue and is drawn towards the device; the force is the
+//! spring between the two (Zilles and Salisbury 1995; six degrees of freedom: Ortega, Redon, Coquillart 2007). For
+//! each tool, a tick of its [`ToolProxy`]
+//!
+//! 1. follows the tissues from where they were seen last, which pushes the proxy (`seen_tissues`, `tissue_view`);
+//! 2. draws it to each coalesced pose, in order, and to the newest, in rounds (`god_object`): contacts that are local
+//!    minima of distance (`near`) become `rows`; the [`quadratic_programme`] gives the displacement of least spring
+//!    energy, `friction` its cones; `motion` goes as far along it as continuous collision of every pair lets it;
+//! 3. answers a [`Rendering`]: proxy, force and torque (`wrench`), contacts with their forces, loads of the tissues
+//!    (`tissue_loads`), what is grasped (`grasps`).
+//!
+//! The invariant: no triangle of a constrained link crosses one of a tissue, exactly, but for tissues that the proxy
+//! is embedded in (`feasibility`). Time comes in as an argument, as it does everywhere in the engine.
+
+mod contact_memory;
+mod feasibility;
+mod friction;
+mod god_object;
+mod grasps;
+mod motion;
+mod near;
+mod options;
+mod posture;
+pub mod quadratic_programme;
+mod rendering;
+mod rows;
+mod screw;
+mod seen_tissues;
+mod tissue_loads;
+mod tissue_view;
+mod tool_proxy;
+mod wrench;
+
+pub use options::{RENDERED_LINKS_MAX, RenderError, RenderOptions};
+pub use rendering::{GraspEvent, ProxyContact, RenderState, Rendering, TissueLoad};
+pub use tool_proxy::{ProxyTick, ToolProxy};

@@ -1,0 +1,137 @@
+//! Coulomb friction: forces in their cones by projected Gauss-Seidel, from the frictionless minimum on.
+//!
+//! Each contact has its normal row, and two rows along the surface that want the contact to stay at its anchor, with
+//! |f_t| <= mu f_n. Projected Gauss-Seidel: Jourdan, Alart, Jean, "A Gauss-Seidel like algorithm to solve frictional
+//! contact problems", 1998. Where we differ: the system is the proxy's stiffness and not a mass, so that no time step
+//! enters.
+
+use super::quadratic_programme::{COORDINATES_MAX, ConstraintRow, Displacement, Optimum, ROWS_MAX};
+use crate::geometry::tolerance::FRICTION_CONVERGED_N;
+
+/// Sweeps over all contacts. Ten do for one contact, some fifty for a patch.
+const SWEEPS_MAX: usize = 100;
+
+/// The rows of one contact along the surface.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct FrictionRows {
+    /// At right angles to the normal's row and to each other, in the surface: metres of slip for each unit of a
+    /// coordinate; the gap is how far the contact is from its anchor.
+    pub(super) tangents: [ConstraintRow; 2],
+}
+
+/// What friction makes of a minimum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrictionForces {
+    pub(super) displacement: Displacement,
+    /// Newtons, >= 0.
+    pub(super) normal: [f64; ROWS_MAX],
+    /// Newtons along the two tangents.
+    pub(super) tangent: [[f64; 2]; ROWS_MAX],
+}
+
+/// Forces in their cones. `normals` and `friction` are of one length.
+pub(super) fn with_friction(
+    (n, stiffness, desired): (usize, &Displacement, &Displacement),
+    normals: &[ConstraintRow],
+    friction: &[FrictionRows],
+    coefficient: f64,
+    start: &Optimum,
+) -> FrictionForces {
+    debug_assert_eq!(normals.len(), friction.len(), "two tangents a contact");
+    let mut forces = FrictionForces {
+        displacement: start.displacement,
+        normal: start.multipliers,
+        tangent: [[0.0; 2]; ROWS_MAX],
+    };
+    // What a newton along a row moves along it, metres.
+    let give = |row: &ConstraintRow| -> f64 {
+        (0..n).map(|i| row.jacobian[i] * row.jacobian[i] / stiffness[i]).sum()
+    };
+    let off = |row: &ConstraintRow, x: &Displacement| -> f64 {
+        row.gap + (0..n).map(|i| row.jacobian[i] * x[i]).sum::<f64>()
+    };
+    let push = |row: &ConstraintRow, by: f64, x: &mut Displacement| {
+        for i in 0..n {
+            x[i] += row.jacobian[i] * by / stiffness[i];
+        }
+    };
+    for _ in 0..SWEEPS_MAX {
+        let mut change = 0.0f64;
+        for (i, (normal, rows)) in normals.iter().zip(friction).enumerate() {
+            let x = &mut forces.displacement;
+            let give_n = give(normal);
+            if give_n == 0.0 {
+                continue;
+            }
+            let old = forces.normal[i];
+            let new = (old - off(normal, x) / give_n).max(0.0);
+            push(normal, new - old, x);
+            forces.normal[i] = new;
+            change = change.max((new - old).abs());
+            // Both tangents at once, by the larger give: a block whose two rows are projected one by one would turn
+            // the force away from the slip.
+            let give_t = give(&rows.tangents[0]).max(give(&rows.tangents[1]));
+            if give_t == 0.0 {
+                continue;
+            }
+            let old = forces.tangent[i];
+            let mut new: [f64; 2] =
+                std::array::from_fn(|k| old[k] - off(&rows.tangents[k], x) / give_t);
+            let (size, most) = (new[0].hypot(new[1]), coefficient * forces.normal[i]);
+            if size > most {
+                new = new.map(|f| f * (most / size));
+            }
+            for k in 0..2 {
+                push(&rows.tangents[k], new[k] - old[k], x);
+                change = change.max((new[k] - old[k]).abs());
+            }
+            forces.tangent[i] = new;
+        }
+        if change < FRICTION_CONVERGED_N {
+            break;
+        }
+    }
+    // From the forces alone, so that they balance the spring to the last bit, whatever the sweeps have summed up.
+    let mut x = *desired;
+    for (i, (normal, rows)) in normals.iter().zip(friction).enumerate() {
+        push(normal, forces.normal[i], &mut x);
+        for k in 0..2 {
+            push(&rows.tangents[k], forces.tangent[i][k], &mut x);
+        }
+    }
+    x[n..COORDINATES_MAX].fill(0.0);
+    forces.displacement = x;
+    forces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proxy::quadratic_programme::Programme;
+
+    fn row(along: usize, gap: f64) -> ConstraintRow {
+        let mut jacobian = [0.0; COORDINATES_MAX];
+        jacobian[along] = 1.0;
+        ConstraintRow { jacobian, gap }
+    }
+
+    /// A point pressed 2 mm into a plane and pulled aside: it stays inside the cone, and slips on it outside.
+    #[test]
+    fn a_point_sticks_inside_the_cone_and_slips_on_it() {
+        let stiffness = [500.0; COORDINATES_MAX];
+        let rows = [row(2, 0.0)];
+        let friction = [FrictionRows { tangents: [row(0, 0.0), row(1, 0.0)] }];
+        for (aside, sticks) in [(5e-4, true), (8e-4, false)] {
+            let mut desired = [0.0; COORDINATES_MAX];
+            (desired[0], desired[2]) = (aside, -2e-3);
+            let programme = Programme { n: 6, stiffness, desired, rows: &rows };
+            let start = programme.solve(&[]);
+            let got = with_friction((6, &stiffness, &desired), &rows, &friction, 0.3, &start);
+            assert!((got.normal[0] - 1.0).abs() < 1e-6, "{} N", got.normal[0]);
+            let expected = if sticks { 500.0 * aside } else { 0.3 };
+            assert!((got.tangent[0][0] + expected).abs() < 1e-6, "{:?}", got.tangent[0]);
+            let slip = aside - expected / 500.0;
+            assert!((got.displacement[0] - slip).abs() < 1e-9, "{:?}", got.displacement);
+        }
+    }
+}

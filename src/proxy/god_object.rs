@@ -1,0 +1,413 @@
+//! The proxy itself: rounds of contacts, programme and motion.
+//!
+//! Zilles and Salisbury 1995; in six degrees of freedom, Ortega, Redon, Coquillart 2007: the displacement of least
+//! spring energy that the contacts allow, gone as far as continuous collision lets it. Where we differ: coordinates of
+//! moving links; contacts within a margin are rows before they touch; and tissue moves while the proxy does.
+
+use std::sync::Arc;
+
+use glam::DVec3;
+
+use super::{
+    contact_memory::FrictionAnchor,
+    friction::{FrictionRows, with_friction},
+    motion::{Extent, ProxyMotion},
+    near::{ContactKey, NearContact, NearSearch, SearchEnd},
+    options::RenderOptions,
+    posture::{FIRST_LINK, LinkScrews, Posture},
+    quadratic_programme::{
+        COORDINATES_MAX, ConstraintRow, Displacement, Optimum, Programme, ROWS_MAX,
+    },
+    rows::{RowFrame, reduce},
+    seen_tissues::{SeenTissue, TissuesInMotion},
+};
+use crate::geometry::tolerance::{
+    CONE_SHARE_SLACK, PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, PROXY_MARGIN_MIN_M, STAND_OFF_M,
+};
+use crate::scene::{RevisionGuard, TissueId, Tool};
+
+/// Rounds towards one pose: a device 50 mm off is followed in some thirty.
+const ROUNDS_MAX: usize = 64;
+/// Rounds in which a tissue's motion is followed before it counts as put through the proxy.
+const PUSH_ROUNDS_MAX: usize = 256;
+/// Rounds without progress after which the proxy is as far as it gets.
+const STALLS_MAX: usize = 3;
+/// A search that holds too many pairs is tried again with half its margin, so often.
+const MARGIN_HALVINGS_MAX: usize = 6;
+
+/// Tissues of a tick.
+pub(super) type TickTissues<'a> = &'a [(TissueId, RevisionGuard)];
+
+/// A proxy of a tool, its contacts and their forces.
+pub(super) struct GodObject {
+    tool: Arc<Tool>,
+    hold: DVec3,
+    friction: f64,
+    stiffness: Displacement,
+    /// Links that tissue constrains.
+    constrained: Vec<usize>,
+    pub(super) posture: Posture,
+    screws: LinkScrews,
+    margin_m: f64,
+    search: NearSearch,
+    /// Of the last complete search, as many as a programme has rows.
+    pub(super) contacts: Vec<NearContact>,
+    /// On the tool, newtons, of each contact.
+    pub(super) forces: Vec<ProxyForce>,
+    pub(super) residual_m: f64,
+    rows: Vec<ConstraintRow>,
+    friction_rows: Vec<FrictionRows>,
+    anchors: Vec<(ContactKey, FrictionAnchor)>,
+    anchors_next: Vec<(ContactKey, FrictionAnchor)>,
+    active: Vec<ContactKey>,
+    likely: Vec<usize>,
+    distances: Vec<f64>,
+}
+
+/// A contact's force on the tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct ProxyForce {
+    /// Along the normal, newtons, >= 0.
+    pub(super) normal_n: f64,
+    /// Normal and friction, scene frame, newtons.
+    pub(super) force: DVec3,
+}
+
+impl GodObject {
+    pub(super) fn new(tool: Arc<Tool>, options: &RenderOptions) -> GodObject {
+        let mut stiffness = [options.link_stiffness_n_per_m; COORDINATES_MAX];
+        stiffness[..3].fill(options.stiffness_n_per_m);
+        stiffness[3..FIRST_LINK].fill(options.rotational_stiffness_nm_per_rad);
+        let is_constrained = |link: &usize| !options.cutting_links.contains(link);
+        GodObject {
+            hold: options.hold_point_m,
+            friction: options.friction,
+            stiffness,
+            constrained: (0..tool.links.len()).filter(is_constrained).collect(),
+            posture: Posture::AT_ORIGIN,
+            screws: LinkScrews::default(),
+            margin_m: PROXY_MARGIN_MAX_M,
+            search: NearSearch::default(),
+            contacts: Vec::new(),
+            forces: Vec::with_capacity(ROWS_MAX),
+            residual_m: 0.0,
+            rows: Vec::with_capacity(ROWS_MAX),
+            friction_rows: Vec::with_capacity(ROWS_MAX),
+            anchors: Vec::with_capacity(ROWS_MAX),
+            anchors_next: Vec::with_capacity(ROWS_MAX),
+            active: Vec::with_capacity(ROWS_MAX),
+            likely: Vec::with_capacity(ROWS_MAX),
+            distances: Vec::new(),
+            tool,
+        }
+    }
+
+    pub(super) fn constrained(&self) -> &[usize] {
+        &self.constrained
+    }
+
+    /// Puts the proxy somewhere: nothing lies between.
+    pub(super) fn put(&mut self, posture: Posture) {
+        self.posture = posture;
+        self.let_go();
+        self.anchors.clear();
+    }
+
+    /// Begins a tick: the margin shrinks to what the last motions needed.
+    pub(super) fn begin_tick(&mut self) {
+        self.margin_m = (0.5 * self.margin_m).max(PROXY_MARGIN_MIN_M);
+        self.active.clear();
+        let bears = |(_, f): &(&NearContact, &ProxyForce)| f.normal_n > 0.0;
+        let active = self.contacts.iter().zip(&self.forces).filter(bears).map(|(c, _)| c.key);
+        self.active.extend(active);
+    }
+
+    fn let_go(&mut self) {
+        self.contacts.clear();
+        self.forces.clear();
+        self.residual_m = 0.0;
+    }
+
+    /// Draws the proxy to a posture. False when it has not arrived: it became `late`, or rounds ran out.
+    pub(super) fn draw_to(
+        &mut self,
+        to: &Posture,
+        tissues: TickTissues,
+        seen: &mut [SeenTissue],
+        late: &dyn Fn() -> bool,
+    ) -> bool {
+        let mut stalls = 0;
+        for _ in 0..ROUNDS_MAX {
+            let x_d = self.posture.displacement_to(to, &self.tool, self.hold, &mut self.screws);
+            let motion = TissuesInMotion { tissues, seen, time: 1.0 };
+            match self.search(&motion, late) {
+                SearchEnd::Complete => (),
+                SearchEnd::OutOfTime | SearchEnd::Full => {
+                    // The contacts of the last search are planes still: with them the force follows the device.
+                    self.solve(&x_d, &motion, 1.0);
+                    return false;
+                }
+            }
+            if self.embed_crossing(seen) {
+                continue;
+            }
+            let motion = TissuesInMotion { tissues, seen, time: 1.0 };
+            let x = self.solve(&x_d, &motion, 1.0);
+            let extent = self.extent(&x);
+            if extent.length_m <= PROXY_AT_REST_M {
+                return true;
+            }
+            let limit = extent.share_within(self.margin_m - STAND_OFF_M);
+            let share = limit * self.go(&motion, &scaled(&x, limit), 1.0, Some(to), &x_d);
+            if limit < 1.0 {
+                self.margin_m = (2.0 * self.margin_m).min(PROXY_MARGIN_MAX_M);
+            }
+            if self.posture == *to {
+                return true;
+            }
+            stalls = if share * extent.length_m > PROXY_AT_REST_M { 0 } else { stalls + 1 };
+            if stalls == STALLS_MAX {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Follows the tissues from where they were seen last to where they are: what they sweep of the proxy pushes it.
+    /// Returns the share of their motion that was followed: less than 1 when it became `late`.
+    pub(super) fn follow_tissues(
+        &mut self,
+        tissues: TickTissues,
+        seen: &mut [SeenTissue],
+        late: &dyn Fn() -> bool,
+    ) -> f64 {
+        let (mut time, mut stalls) = (0.0, 0);
+        for _ in 0..PUSH_ROUNDS_MAX {
+            let motion = TissuesInMotion { tissues, seen, time };
+            let displacement = motion.displacement_max();
+            if displacement == 0.0 || time == 1.0 {
+                return 1.0;
+            }
+            let wanted = 2.0 * displacement * (1.0 - time) + PROXY_MARGIN_MIN_M;
+            self.margin_m = self.margin_m.max(wanted).min(PROXY_MARGIN_MAX_M);
+            match self.search(&motion, late) {
+                SearchEnd::Complete => (),
+                SearchEnd::OutOfTime => return time,
+                SearchEnd::Full => break,
+            }
+            if self.embed_crossing(seen) {
+                continue;
+            }
+            let motion = TissuesInMotion { tissues, seen, time };
+            let step = (0.5 * self.margin_m / displacement).min(1.0 - time);
+            let end = if step == 1.0 - time { 1.0 } else { time + step };
+            if self.search.pairs.is_empty() {
+                time = end;
+                continue;
+            }
+            let x = self.solve(&[0.0; COORDINATES_MAX], &motion, end);
+            let extent = self.extent(&x);
+            let together = Extent { length_m: extent.length_m + displacement * step, ..extent };
+            let limit = together.share_within(self.margin_m - STAND_OFF_M);
+            let stop = if limit == 1.0 { end } else { time + step * limit };
+            let share = self.go(&motion, &scaled(&x, limit), stop, None, &x);
+            let gone = (stop - time) * share;
+            time = if share == 1.0 { stop } else { time + gone };
+            let progress = gone * displacement + share * limit * extent.length_m;
+            stalls = if progress > PROXY_AT_REST_M { 0 } else { stalls + 1 };
+            if stalls == STALLS_MAX {
+                stalls = 0;
+                self.embed_pressing(seen);
+            }
+        }
+        // What cannot be followed was put through the proxy.
+        let moving = seen.iter_mut().filter(|s| s.has_moved());
+        moving.for_each(|s| s.is_embedding = true);
+        1.0
+    }
+
+    /// Finds what is near at a time of the tissues' motion. Only a complete search changes the contacts.
+    fn search(&mut self, motion: &TissuesInMotion, late: &dyn Fn() -> bool) -> SearchEnd {
+        for _ in 0..MARGIN_HALVINGS_MAX {
+            let tool = (&*self.tool, &self.posture);
+            match self.search.run(motion, tool, &self.constrained, self.margin_m, late) {
+                SearchEnd::Full => self.margin_m *= 0.5,
+                SearchEnd::OutOfTime => return SearchEnd::OutOfTime,
+                SearchEnd::Complete => {
+                    std::mem::swap(&mut self.contacts, &mut self.search.contacts);
+                    let held = self.posture.scene_from_tool.point(self.hold);
+                    let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
+                    reduce(&mut self.contacts, &frame, &self.stiffness, &mut self.distances);
+                    return SearchEnd::Complete;
+                }
+            }
+        }
+        SearchEnd::Full
+    }
+
+    /// The displacement of least spring energy about `x_d`, and the forces that hold it. Tissues move on to `time_end`.
+    fn solve(
+        &mut self,
+        x_d: &Displacement,
+        motion: &TissuesInMotion,
+        time_end: f64,
+    ) -> Displacement {
+        let held = self.posture.scene_from_tool.point(self.hold);
+        let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
+        self.rows.clear();
+        self.likely.clear();
+        for (i, c) in self.contacts.iter().enumerate() {
+            let jacobian = frame.jacobian(c, c.normal);
+            // The tissue's own way towards the tool takes from the gap.
+            let approach = approach(c, motion, time_end);
+            self.rows.push(ConstraintRow { jacobian, gap: frame.gap(c) - STAND_OFF_M - approach });
+            if self.active.contains(&c.key) {
+                self.likely.push(i);
+            }
+        }
+        let links = self.screws.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        let n = FIRST_LINK + links;
+        let programme = Programme { n, stiffness: self.stiffness, desired: *x_d, rows: &self.rows };
+        let optimum = programme.solve(&self.likely);
+        self.residual_m = optimum.residual_m;
+        // Contradictory rows have forces of no meaning along the surface.
+        if self.friction > 0.0 && optimum.residual_m == 0.0 && motion.time == 1.0 {
+            return self.rub(n, x_d, motion, &optimum);
+        }
+        self.forces.clear();
+        let each = self.contacts.iter().zip(optimum.multipliers);
+        self.forces
+            .extend(each.map(|(c, normal_n)| ProxyForce { normal_n, force: c.normal * normal_n }));
+        optimum.displacement
+    }
+
+    /// The same with friction: contacts hold on to their anchors as far as their cones allow.
+    fn rub(
+        &mut self,
+        n: usize,
+        x_d: &Displacement,
+        motion: &TissuesInMotion,
+        optimum: &Optimum,
+    ) -> Displacement {
+        let held = self.posture.scene_from_tool.point(self.hold);
+        let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
+        self.friction_rows.clear();
+        self.anchors_next.clear();
+        for c in &self.contacts {
+            let known = self.anchors.iter().find(|(key, _)| *key == c.key);
+            let mesh = motion.tissues[c.tissue].1.surface.mesh();
+            let is_there = |a: &FrictionAnchor| mesh.get(a.tissue_triangle).is_some();
+            let anchor = known.map(|(_, anchor)| *anchor).filter(is_there);
+            let anchor = anchor.unwrap_or_else(|| FrictionAnchor::at(c));
+            let [p, q, r] = mesh.triangle(anchor.tissue_triangle);
+            let w = anchor.tissue_weights;
+            let on_link = self.posture.scene_from_link(c.key.link).point(anchor.of_link);
+            let slip = on_link - (p * w.x + q * w.y + r * w.z);
+            let (first, second) = c.normal.any_orthonormal_pair();
+            let tangents = [first, second].map(|along| ConstraintRow {
+                jacobian: frame.jacobian(c, along),
+                gap: slip.dot(along),
+            });
+            self.friction_rows.push(FrictionRows { tangents });
+            self.anchors_next.push((c.key, anchor));
+        }
+        let coupling = (n, &self.stiffness, x_d);
+        let found =
+            with_friction(coupling, &self.rows, &self.friction_rows, self.friction, optimum);
+        self.forces.clear();
+        self.anchors.clear();
+        for (i, c) in self.contacts.iter().enumerate() {
+            let (first, second) = c.normal.any_orthonormal_pair();
+            let [f, g] = found.tangent[i];
+            let normal_n = found.normal[i];
+            let force = c.normal * normal_n + first * f + second * g;
+            self.forces.push(ProxyForce { normal_n, force });
+            // A contact that slips has no anchor any more: the next round's is where it is then.
+            let most = self.friction * normal_n * (1.0 - CONE_SHARE_SLACK);
+            if normal_n > 0.0 && f.hypot(g) < most {
+                self.anchors.push(self.anchors_next[i]);
+            }
+        }
+        found.displacement
+    }
+
+    /// Goes as far along a displacement as collisions allow, while tissues move on to `time_end`; returns the share. A
+    /// displacement that is all of `x_d` ends at the posture `to` itself.
+    fn go(
+        &mut self,
+        motion: &TissuesInMotion,
+        x: &Displacement,
+        time_end: f64,
+        to: Option<&Posture>,
+        x_d: &Displacement,
+    ) -> f64 {
+        let share = ProxyMotion {
+            tool: &self.tool,
+            tissues: *motion,
+            time_end,
+            pairs: &self.search.pairs,
+            from: self.posture,
+            displacement: x,
+            hold: self.hold,
+            screws: &self.screws,
+            radius: self.posture.radius(&self.tool, self.hold),
+            clearance_m: self.search.clearance_m,
+        }
+        .share();
+        self.posture = match to {
+            // Nothing holds it: it is where the device is, to the last bit.
+            Some(to) if share == 1.0 && x == x_d => *to,
+            _ => self.posture.moved(x, share, self.hold, &self.screws),
+        };
+        share
+    }
+
+    fn extent(&self, x: &Displacement) -> Extent {
+        Extent::of(x, &self.screws, self.posture.radius(&self.tool, self.hold))
+    }
+
+    /// Takes their say from tissues that cross the proxy: they were put through it. True when there were any.
+    fn embed_crossing(&mut self, seen: &mut [SeenTissue]) -> bool {
+        if self.search.clearance_m > 0.0 {
+            return false;
+        }
+        for pair in self.search.pairs.iter().filter(|p| p.distance_m == 0.0) {
+            seen[pair.tissue].is_embedding = true;
+        }
+        self.let_go();
+        true
+    }
+
+    /// Takes their say from tissues that press on a proxy that cannot give way.
+    fn embed_pressing(&mut self, seen: &mut [SeenTissue]) {
+        let presses = |gap_m: f64| gap_m <= 2.0 * STAND_OFF_M;
+        let mut found = false;
+        for pair in self.search.pairs.iter().filter(|p| presses(p.distance_m)) {
+            let seen = &mut seen[pair.tissue];
+            seen.is_embedding |= seen.has_moved();
+            found |= seen.is_embedding;
+        }
+        if !found {
+            seen.iter_mut().filter(|s| s.has_moved()).for_each(|s| s.is_embedding = true);
+        }
+        self.let_go();
+    }
+}
+
+/// How far a contact's point of the tissue goes along the normal until `time_end`, metres.
+fn approach(contact: &NearContact, motion: &TissuesInMotion, time_end: f64) -> f64 {
+    if motion.time == time_end {
+        return 0.0;
+    }
+    let view = motion.view(contact.tissue);
+    let weigh = |time: f64| {
+        let [a, b, c] = view.triangle_at(contact.tissue_triangle, time);
+        let w = contact.tissue_weights;
+        a * w.x + b * w.y + c * w.z
+    };
+    contact.normal.dot(weigh(time_end) - weigh(motion.time))
+}
+
+fn scaled(x: &Displacement, share: f64) -> Displacement {
+    if share == 1.0 { *x } else { x.map(|x| x * share) }
+}

@@ -1,0 +1,142 @@
+//! Moves a proxy as far as it can go: continuous collision of every pair of triangles that may come near.
+//!
+//! Tissue vertices move straight. A tool's point goes along an arc; the test takes its chord, and the greatest error of
+//! a chord is added to the thickness. So the proxy may stop early, but passes through nothing. Pairs with contacts are
+//! tested as all others are: another part of a link may pass through a triangle that it touches already.
+
+use super::{
+    near::NearTriangles,
+    posture::{FIRST_LINK, LinkScrews, Posture},
+    quadratic_programme::Displacement,
+    seen_tissues::TissuesInMotion,
+};
+use crate::scene::Tool;
+use crate::{
+    ccd::{MovingTriangle, Owned, Shared, triangle_pair},
+    geometry::tolerance::{STAND_OFF_M, STAND_OFF_MIN_M},
+};
+use glam::DVec3;
+
+/// Parts that a motion is split in at most.
+const PARTS_MAX: f64 = 32.0;
+/// Of the least gap, or of the stand-off where that is less: what a motion may use up before it is stopped, and what a
+/// chord may be off its arc.
+const GAP_SHARE: f64 = 0.5;
+const CHORD_SHARE: f64 = 0.25;
+
+/// A proxy about to move, while the tissues move on from one time to another.
+pub(super) struct ProxyMotion<'a> {
+    pub(super) tool: &'a Tool,
+    pub(super) tissues: TissuesInMotion<'a>,
+    pub(super) time_end: f64,
+    /// Every pair that may come near.
+    pub(super) pairs: &'a [NearTriangles],
+    pub(super) from: Posture,
+    pub(super) displacement: &'a Displacement,
+    pub(super) hold: DVec3,
+    pub(super) screws: &'a LinkScrews,
+    /// No point of the tool is farther from its hold point, metres.
+    pub(super) radius: f64,
+    /// Of all pairs, metres.
+    pub(super) clearance_m: f64,
+}
+
+/// What a displacement does to the points of a tool that reaches `radius` metres from its hold point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    /// No point goes farther, metres.
+    pub(super) length_m: f64,
+    /// A point's place differs from what the coordinates say to first order by at most this, metres.
+    pub(super) curved_m: f64,
+}
+
+impl Extent {
+    pub(super) fn of(x: &Displacement, screws: &LinkScrews, radius: f64) -> Extent {
+        let shift = DVec3::new(x[0], x[1], x[2]).length();
+        let angle = DVec3::new(x[3], x[4], x[5]).length();
+        let (mut lag, mut link_angle) = (0.0f64, 0.0f64);
+        for (x, screw) in x[FIRST_LINK..].iter().zip(screws) {
+            lag = lag.max(x.abs());
+            link_angle = link_angle.max(x.abs() * screw.map_or(0.0, |s| s.turn.length()));
+        }
+        // The hold point goes straight and evenly. A point r from it has the acceleration a^2 r of the turn by a, 2 a l
+        // of a link that goes l meanwhile, and b l of a link that turns by b; half of it is the second-order term.
+        let reach = radius + lag;
+        let acceleration = angle * angle * reach + 2.0 * angle * lag + link_angle * lag;
+        Extent { length_m: shift + angle * reach + lag, curved_m: 0.5 * acceleration }
+    }
+
+    /// The greatest share of the displacement with which no point leaves a radius of `margin` metres about its place,
+    /// second-order terms included; at most 1.
+    pub(super) fn share_within(&self, margin: f64) -> f64 {
+        debug_assert!(margin >= 0.0, "{margin} m");
+        let whole = self.length_m + self.curved_m;
+        // s l + s^2 c <= s (l + c) for s <= 1.
+        if whole <= margin { 1.0 } else { margin / whole }
+    }
+}
+
+impl ProxyMotion<'_> {
+    /// The share of the displacement that the tool can go, and of the time, as it is stopped before it is nearer to
+    /// anything than half of what it was.
+    pub(super) fn share(&self) -> f64 {
+        let extent = Extent::of(self.displacement, self.screws, self.radius);
+        let tissue_m = self.tissues.displacement_max() * (self.time_end - self.tissues.time);
+        // The reference gap. Below the least stand-off all is as if the gap were that small, so that moves away go on.
+        let gap = self.clearance_m.min(STAND_OFF_M);
+        let chord_error = 0.25 * extent.curved_m;
+        let n = (chord_error / (CHORD_SHARE * gap)).sqrt().ceil().clamp(1.0, PARTS_MAX);
+        // A turn too long for its parts is cut short: its error falls with the square of the share.
+        let most =
+            ((CHORD_SHARE * gap * n * n) / chord_error.max(f64::MIN_POSITIVE)).sqrt().min(1.0);
+        let thickness = GAP_SHARE * gap;
+        let reach = extent.length_m + tissue_m + thickness;
+        let share = self.first_contact(n as usize, most, thickness, reach);
+        let is_stopped = share < most;
+        // So near, a part of a motion only brings the gap nearer to rounding.
+        if is_stopped && gap < STAND_OFF_MIN_M { 0.0 } else { share }
+    }
+
+    /// When a pair comes within the thickness, as a share of the displacement; `most` when none does.
+    fn first_contact(&self, n: usize, most: f64, thickness: f64, reach: f64) -> f64 {
+        let share_at = |part: usize| most * part as f64 / n as f64;
+        let near = |p: &&NearTriangles| p.distance_m <= reach;
+        let (time, time_end) = (self.tissues.time, self.time_end);
+        let mut start = self.from;
+        for part in 0..n {
+            let ends = [share_at(part), share_at(part + 1)];
+            let end = self.from.moved(self.displacement, ends[1], self.hold, self.screws);
+            let times = ends.map(|s| time + (time_end - time) * s);
+            let mut first = 1.0f64;
+            for pair in self.pairs.iter().filter(near) {
+                let toi = self.pair_contact(pair, [&start, &end], times, thickness);
+                first = toi.map_or(first, |toi| first.min(toi));
+            }
+            if first < 1.0 {
+                return ends[0] + (ends[1] - ends[0]) * first;
+            }
+            start = end;
+        }
+        most
+    }
+
+    fn pair_contact(
+        &self,
+        pair: &NearTriangles,
+        postures: [&Posture; 2],
+        times: [f64; 2],
+        thickness: f64,
+    ) -> Option<f64> {
+        let view = self.tissues.view(pair.tissue);
+        let [t0, t1] = times.map(|time| view.triangle_at(pair.tissue_triangle, time));
+        let tissue = MovingTriangle { t0, t1, owned: Owned::ALL };
+        let own = self.tool.links[pair.link].surface.mesh().triangle(pair.link_triangle);
+        let [t0, t1] = postures.map(|posture| {
+            let scene_from_link = posture.scene_from_link(pair.link);
+            own.map(|p| scene_from_link.point(p))
+        });
+        let link = MovingTriangle { t0, t1, owned: Owned::ALL };
+        // Two meshes share no vertex, so all features of both are tested.
+        triangle_pair(&tissue, &link, Shared::NONE, thickness).map(|found| found.toi)
+    }
+}

@@ -1,0 +1,352 @@
+//! What is near the proxy: every pair of triangles within a margin, and the contacts among them.
+//!
+//! A contact is a local minimum of distance between the two surfaces: its direction lies in the normal cone of the
+//! feature on either side. Any other pair of closest points is nearer a little farther along one of the surfaces, and
+//! as a constraint it would push sideways at inner edges of a flat tessellation.
+
+use glam::DVec3;
+
+use super::{posture::Posture, seen_tissues::TissuesInMotion, tissue_view::TissueView};
+use crate::geometry::{
+    Aabb, Pose, TriangleId, TriangleMesh,
+    distance::{
+        point_triangle::{Feature, closest_point},
+        segment_segment::closest_parameters,
+        triangle_triangle::closest_pair_within,
+    },
+    tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK},
+};
+use crate::scene::{Link, TissueId, Tool};
+
+/// Pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
+const NEAR_PAIRS_MAX: usize = 8_192;
+/// Contacts in one search, before they are reduced to rows.
+const NEAR_CONTACTS_MAX: usize = 1_024;
+
+/// What a search found, and room for the next.
+#[derive(Debug, Default)]
+pub(super) struct NearSearch {
+    /// Every pair within the margin.
+    pub(super) pairs: Vec<NearTriangles>,
+    /// Each once, ordered by [`ContactKey`].
+    pub(super) contacts: Vec<NearContact>,
+    /// The least distance of all pairs, metres; the margin when there is none.
+    pub(super) clearance_m: f64,
+}
+
+/// Two triangles near each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NearTriangles {
+    /// Place of the tissue.
+    pub(super) tissue: usize,
+    pub(super) tissue_triangle: TriangleId,
+    pub(super) link: usize,
+    pub(super) link_triangle: TriangleId,
+    pub(super) distance_m: f64,
+}
+
+/// Which features meet: the same contact from whichever triangles it is found. Vertices ascend; `u32::MAX` is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ContactKey {
+    pub(super) tissue: TissueId,
+    pub(super) link: usize,
+    pub(super) on_tissue: [u32; 3],
+    pub(super) on_link: [u32; 3],
+}
+
+/// A local minimum of distance, scene frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NearContact {
+    pub(super) key: ContactKey,
+    /// Place of the tissue.
+    pub(super) tissue: usize,
+    pub(super) tissue_triangle: TriangleId,
+    pub(super) tissue_weights: DVec3,
+    pub(super) link_triangle: TriangleId,
+    pub(super) on_tissue: DVec3,
+    /// Point of the link, in the link's frame.
+    pub(super) of_link: DVec3,
+    /// Unit, from tissue to tool.
+    pub(super) normal: DVec3,
+    pub(super) gap_m: f64,
+}
+
+/// How a search ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SearchEnd {
+    /// All pairs within the margin are there.
+    Complete,
+    /// There were more pairs than a search may hold.
+    Full,
+    /// The deadline passed.
+    OutOfTime,
+}
+
+impl NearSearch {
+    /// Finds all pairs of triangles within `margin` metres of each other. `constrained`: the links that count.
+    pub(super) fn run(
+        &mut self,
+        tissues: &TissuesInMotion,
+        (tool, posture): (&Tool, &Posture),
+        constrained: &[usize],
+        margin: f64,
+        late: &dyn Fn() -> bool,
+    ) -> SearchEnd {
+        self.pairs.clear();
+        self.contacts.clear();
+        self.clearance_m = margin;
+        for (place, view) in tissues.views() {
+            for &number in constrained {
+                let posed = PosedLink::new(&tool.links[number], number, posture);
+                let end = self.search_one(place, &view, &posed, margin, late);
+                if end != SearchEnd::Complete {
+                    return end;
+                }
+            }
+        }
+        self.contacts.sort_unstable_by_key(|c| (c.key, c.tissue_triangle, c.link_triangle));
+        self.contacts.dedup_by_key(|c| c.key);
+        SearchEnd::Complete
+    }
+
+    fn search_one(
+        &mut self,
+        place: usize,
+        view: &TissueView,
+        posed: &PosedLink,
+        margin: f64,
+        late: &dyn Fn() -> bool,
+    ) -> SearchEnd {
+        let link = posed.link;
+        let reach = margin * BOUND_COVER;
+        // The index knows the newest positions only.
+        let around = reach + view.slack();
+        let bounds = posed.scene_from_link.aabb(link.surface.bounds()).grown(around);
+        let near = |b: &Aabb| link.may_be_near(&posed.link_from_scene, b, around);
+        let mut end = SearchEnd::Complete;
+        view.surface.overlap(&(bounds, &near), |t| {
+            if end == SearchEnd::Complete && late() {
+                end = SearchEnd::OutOfTime;
+            }
+            if end != SearchEnd::Complete {
+                return;
+            }
+            let corners = view.triangle_at(t, view.time).map(|p| posed.link_from_scene.point(p));
+            link.tree.each_within(&corners, reach, |own| {
+                if self.pairs.len() == NEAR_PAIRS_MAX {
+                    end = SearchEnd::Full;
+                    return;
+                }
+                let pair = PairInLink {
+                    place,
+                    view,
+                    posed,
+                    ids: (t, own),
+                    tissue: corners,
+                    link: link.surface.mesh().triangle(own),
+                };
+                self.offer(&pair, margin);
+            });
+        });
+        end
+    }
+
+    fn offer(&mut self, pair: &PairInLink, margin: f64) {
+        let limit = margin * margin;
+        let Some(found) = closest_pair_within(&pair.tissue, &pair.link, limit) else { return };
+        if found.distance_squared > limit {
+            return;
+        }
+        let distance_m = found.distance_squared.sqrt();
+        self.clearance_m = self.clearance_m.min(distance_m);
+        let (tissue_triangle, link_triangle) = pair.ids;
+        let (tissue, link) = (pair.place, pair.posed.number);
+        self.pairs.push(NearTriangles { tissue, tissue_triangle, link, link_triangle, distance_m });
+        let is_flat = pair.is_flat();
+        self.keep(pair, (found.barycentric_a, found.barycentric_b), is_flat, margin);
+        if is_flat {
+            // Of two flat triangles one pair of closest points is as good as another: the corners of what they have
+            // in common hold both apart, however the tool is turned.
+            pair.each_corner(|weights| self.keep(pair, weights, true, margin));
+        }
+    }
+
+    fn keep(&mut self, pair: &PairInLink, weights: (DVec3, DVec3), is_flat: bool, margin: f64) {
+        if self.contacts.len() == NEAR_CONTACTS_MAX {
+            return;
+        }
+        if let Some(contact) = pair.contact(weights, is_flat).filter(|c| c.gap_m <= margin) {
+            self.contacts.push(contact);
+        }
+    }
+}
+
+/// A link at its place.
+struct PosedLink<'a> {
+    link: &'a Link,
+    number: usize,
+    scene_from_link: Pose,
+    link_from_scene: Pose,
+}
+
+impl<'a> PosedLink<'a> {
+    fn new(link: &'a Link, number: usize, posture: &Posture) -> PosedLink<'a> {
+        let scene_from_link = posture.scene_from_link(number);
+        PosedLink { link, number, scene_from_link, link_from_scene: scene_from_link.inverse() }
+    }
+}
+
+/// A tissue triangle and a link's, both in the link's frame.
+struct PairInLink<'a> {
+    place: usize,
+    view: &'a TissueView<'a>,
+    posed: &'a PosedLink<'a>,
+    ids: (TriangleId, TriangleId),
+    tissue: [DVec3; 3],
+    link: [DVec3; 3],
+}
+
+impl PairInLink<'_> {
+    /// The two are as good as parallel.
+    fn is_flat(&self) -> bool {
+        let normal = |t: &[DVec3; 3]| (t[1] - t[0]).cross(t[2] - t[0]);
+        let (a, b) = (normal(&self.tissue), normal(&self.link));
+        // |a x b| = |a| |b| sin.
+        let sine_squared = a.cross(b).length_squared();
+        sine_squared < FLAT_CONE_SLACK.powi(2) * a.length_squared() * b.length_squared()
+    }
+
+    /// Gives the weights of every vertex over the other's face, and of every two edges that cross, to `visit`.
+    fn each_corner(&self, mut visit: impl FnMut((DVec3, DVec3))) {
+        for k in 0..3 {
+            let on_link = closest_point(self.tissue[k], &self.link);
+            if on_link.feature == Feature::Face {
+                visit((DVec3::AXES[k], on_link.barycentric));
+            }
+            let on_tissue = closest_point(self.link[k], &self.tissue);
+            if on_tissue.feature == Feature::Face {
+                visit((on_tissue.barycentric, DVec3::AXES[k]));
+            }
+        }
+        for i in 0..3 {
+            for j in 0..3 {
+                let (a, b) = (&self.tissue, &self.link);
+                let (i1, j1) = ((i + 1) % 3, (j + 1) % 3);
+                let (s, t) = closest_parameters(a[i], a[i1], b[j], b[j1]);
+                if s > 0.0 && s < 1.0 && t > 0.0 && t < 1.0 {
+                    let on =
+                        |k: usize, k1: usize, s| DVec3::AXES[k] * (1.0 - s) + DVec3::AXES[k1] * s;
+                    visit((on(i, i1, s), on(j, j1, t)));
+                }
+            }
+        }
+    }
+
+    /// The contact of two points, if it is a local minimum of distance.
+    fn contact(&self, (w, u): (DVec3, DVec3), is_flat: bool) -> Option<NearContact> {
+        let PosedLink { link, number, scene_from_link, .. } = self.posed;
+        let (t, own) = self.ids;
+        let weigh = |t: &[DVec3; 3], w: DVec3| t[0] * w.x + t[1] * w.y + t[2] * w.z;
+        let (on_tissue, of_link) = (weigh(&self.tissue, w), weigh(&self.link, u));
+        let apart = of_link - on_tissue;
+        let gap_m = apart.length();
+        // Triangles that cross have no direction; a feasible proxy has none.
+        if gap_m == 0.0 {
+            return None;
+        }
+        let normal = apart / gap_m;
+        let (tissue_mesh, link_mesh) = (self.view.surface.mesh(), link.surface.mesh());
+        let on_tissue_key = feature(tissue_mesh.vertices(t), w);
+        let on_link_key = feature(link_mesh.vertices(own), u);
+        // Where a vertex faces a face, the direction is the face's own, and the vertex may be a little off its cone:
+        // so a patch that lies nearly flat keeps all its corners. Anywhere else a wide cone would let ghosts in.
+        let slack = |own: &[u32; 3], other: &[u32; 3]| {
+            let faces = is_vertex(own) && is_face(other);
+            let crosses = is_flat && is_edge(own) && is_edge(other);
+            if faces || crosses { FLAT_CONE_SLACK } else { NORMAL_CONE_SLACK }
+        };
+        let place = |v: u32| link_mesh.position(v);
+        let cone = Cone { mesh: link_mesh, at: of_link, along: -normal };
+        if !cone.holds(&on_link_key, slack(&on_link_key, &on_tissue_key), place) {
+            return None;
+        }
+        let normal = scene_from_link.vector(normal);
+        let at = scene_from_link.point(on_tissue);
+        let cone = Cone { mesh: tissue_mesh, at, along: normal };
+        let place = |v: u32| self.view.vertex(v);
+        if !cone.holds(&on_tissue_key, slack(&on_tissue_key, &on_link_key), place) {
+            return None;
+        }
+        let key = ContactKey {
+            tissue: self.view.id,
+            link: *number,
+            on_tissue: on_tissue_key,
+            on_link: on_link_key,
+        };
+        Some(NearContact {
+            key,
+            tissue: self.place,
+            tissue_triangle: t,
+            tissue_weights: w,
+            link_triangle: own,
+            on_tissue: at,
+            of_link,
+            normal,
+            gap_m,
+        })
+    }
+}
+
+/// The vertices with a weight, ascending.
+fn feature(vertices: [u32; 3], weights: DVec3) -> [u32; 3] {
+    let mut named = [u32::MAX; 3];
+    for ((own, v), w) in named.iter_mut().zip(vertices).zip(weights.to_array()) {
+        if w > 0.0 {
+            *own = v;
+        }
+    }
+    named.sort_unstable();
+    named
+}
+
+fn is_vertex(feature: &[u32; 3]) -> bool {
+    feature[1] == u32::MAX
+}
+
+fn is_edge(feature: &[u32; 3]) -> bool {
+    feature[1] != u32::MAX && feature[2] == u32::MAX
+}
+
+fn is_face(feature: &[u32; 3]) -> bool {
+    feature[2] != u32::MAX
+}
+
+/// A direction at a point of a mesh, to be held against the normal cone of the point's feature.
+struct Cone<'a> {
+    mesh: &'a TriangleMesh,
+    at: DVec3,
+    /// Unit.
+    along: DVec3,
+}
+
+impl Cone<'_> {
+    /// No triangle at the feature leads nearer to what lies along the direction: each edge out of the feature is at
+    /// least at a right angle to it, to `slack` as a cosine. On an open border the cone is that of what is there, and
+    /// on either side of a face its normal serves.
+    fn holds(&self, feature: &[u32; 3], slack: f64, place: impl Fn(u32) -> DVec3) -> bool {
+        let leads_away = |w: u32| {
+            let out = place(w) - self.at;
+            self.along.dot(out) <= slack * out.length()
+        };
+        let [first, second, _] = *feature;
+        if is_face(feature) {
+            return true;
+        }
+        self.mesh.ring(first).all(|(t, _)| {
+            let vertices = self.mesh.vertices(t);
+            let is_at = is_vertex(feature) || vertices.contains(&second);
+            let others = vertices.into_iter().filter(|v| !feature.contains(v));
+            !is_at || others.into_iter().all(leads_away)
+        })
+    }
+}

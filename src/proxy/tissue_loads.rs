@@ -1,0 +1,67 @@
+//! Contact forces spread over the vertices of the tissues that bear them.
+
+use glam::DVec3;
+
+use super::rendering::{ProxyContact, TissueLoad};
+use crate::scene::{RevisionGuard, TissueId};
+
+/// The loads of one tick, and room for those of the next.
+#[derive(Debug, Default)]
+pub(super) struct LoadRoom {
+    spread: Vec<(TissueId, u32, DVec3)>,
+    spare: Vec<TissueLoad>,
+}
+
+impl LoadRoom {
+    /// Fills `loads` with minus the force of each contact at its triangle's vertices, by the weights of its point: force
+    /// and moment are those of the contact. `weights`: of each contact. Forbidden regions bear none.
+    pub(super) fn fill(
+        &mut self,
+        contacts: &[ProxyContact],
+        weights: &[DVec3],
+        tissues: &[(TissueId, RevisionGuard)],
+        loads: &mut Vec<TissueLoad>,
+    ) {
+        debug_assert_eq!(contacts.len(), weights.len(), "weights for each contact");
+        self.spare.append(loads);
+        self.spread.clear();
+        for (contact, weights) in contacts.iter().zip(weights) {
+            let revision = tissues.iter().find(|(id, _)| *id == contact.tissue);
+            let Some((id, revision)) = revision else { continue };
+            if contact.force_n == DVec3::ZERO || contact.is_forbidden {
+                continue;
+            }
+            // A contact that outlived its triangle, on a late tick, has no vertices to bear it.
+            let Some(vertices) = revision.surface.mesh().get(contact.triangle) else { continue };
+            for (v, w) in vertices.into_iter().zip(weights.to_array()) {
+                if w > 0.0 {
+                    self.spread.push((*id, v, -contact.force_n * w));
+                }
+            }
+        }
+        self.spread.sort_unstable_by_key(|(id, v, _)| (*id, *v));
+        for &(id, v, force) in &self.spread {
+            if loads.last().is_none_or(|l| l.tissue != id) {
+                let mut load = self.spare.pop().unwrap_or_else(|| TissueLoad {
+                    tissue: id,
+                    geometry_revision: 0,
+                    vertices: Vec::new(),
+                    forces_n: Vec::new(),
+                });
+                let revision = tissues.iter().find(|(other, _)| *other == id);
+                load.tissue = id;
+                load.geometry_revision = revision.map_or(0, |(_, r)| r.geometry_revision);
+                load.vertices.clear();
+                load.forces_n.clear();
+                loads.push(load);
+            }
+            let load = loads.last_mut().expect("one was pushed");
+            if load.vertices.last() == Some(&v) {
+                *load.forces_n.last_mut().expect("a force a vertex") += force;
+            } else {
+                load.vertices.push(v);
+                load.forces_n.push(force);
+            }
+        }
+    }
+}

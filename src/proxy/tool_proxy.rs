@@ -1,0 +1,300 @@
+//! One rendered tool: its proxy from tick to tick, and what is answered of it.
+
+use std::sync::Arc;
+
+use glam::DVec3;
+
+use super::{
+    contact_memory::ContactMemory,
+    feasibility::{crosses, is_feasible},
+    god_object::{GodObject, TickTissues},
+    grasps::Grasps,
+    options::{RenderError, RenderOptions},
+    posture::Posture,
+    rendering::{ProxyContact, RenderState, Rendering},
+    seen_tissues::{self, SeenTissue},
+    tissue_loads::LoadRoom,
+    wrench::Wrench,
+};
+use crate::geometry::{Pose, tolerance::PROXY_AT_REST_M};
+use crate::scene::{TissueId, Tool, tick::ToolPose};
+
+/// Coalesced poses that are kept; of more, every second one is.
+const WAYPOINTS_MAX: usize = 64;
+
+/// A rendered tool. Its proxy never enters tissue, and follows the device as far as tissue lets it.
+pub struct ToolProxy {
+    tool: Arc<Tool>,
+    options: RenderOptions,
+    god_object: GodObject,
+    /// Where the device was put, and the poses it went by since the last tick.
+    begin_at: Option<Posture>,
+    waypoints: Vec<Posture>,
+    has_begun: bool,
+    seen: Vec<SeenTissue>,
+    memory: ContactMemory,
+    sent: Wrench,
+    wanted: Wrench,
+    grasps: Grasps,
+    loads: LoadRoom,
+    weights: Vec<DVec3>,
+    rendering: Rendering,
+}
+
+/// The part of a tick that all rendered tools share.
+#[derive(Clone, Copy)]
+pub struct ProxyTick<'a> {
+    /// The newest revisions, ordered by id.
+    pub tissues: TickTissues<'a>,
+    /// Tissues that bear no load.
+    pub forbidden: &'a [TissueId],
+    /// Since the last tick, seconds, >= 0; what the rates of force and torque are limited by.
+    pub dt_s: f64,
+    /// Says that the deadline has passed; asked before every triangle.
+    pub late: &'a dyn Fn() -> bool,
+}
+
+impl ToolProxy {
+    /// A proxy that begins where the first tick poses the tool.
+    ///
+    /// # Errors
+    /// As [`RenderOptions::check`].
+    pub fn new(tool: Arc<Tool>, options: RenderOptions) -> Result<ToolProxy, RenderError> {
+        options.check(&tool)?;
+        let rendering = Rendering {
+            tool: tool.id,
+            scene_from_proxy: Pose::IDENTITY,
+            tool_from_link: tool.links.iter().map(|l| l.rest).collect(),
+            link_lag_m: vec![0.0; tool.links.len()],
+            force_n: DVec3::ZERO,
+            torque_nm: DVec3::ZERO,
+            state: RenderState::Free,
+            residual_m: 0.0,
+            limited: false,
+            contacts: Vec::new(),
+            loads: Vec::new(),
+            grasps: Vec::new(),
+        };
+        Ok(ToolProxy {
+            god_object: GodObject::new(Arc::clone(&tool), &options),
+            tool,
+            options,
+            begin_at: None,
+            waypoints: Vec::with_capacity(WAYPOINTS_MAX),
+            has_begun: false,
+            seen: Vec::new(),
+            memory: ContactMemory::default(),
+            sent: Wrench::default(),
+            wanted: Wrench::default(),
+            grasps: Grasps::default(),
+            loads: LoadRoom::default(),
+            weights: Vec::new(),
+            rendering,
+        })
+    }
+
+    /// The options that it was made with.
+    pub fn options(&self) -> &RenderOptions {
+        &self.options
+    }
+
+    /// What the last tick answered.
+    pub fn rendering(&self) -> &Rendering {
+        &self.rendering
+    }
+
+    /// Takes a pose that a newer one coalesced: the device went by it. The proxy will be drawn there first.
+    pub fn coalesce(&mut self, pose: &ToolPose) {
+        let posture = Posture::of(&self.tool, pose);
+        if pose.teleport || !self.has_begun && self.begin_at.is_none() {
+            self.begin_at = Some(posture);
+            self.waypoints.clear();
+            return;
+        }
+        if self.waypoints.len() == WAYPOINTS_MAX {
+            // A client that sends 64 ticks while one is answered is far behind: the proxy takes a coarser way.
+            let mut place = 0;
+            self.waypoints.retain(|_| {
+                place += 1;
+                place % 2 == 0
+            });
+        }
+        self.waypoints.push(posture);
+    }
+
+    /// Draws the proxy to where the device is. Allocates nothing once the buffers have grown.
+    pub fn tick(&mut self, pose: &ToolPose, tick: &ProxyTick) -> &Rendering {
+        let ProxyTick { tissues, late, .. } = *tick;
+        self.coalesce(pose);
+        self.god_object.begin_tick();
+        seen_tissues::follow(&mut self.seen, tissues);
+        let mut arrived = true;
+        match self.begin_at.take() {
+            Some(posture) => self.begin(posture, tick),
+            None => {
+                self.look_at_new(tick);
+                arrived = self.follow_tissues(tick);
+            }
+        }
+        let mut last = None;
+        let god_object = &mut self.god_object;
+        for posture in &self.waypoints {
+            last = Some(*posture);
+            // Late, it begins the next tick at the newest pose all the same: a way that is too long is cut short.
+            if arrived {
+                arrived = god_object.draw_to(posture, tissues, &mut self.seen, late);
+            }
+        }
+        self.waypoints.clear();
+        let device = last.unwrap_or(god_object.posture);
+        self.free_what_is_outside(tick);
+        self.answer(&device, arrived, tick);
+        &self.rendering
+    }
+
+    /// The proxy is put where the device is; what it is in has no say.
+    fn begin(&mut self, posture: Posture, tick: &ProxyTick) {
+        self.has_begun = true;
+        self.god_object.put(posture);
+        seen_tissues::take_all(&mut self.seen, tick.tissues);
+        let constrained = self.god_object.constrained();
+        for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
+            let surface = &revision.surface;
+            seen.is_embedding = !is_feasible(surface, &self.tool, &posture, constrained);
+            seen.is_new = false;
+        }
+    }
+
+    /// Tissues that were added about the proxy have no say. What a cut put through it is found where it is followed.
+    fn look_at_new(&mut self, tick: &ProxyTick) {
+        let (posture, constrained) = (self.god_object.posture, self.god_object.constrained());
+        for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
+            if std::mem::take(&mut seen.is_new) {
+                let surface = &revision.surface;
+                seen.is_embedding |= !is_feasible(surface, &self.tool, &posture, constrained);
+            }
+        }
+    }
+
+    /// False when the deadline came before the tissues were where they are.
+    fn follow_tissues(&mut self, tick: &ProxyTick) -> bool {
+        let (tissues, seen) = (tick.tissues, &mut self.seen);
+        let followed = self.god_object.follow_tissues(tissues, seen, tick.late);
+        if followed < 1.0 {
+            seen_tissues::stay_all_at(seen, tissues, followed);
+            return false;
+        }
+        seen_tissues::take_all(seen, tissues);
+        true
+    }
+
+    /// A tissue has its say again once the proxy is outside it.
+    fn free_what_is_outside(&mut self, tick: &ProxyTick) {
+        let (posture, constrained) = (self.god_object.posture, self.god_object.constrained());
+        for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
+            if seen.is_embedding {
+                let surface = &revision.surface;
+                seen.is_embedding = !is_feasible(surface, &self.tool, &posture, constrained);
+            }
+        }
+    }
+
+    fn answer(&mut self, device: &Posture, arrived: bool, tick: &ProxyTick) {
+        let god_object = &self.god_object;
+        let posture = god_object.posture;
+        self.rendering.scene_from_proxy = posture.scene_from_tool;
+        self.rendering
+            .tool_from_link
+            .copy_from_slice(&posture.tool_from_link[..self.tool.links.len()]);
+        for (i, link) in self.tool.links.iter().enumerate() {
+            let (proxy, device) = (&posture.tool_from_link[i], &device.tool_from_link[i]);
+            self.rendering.link_lag_m[i] = link.displacement(proxy, device);
+        }
+        self.list_contacts(tick);
+        let bears = self.rendering.contacts.iter().any(|c| c.force_n != DVec3::ZERO);
+        let residual_m = self.god_object.residual_m;
+        let is_embedded = self.seen.iter().any(|s| s.is_embedding);
+        let is_squeezed = residual_m > PROXY_AT_REST_M;
+        self.rendering.state = if is_embedded {
+            RenderState::Embedded
+        } else if !arrived {
+            RenderState::Late
+        } else if is_squeezed {
+            RenderState::Squeezed
+        } else if bears {
+            RenderState::Touching
+        } else {
+            RenderState::Free
+        };
+        self.rendering.residual_m = if is_squeezed { residual_m } else { 0.0 };
+        let held = posture.scene_from_tool.point(self.options.hold_point_m);
+        self.wanted = Wrench::default();
+        for contact in &self.rendering.contacts {
+            // The sum of lambda_i J_i, which at rest is k_t (x_p - x_d) and k_r log(R_p R_d^-1).
+            self.wanted.force += contact.force_n;
+            self.wanted.torque += (contact.position - held).cross(contact.force_n);
+        }
+        let (sent, limited) = self.sent.towards(&self.wanted, &self.options, tick.dt_s);
+        self.sent = sent;
+        self.rendering.force_n = sent.force;
+        self.rendering.torque_nm = sent.torque;
+        self.rendering.limited = limited;
+        let Rendering { contacts, loads, grasps, link_lag_m, .. } = &mut self.rendering;
+        self.loads.fill(contacts, &self.weights, tick.tissues, loads);
+        grasps.clear();
+        self.grasps.follow(contacts, link_lag_m, grasps);
+        if cfg!(debug_assertions) {
+            self.assert_well_formed(tick);
+        }
+    }
+
+    /// Contacts with their ids: those with a force first.
+    fn list_contacts(&mut self, tick: &ProxyTick) {
+        let GodObject { contacts, forces, .. } = &self.god_object;
+        let listed = &mut self.rendering.contacts;
+        listed.clear();
+        self.weights.clear();
+        self.memory.begin();
+        for bears in [true, false] {
+            // Contacts whose features met before go first, so that no neighbour takes their ids.
+            for is_known in [true, false] {
+                for (contact, force) in contacts.iter().zip(forces) {
+                    let key = &contact.key;
+                    if (force.normal_n > 0.0) != bears || self.memory.is_known(key) != is_known {
+                        continue;
+                    }
+                    self.weights.push(contact.tissue_weights);
+                    listed.push(ProxyContact {
+                        id: self.memory.note(contact),
+                        tissue: key.tissue,
+                        triangle: contact.tissue_triangle,
+                        is_forbidden: tick.forbidden.contains(&key.tissue),
+                        link: key.link,
+                        link_triangle: contact.link_triangle,
+                        position: contact.on_tissue,
+                        normal: contact.normal,
+                        gap_m: contact.gap_m,
+                        force_n: force.force,
+                    });
+                }
+            }
+        }
+        self.memory.end();
+    }
+
+    /// Panics unless no constrained link crosses a tissue that has a say. O(triangles about the proxy).
+    pub fn assert_well_formed(&self, tick: &ProxyTick) {
+        let posture = &self.god_object.posture;
+        for (seen, (id, revision)) in self.seen.iter().zip(tick.tissues) {
+            // A tissue whose motion a late tick could not follow yet is not where the proxy knows it.
+            if seen.is_embedding || seen.has_moved() {
+                continue;
+            }
+            for &link in self.god_object.constrained() {
+                let pose = posture.scene_from_link(link);
+                let crosses = crosses(&revision.surface, &self.tool.links[link], &pose);
+                assert!(!crosses, "link {link} crosses tissue {id:?} at {pose:?}");
+            }
+        }
+    }
+}

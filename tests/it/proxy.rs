@@ -1,0 +1,7 @@
+//! The proxy of a rendered instrument against closed forms and brute force: nothing is passed through, and the force is
+//! the spring's.
+
+mod press;
+mod stage;
+mod states;
+mod thin;

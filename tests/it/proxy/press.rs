@@ -1,0 +1,109 @@
+//! Pressed into a flat slab, slid over it, and drawn back out.
+
+use glam::DVec3;
+use palpate::{oracle::shapes, proxy::RenderState};
+
+use super::stage::{ProxyStage, STAND_OFF, slab, to};
+
+const RADIUS: f64 = 0.005;
+
+/// The force is the spring's at the depth of the sphere below the stand-off, along the normal, whatever the triangles.
+#[test]
+fn a_sphere_pressed_into_a_slab_feels_its_depth() {
+    let (mut worst_force, mut worst_angle) = (0.0f64, 0.0f64);
+    for (cells, dx) in [(1, 0.06), (7, 0.009), (40, 0.0015)] {
+        for at in [[0.0, 0.0], [0.0031, -0.0017], [0.0045, 0.0045]] {
+            let mut stage =
+                ProxyStage::new(&[slab(cells, dx, 0.01)], &[shapes::sphere(RADIUS, 12)], |o| o);
+            stage.tick(to(at[0], at[1], 0.008));
+            for step in 1..=60 {
+                let depth = f64::from(step) * 1e-4;
+                let got = stage.tick(to(at[0], at[1], RADIUS - depth));
+                assert_eq!(got.state, RenderState::Touching, "at {depth}");
+                // The sphere's lowest vertex is at its radius.
+                let expected = 500.0 * (depth + STAND_OFF);
+                worst_force = worst_force.max((got.force_n.length() - expected).abs() / expected);
+                worst_angle = worst_angle.max(got.force_n.angle_between(DVec3::Z));
+                assert!(step % 20 != 0 || !stage.crosses(&got), "at {depth}");
+            }
+        }
+    }
+    let degrees = worst_angle.to_degrees();
+    println!("sphere on slab: force within {:.4} %, {degrees:.4} degrees", 100.0 * worst_force);
+    assert!(worst_force < 0.01 && degrees < 1.0, "{worst_force}, {degrees} degrees");
+}
+
+/// Without friction nothing holds it back along the surface, and no inner edge is felt.
+#[test]
+fn sliding_without_friction_feels_no_tessellation() {
+    let (mut worst_tangent, mut least, mut most) = (0.0f64, f64::INFINITY, 0.0f64);
+    let mut stage = ProxyStage::new(&[slab(20, 0.003, 0.01)], &[shapes::sphere(RADIUS, 12)], |o| o);
+    stage.tick(to(-0.02, 0.001, 0.006));
+    stage.tick(to(-0.02, 0.001, RADIUS - 0.002));
+    for step in 0..2000 {
+        let s = f64::from(step) * 20e-6;
+        let got = stage.tick(to(-0.02 + s, 0.001 + 0.3 * s, RADIUS - 0.002));
+        worst_tangent = worst_tangent.max(got.force_n.truncate().length());
+        least = least.min(got.force_n.z);
+        most = most.max(got.force_n.z);
+    }
+    let ripple = (most - least) / most;
+    println!(
+        "slide: normal force {least:.6} to {most:.6} N, ripple {:.5} %, tangential force {:.2e} N",
+        100.0 * ripple,
+        worst_tangent
+    );
+    assert!(ripple < 0.01 && worst_tangent < 0.01 * least, "{ripple}, {worst_tangent} N");
+}
+
+/// Drawn aside under friction it stays where it is until the cone's limit, and then slips on it.
+#[test]
+fn friction_sticks_inside_its_cone_and_slips_on_it() {
+    let mut stage = ProxyStage::new(&[slab(20, 0.003, 0.01)], &[shapes::sphere(RADIUS, 12)], |o| {
+        palpate::proxy::RenderOptions { friction: 0.3, rotational_stiffness_nm_per_rad: 100.0, ..o }
+    });
+    let depth = 0.002;
+    stage.tick(to(0.0011, 0.0004, 0.006));
+    let start = stage.tick(to(0.0011, 0.0004, RADIUS - depth));
+    let normal = 500.0 * (depth + STAND_OFF);
+    let (mut worst_stick, mut worst_slip, mut crept) = (0.0f64, 0.0f64, 0.0f64);
+    for step in 1..400 {
+        let aside = f64::from(step) * 10e-6;
+        let got = stage.tick(to(0.0011 + aside, 0.0004, RADIUS - depth));
+        let pull = 500.0 * aside;
+        let tangent = -got.force_n.x;
+        if pull < 0.98 * 0.3 * normal {
+            worst_stick = worst_stick.max((tangent - pull).abs() / pull.max(0.05));
+            crept = crept.max(ProxyStage::origin(&got).x - ProxyStage::origin(&start).x);
+        } else if pull > 1.02 * 0.3 * normal {
+            worst_slip = worst_slip.max((tangent / got.force_n.z - 0.3).abs() / 0.3);
+        }
+    }
+    println!(
+        "friction: sticks within {:.3} %, creeps {:.2e} m, slips within {:.3} % of the cone",
+        100.0 * worst_stick,
+        crept,
+        100.0 * worst_slip
+    );
+    assert!(worst_stick < 0.02 && worst_slip < 0.02, "{worst_stick}, {worst_slip}");
+}
+
+/// Where the device leaves the surface the force is 0, and nothing sticks.
+#[test]
+fn backing_out_ends_at_the_surface() {
+    let mut stage = ProxyStage::new(&[slab(7, 0.009, 0.01)], &[shapes::sphere(RADIUS, 12)], |o| o);
+    stage.tick(to(0.001, 0.002, 0.006));
+    let mut last_force_at = f64::INFINITY;
+    for step in 0..1100 {
+        // In by 5 mm and out again, tangled with a slide.
+        let s = f64::from(step) * 10e-6;
+        let height = (s - 0.005).abs() - 0.0045;
+        let got = stage.tick(to(0.001 + s, 0.002, RADIUS + height));
+        if got.force_n.length() > 0.0 {
+            last_force_at = height;
+        }
+        assert!(step < 600 || got.force_n.dot(DVec3::Z) >= 0.0, "it is pulled back: {got:?}");
+    }
+    println!("back out: last force {:.4} mm above the surface", 1e3 * last_force_at);
+    assert!(last_force_at < 5e-5, "{last_force_at} m");
+}

@@ -1,0 +1,194 @@
+//! A few tissues, a rendered tool, and the slow truth about where its proxy is.
+
+use std::sync::Arc;
+
+use glam::{DQuat, DVec3};
+use palpate::{
+    geometry::{
+        LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load, triangle_triangle::meet,
+    },
+    oracle::shapes,
+    proxy::{ProxyTick, RenderOptions, Rendering, ToolProxy},
+    scene::{
+        Limits, Link, RevisionGuard, Scene, Tissue, TissueId, TissueOptions, Tool, ToolParts,
+        tick::ToolPose, tool::field::field_of,
+    },
+    sdf::{Field, FieldOptions},
+    surface::Surface,
+};
+
+/// What a proxy keeps from tissue, metres: as its documentation states it.
+pub const STAND_OFF: f64 = 20e-6;
+
+/// Small enough to be looked at from every side.
+pub struct ProxyStage {
+    pub scene: Scene,
+    pub tool: Arc<Tool>,
+    pub proxy: ToolProxy,
+    pub pose: ToolPose,
+    pub dt_s: f64,
+    pub forbidden: Vec<TissueId>,
+}
+
+pub fn loaded(data: MeshData) -> LoadedMesh {
+    load(data, &LoadOptions::default()).expect("a good mesh")
+}
+
+impl ProxyStage {
+    pub fn new(
+        tissues: &[MeshData],
+        links: &[MeshData],
+        options: impl FnOnce(RenderOptions) -> RenderOptions,
+    ) -> ProxyStage {
+        let loaded_links = links.iter().cloned().map(loaded).collect();
+        ProxyStage::of(tissues.iter().cloned().map(loaded).collect(), loaded_links, options)
+    }
+
+    pub fn of(
+        tissues: Vec<LoadedMesh>,
+        links: Vec<LoadedMesh>,
+        options: impl FnOnce(RenderOptions) -> RenderOptions,
+    ) -> ProxyStage {
+        let scene = Scene::new("stage".to_owned(), Limits::default());
+        for (i, mesh) in tissues.into_iter().enumerate() {
+            scene
+                .add_tissue(&format!("tissue {i}"), mesh, TissueOptions::default(), 0)
+                .expect("added");
+        }
+        let link = |(i, mesh)| Link::new(format!("link {i}"), mesh, Pose::IDENTITY, coarse_field);
+        let parts = ToolParts {
+            name: "tool".to_owned(),
+            links: links.into_iter().enumerate().map(link).collect(),
+            probes: Vec::new(),
+        };
+        let tool = scene.add_tool(parts).expect("added");
+        let proxy =
+            ToolProxy::new(Arc::clone(&tool), options(unlimited(tool.id))).expect("options");
+        let pose = ToolPose {
+            tool: tool.id,
+            scene_from_tool: Pose::IDENTITY,
+            tool_from_link: Vec::new(),
+            teleport: false,
+        };
+        ProxyStage { scene, tool, proxy, pose, dt_s: 1e-3, forbidden: Vec::new() }
+    }
+
+    pub fn tissue(&self, place: usize) -> Arc<Tissue> {
+        Arc::clone(&self.scene.tissues()[place])
+    }
+
+    /// A tick with the tool at a pose.
+    pub fn tick(&mut self, scene_from_tool: Pose) -> Rendering {
+        self.pose.scene_from_tool = scene_from_tool;
+        self.tick_in_time(&|| false)
+    }
+
+    /// A tick at the pose that was set.
+    pub fn tick_in_time(&mut self, late: &dyn Fn() -> bool) -> Rendering {
+        let tissues = self.revisions();
+        let tick =
+            ProxyTick { tissues: &tissues, forbidden: &self.forbidden, dt_s: self.dt_s, late };
+        let rendering = self.proxy.tick(&self.pose, &tick).clone();
+        self.pose.teleport = false;
+        rendering
+    }
+
+    /// The device goes by a pose whose tick is coalesced.
+    pub fn coalesce(&mut self, scene_from_tool: Pose) {
+        self.pose.scene_from_tool = scene_from_tool;
+        self.proxy.coalesce(&self.pose);
+    }
+
+    pub fn revisions(&self) -> Vec<(TissueId, RevisionGuard)> {
+        self.scene.tissues().iter().map(|t| (t.id(), t.current())).collect()
+    }
+
+    /// Whether any triangle of the proxy meets one of a tissue: every pair, decided exactly.
+    pub fn crosses(&self, at: &Rendering) -> bool {
+        self.tool.links.iter().zip(&at.tool_from_link).any(|(link, tool_from_link)| {
+            let pose = at.scene_from_proxy.then_from(tool_from_link);
+            let mesh = link.surface.mesh();
+            let own: Vec<_> =
+                mesh.triangle_ids().map(|t| mesh.triangle(t).map(|p| pose.point(p))).collect();
+            self.revisions().iter().any(|(_, revision)| {
+                let mesh = revision.surface.mesh();
+                mesh.triangle_ids().any(|t| {
+                    let triangle = mesh.triangle(t);
+                    own.iter().any(|o| may_meet(o, &triangle) && meet(o, &triangle))
+                })
+            })
+        })
+    }
+
+    /// The lowest vertex of the tool at a pose.
+    pub fn lowest(&self, at: &Pose) -> f64 {
+        let heights = self.tool.links.iter().flat_map(|link| {
+            let mesh = link.surface.mesh();
+            (0..mesh.positions().len() as u32).map(|v| at.point(mesh.position(v)).z)
+        });
+        heights.fold(f64::INFINITY, f64::min)
+    }
+
+    /// Where the proxy has the tool's origin.
+    pub fn origin(at: &Rendering) -> DVec3 {
+        at.scene_from_proxy.translation
+    }
+}
+
+/// A field only tells what is far: a coarse one changes the work and no answer, and is built in a hundredth of the time.
+fn coarse_field(surface: &Surface) -> Field {
+    let tolerance_m = Some(0.05 * surface.bounds().diagonal());
+    field_of(surface, &FieldOptions { tolerance_m, ..FieldOptions::default() })
+}
+
+/// Their boxes overlap: exact, as corners are compared as they are.
+fn may_meet(a: &[DVec3; 3], b: &[DVec3; 3]) -> bool {
+    let low = |t: &[DVec3; 3]| t[0].min(t[1]).min(t[2]);
+    let high = |t: &[DVec3; 3]| t[0].max(t[1]).max(t[2]);
+    low(a).cmple(high(b)).all() && low(b).cmple(high(a)).all()
+}
+
+/// So large caps and rates that the spring's own force is seen.
+pub fn unlimited(tool: palpate::scene::ToolId) -> RenderOptions {
+    RenderOptions {
+        max_force_n: 1e3,
+        max_torque_nm: 100.0,
+        max_force_rate_n_per_s: 1e6,
+        max_torque_rate_nm_per_s: 1e5,
+        ..RenderOptions::of(tool)
+    }
+}
+
+pub fn to(x: f64, y: f64, z: f64) -> Pose {
+    Pose { translation: DVec3::new(x, y, z), ..Pose::IDENTITY }
+}
+
+pub fn turned(axis: DVec3, angle: f64, translation: DVec3) -> Pose {
+    Pose::new(DQuat::from_axis_angle(axis.normalize(), angle), translation).expect("a rotation")
+}
+
+/// A slab with its upper side in z = 0, `cells` by `cells` squares of `dx`, about the z axis.
+pub fn slab(cells: u32, dx: f64, thickness: f64) -> MeshData {
+    let mut data = shapes::sheet(cells + 1, cells + 1, dx);
+    let n = data.positions.len() as u32;
+    let half = (0.5 * f64::from(cells) * dx) as f32;
+    data.positions.iter_mut().for_each(|p| *p -= glam::Vec3::new(half, half, 0.0));
+    let below: Vec<_> =
+        data.positions.iter().map(|p| *p - glam::Vec3::Z * thickness as f32).collect();
+    data.positions.extend(below);
+    let under: Vec<_> = data.triangles.iter().map(|[a, b, c]| [a + n, c + n, b + n]).collect();
+    data.triangles.extend(under);
+    let side = cells + 1;
+    let id = |i: u32, j: u32| i * side + j;
+    for k in 0..cells {
+        for (a, b) in [
+            (id(k + 1, 0), id(k, 0)),
+            (id(k, cells), id(k + 1, cells)),
+            (id(0, k), id(0, k + 1)),
+            (id(cells, k + 1), id(cells, k)),
+        ] {
+            data.triangles.extend([[a, b, b + n], [a, b + n, a + n]]);
+        }
+    }
+    data
+}

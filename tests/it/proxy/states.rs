@@ -1,0 +1,191 @@
+//! Begun inside, cut below, deleted, squeezed, late: each with its state, and no force that should not be.
+
+use glam::{DVec3, Vec3};
+use palpate::{
+    geometry::MeshData,
+    oracle::shapes,
+    proxy::{RenderOptions, RenderState},
+    scene::{
+        TissueOptions,
+        tissue::{deform::Deformation, edit::TopologyEdit},
+    },
+};
+
+use super::stage::{ProxyStage, STAND_OFF, loaded, slab, to};
+
+const RADIUS: f64 = 0.005;
+
+fn ball() -> MeshData {
+    shapes::sphere(RADIUS, 4)
+}
+
+/// The defaults, whose caps and rates count.
+fn limited(o: RenderOptions) -> RenderOptions {
+    RenderOptions::of(o.tool)
+}
+
+#[test]
+fn begun_inside_there_is_no_force_until_the_device_is_outside_once() {
+    for wholly in [false, true] {
+        let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
+        let depth = if wholly { 0.015 } else { 0.002 };
+        for i in 0..5 {
+            let got = stage.tick(to(0.0, 1e-4 * f64::from(i), RADIUS - depth));
+            assert_eq!((got.state, got.force_n), (RenderState::Embedded, DVec3::ZERO));
+        }
+        let got = stage.tick(to(0.0, 0.0, RADIUS + 0.001));
+        assert_eq!(got.state, RenderState::Free);
+        let got = stage.tick(to(0.0, 0.0, RADIUS - 0.002));
+        assert_eq!(got.state, RenderState::Touching);
+        // Put back inside.
+        stage.pose.teleport = true;
+        let got = stage.tick(to(0.0, 0.0, RADIUS - depth));
+        assert_eq!((got.state, got.force_n), (RenderState::Embedded, DVec3::ZERO));
+    }
+}
+
+#[test]
+fn tissue_put_about_the_proxy_embeds_it_in_that_tissue_alone() {
+    let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
+    stage.tick(to(0.0, 0.0, RADIUS + 0.001));
+    let got = stage.tick(to(0.0, 0.0, RADIUS - 0.001));
+    assert_eq!(got.state, RenderState::Touching);
+    let around = loaded(shapes::cuboid(DVec3::new(0.004, 0.004, 0.02)));
+    let added = stage.scene.add_tissue("put", around, TissueOptions::default(), 0).expect("added");
+    let got = stage.tick(to(0.0, 0.0, RADIUS - 0.001));
+    assert_eq!(got.state, RenderState::Embedded);
+    let held = got.force_n;
+    assert!((held.z - 500.0 * (0.001 + STAND_OFF)).abs() < 0.01 * held.z, "the slab holds: {held}");
+    stage.scene.remove_tissue(added.id()).expect("removed");
+    let got = stage.tick(to(0.0, 0.0, RADIUS - 0.001));
+    assert_eq!(got.state, RenderState::Touching);
+}
+
+/// With what it lay on cut away or deleted, the proxy catches up, and the force falls no faster than its rate.
+#[test]
+fn cut_or_deleted_tissue_lets_go_at_the_slew_limit() {
+    for deletes in [false, true] {
+        let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], limited);
+        stage.tick(to(0.0, 0.0, RADIUS + 0.001));
+        let mut last = 0.0;
+        for _ in 0..20 {
+            last = stage.tick(to(0.0, 0.0, RADIUS - 0.004)).force_n.length();
+        }
+        let full = 500.0 * (0.004 + STAND_OFF);
+        assert!((last - full).abs() < 0.01 * full, "{last} N");
+        let tissue = stage.tissue(0);
+        if deletes {
+            stage.scene.remove_tissue(tissue.id()).expect("removed");
+        } else {
+            let current = tissue.current();
+            let edit = TopologyEdit {
+                removed: current.surface.mesh().triangle_ids().collect(),
+                ..TopologyEdit::default()
+            };
+            let cut = TopologyEdit { removed: edit.removed[..128].to_vec(), ..edit };
+            tissue.edit(cut, stage.scene.limits(), 0).expect("cut");
+        }
+        let (mut falls, mut n) = (0.0f64, 0);
+        while last > 0.0 && n < 100 {
+            let got = stage.tick(to(0.0, 0.0, RADIUS - 0.004));
+            falls = falls.max(last - got.force_n.length());
+            assert!(got.limited || got.force_n == DVec3::ZERO);
+            assert_eq!(got.state, RenderState::Free);
+            assert_eq!(got.scene_from_proxy, to(0.0, 0.0, RADIUS - 0.004), "it has caught up");
+            last = got.force_n.length();
+            n += 1;
+        }
+        println!("force falls by at most {falls:.4} N a tick, to 0 in {n} ticks");
+        assert!(falls <= 0.3 + 1e-9 && n < 20, "{falls} N, {n} ticks");
+    }
+}
+
+/// Two slabs close in on a ball until they leave it too little room.
+#[test]
+fn squeezed_from_both_sides_it_says_so_and_crosses_nothing() {
+    let mut above = slab(8, 0.01, 0.01);
+    above.positions.iter_mut().for_each(|p| *p = Vec3::new(p.x, -p.y, -p.z + 0.0102));
+    let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.01), above], &[ball()], limited);
+    stage.tick(to(0.0, 0.0, RADIUS + 0.0001));
+    let rest: Vec<Vec3> = stage.tissue(1).current().surface.mesh().positions().to_vec();
+    let mut squeezed = 0;
+    for i in 0..60 {
+        let down = Vec3::Z * (5e-6 * i as f32);
+        let positions = rest.iter().map(|p| *p - down).collect();
+        stage.tissue(1).deform(Deformation::Dense(positions), 0).expect("deformed");
+        let got = stage.tick(to(0.0, 0.0, RADIUS + 0.0001));
+        assert!(got.force_n.length() <= 3.3 && got.force_n.is_finite());
+        if got.state == RenderState::Squeezed {
+            squeezed += 1;
+            assert!(got.residual_m > 0.0 && !stage.crosses(&got), "{got:?}");
+        }
+        if 5e-6 * f64::from(i) > 0.0002 + 1e-5 {
+            assert_eq!(got.state, RenderState::Embedded, "no room is left at {i}");
+        }
+    }
+    println!("squeezed for {squeezed} ticks");
+    assert!(squeezed >= 3, "{squeezed}");
+}
+
+/// Out of time the proxy stays behind, on its side, says so, and arrives when there is time.
+#[test]
+fn late_it_stays_where_it_is_and_arrives_later() {
+    let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
+    stage.tick(to(0.0, 0.0, RADIUS + 0.001));
+    stage.pose.scene_from_tool = to(0.0, 0.0, RADIUS - 0.01);
+    for asked in 0..40_u32 {
+        let left = std::cell::Cell::new(asked);
+        let late = || {
+            left.set(left.get().saturating_sub(1));
+            left.get() == 0
+        };
+        let got = stage.tick_in_time(&late);
+        assert!(!stage.crosses(&got), "after {asked}");
+        assert!(matches!(got.state, RenderState::Late | RenderState::Touching), "{:?}", got.state);
+    }
+    let got = stage.tick_in_time(&|| true);
+    assert_eq!(got.state, RenderState::Late);
+    let got = stage.tick_in_time(&|| false);
+    assert_eq!(got.state, RenderState::Touching);
+    let expected = 500.0 * (0.01 + STAND_OFF);
+    assert!((got.force_n.z - expected).abs() < 0.01 * expected, "{}", got.force_n);
+}
+
+/// A forbidden region holds the proxy and bears no load; loads balance the contacts, force and moment.
+#[test]
+fn loads_balance_the_contacts() {
+    let mut side = slab(8, 0.01, 0.01);
+    side.positions.iter_mut().for_each(|p| *p = Vec3::new(p.z - 0.006, p.y, -p.x));
+    for forbids in [false, true] {
+        let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03), side.clone()], &[ball()], |o| {
+            RenderOptions { friction: 0.2, ..o }
+        });
+        if forbids {
+            stage.forbidden.push(stage.tissue(1).id());
+        }
+        stage.tick(to(0.001, 0.0, RADIUS + 0.001));
+        for i in 1..30 {
+            let s = 1e-4 * f64::from(i);
+            let got = stage.tick(to(0.001 - s, 0.5 * s, RADIUS + 0.001 - s));
+            let about = got.scene_from_proxy.translation;
+            let (mut force, mut moment) = (DVec3::ZERO, DVec3::ZERO);
+            for load in &got.loads {
+                assert!(!forbids || load.tissue != stage.tissue(1).id());
+                let revisions = stage.revisions();
+                let (_, revision) =
+                    revisions.iter().find(|(id, _)| *id == load.tissue).expect("there");
+                for (v, f) in load.vertices.iter().zip(&load.forces_n) {
+                    force += *f;
+                    moment += (revision.surface.mesh().position(*v) - about).cross(*f);
+                }
+            }
+            for contact in got.contacts.iter().filter(|c| c.is_forbidden) {
+                force -= contact.force_n;
+                moment -= (contact.position - about).cross(contact.force_n);
+            }
+            let scale = got.force_n.length().max(1e-3);
+            assert!((force + got.force_n).length() < 1e-6 * scale, "{force}, {}", got.force_n);
+            assert!((moment + got.torque_nm).length() < 1e-6 * scale * 0.01, "{moment}");
+        }
+    }
+}
