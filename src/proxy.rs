@@ -12,6 +12,8 @@
 //! 3. answers a [`Rendering`]: proxy, force and torque (`wrench`), contacts with their forces, loads of the tissues
 //!    (`tissue_loads`), what is grasped (`grasps`).
 //!
+//! A [`RenderedSession`] is a haptic loop with such tools: it draws the proxies and then answers the tick where they are.
+//!
 //! The invariant: no triangle of a constrained link crosses one of a tissue, exactly, but for tissues that the proxy
 //! is embedded in (`feasibility`). Time comes in as an argument, as it does everywhere in the engine.
 
@@ -25,6 +27,7 @@ mod near;
 mod options;
 mod posture;
 pub mod quadratic_programme;
+mod rendered_session;
 mod rendering;
 mod rows;
 mod screw;
@@ -35,5 +38,6 @@ mod tool_proxy;
 mod wrench;
 
 pub use options::{RENDERED_LINKS_MAX, RenderError, RenderOptions};
+pub use rendered_session::{RenderedSession, RenderedSessionError};
 pub use rendering::{GraspEvent, ProxyContact, RenderState, Rendering, TissueLoad};
 pub use tool_proxy::{ProxyTick, ToolProxy};

@@ -28,7 +28,9 @@ pub use tick::answer::{
     Contact, ContactState, ContactStatus, Distance, LinkAnswer, NearestSurface, ProbeAnswer,
     SurfacePoint, TickAnswer,
 };
-pub use tissue::{RevisionGuard, Tissue, TissueId, held::HeldPositions, revision::Revision};
+pub use tissue::{
+    RevisionGuard, Tissue, TissueId, TissueKind, held::HeldPositions, revision::Revision,
+};
 pub use tool::{Link, Probe, Tool, ToolId, ToolParts};
 
 use crate::geometry::mesh::load::LoadedMesh;
@@ -135,6 +137,20 @@ impl Scene {
         options: TissueOptions,
         now_ns: u64,
     ) -> Result<Arc<Tissue>, SceneError> {
+        self.add_tissue_of_kind((name, TissueKind::Tissue), mesh, options, now_ns)
+    }
+
+    /// The same for a tissue of any kind.
+    ///
+    /// # Errors
+    /// As [`Scene::add_tissue`].
+    pub fn add_tissue_of_kind(
+        &self,
+        (name, kind): (&str, TissueKind),
+        mesh: LoadedMesh,
+        options: TissueOptions,
+        now_ns: u64,
+    ) -> Result<Arc<Tissue>, SceneError> {
         // Indexing takes long, so it is done before anybody has to wait for the lock.
         let revision = Revision::first(mesh.mesh, options, now_ns);
         let mut ids = self.ids.lock();
@@ -145,8 +161,8 @@ impl Scene {
             tissues.iter().map(|t| t.name()),
             self.limits.tissues_per_scene,
         )?;
-        let tissue =
-            Arc::new(Tissue::new(TissueId(ids.tissue), name.to_owned(), mesh.report, revision));
+        let named = (name.to_owned(), kind);
+        let tissue = Arc::new(Tissue::new(TissueId(ids.tissue), named, mesh.report, revision));
         // An id is never given twice: what refers to a removed tissue must not find another one.
         ids.tissue += 1;
         debug_assert!(tissues.is_sorted_by_key(|t| t.id()), "tissues are ordered by id");

@@ -44,6 +44,11 @@ pub(super) struct ContactMemory {
 }
 
 impl ContactMemory {
+    /// One without contacts that gives no id again.
+    pub(super) fn after(&self) -> ContactMemory {
+        ContactMemory { last_id: self.last_id, ..ContactMemory::default() }
+    }
+
     /// Begins the contacts of a tick.
     pub(super) fn begin(&mut self) {
         self.next.clear();

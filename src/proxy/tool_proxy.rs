@@ -17,7 +17,10 @@ use super::{
     wrench::Wrench,
 };
 use crate::geometry::{Pose, tolerance::PROXY_AT_REST_M};
-use crate::scene::{TissueId, Tool, tick::ToolPose};
+use crate::scene::{
+    TissueId, Tool,
+    tick::{ToolPose, scene_from_link},
+};
 
 /// Coalesced poses that are kept; of more, every second one is.
 const WAYPOINTS_MAX: usize = 64;
@@ -91,6 +94,28 @@ impl ToolProxy {
             weights: Vec::new(),
             rendering,
         })
+    }
+
+    /// The same from its beginning, for a tick that left it half changed; contact ids are not used again, and the force
+    /// goes on from what was sent.
+    pub fn restarted(&self) -> ToolProxy {
+        let fresh = ToolProxy::new(Arc::clone(&self.tool), self.options.clone());
+        let mut fresh = fresh.expect("options that were checked");
+        fresh.memory = self.memory.after();
+        fresh.sent = self.sent;
+        fresh
+    }
+
+    /// Puts the tool of a pose where the proxy is, but for its cutting links, which stay where the device has them.
+    pub(super) fn place(&self, device: &ToolPose, pose: &mut ToolPose) {
+        let proxy = &self.god_object.posture;
+        pose.scene_from_tool = proxy.scene_from_tool;
+        pose.tool_from_link.clear();
+        pose.tool_from_link.extend_from_slice(&proxy.tool_from_link[..self.tool.links.len()]);
+        for &link in &self.options.cutting_links {
+            let there = scene_from_link(&self.tool, link, device);
+            pose.tool_from_link[link] = proxy.scene_from_tool.inverse().then_from(&there);
+        }
     }
 
     /// The options that it was made with.

@@ -29,6 +29,16 @@ use writer::{Change, TissueWriter};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TissueId(pub u32);
 
+/// What a tissue is to an instrument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TissueKind {
+    /// It bears loads.
+    #[default]
+    Tissue,
+    /// A region that an instrument must not enter: it holds a rendered one back, and bears no load.
+    ForbiddenRegion,
+}
+
 /// A published revision that a reader looks at.
 pub type RevisionGuard = Guard<Arc<Revision>>;
 
@@ -36,6 +46,7 @@ pub type RevisionGuard = Guard<Arc<Revision>>;
 pub struct Tissue {
     id: TissueId,
     name: String,
+    kind: TissueKind,
     report: MeshReport,
     published: ArcSwap<Revision>,
     writer: Mutex<TissueWriter>,
@@ -44,10 +55,15 @@ pub struct Tissue {
 }
 
 impl Tissue {
-    pub(super) fn new(id: TissueId, name: String, report: MeshReport, first: Revision) -> Tissue {
+    pub(super) fn new(
+        id: TissueId,
+        (name, kind): (String, TissueKind),
+        report: MeshReport,
+        first: Revision,
+    ) -> Tissue {
         let published = ArcSwap::from_pointee(first);
         let (writer, held) = Default::default();
-        Tissue { id, name, report, published, writer, held }
+        Tissue { id, name, kind, report, published, writer, held }
     }
 
     /// Names it in its scene.
@@ -58,6 +74,11 @@ impl Tissue {
     /// As the client chose it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What it is to an instrument.
+    pub fn kind(&self) -> TissueKind {
+        self.kind
     }
 
     /// As loaded.

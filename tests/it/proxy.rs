@@ -2,6 +2,7 @@
 //! the spring's.
 
 mod press;
+mod session;
 mod stage;
 mod states;
 mod thin;

@@ -93,17 +93,40 @@ impl Session {
         now_ns: u64,
         late: &dyn Fn() -> bool,
     ) -> Result<&TickAnswer, TickError> {
+        self.begin_tick(sequence, poses, now_ns)?;
+        Ok(self.answer_tick(poses, late))
+    }
+
+    /// The first half of [`Session::tick`]: checks it and takes hold of the newest revisions, which the second half
+    /// looks at.
+    pub(crate) fn begin_tick(
+        &mut self,
+        sequence: u64,
+        poses: &[ToolPose],
+        now_ns: u64,
+    ) -> Result<&[(TissueId, RevisionGuard)], TickError> {
         // Nothing may change before all of the tick is known to be good.
         self.check(sequence, poses)?;
         self.last_sequence = Some(sequence);
         // The sweep of each link takes the flag away where it has missed something.
         self.answer.flags = Flags { swept: true, ..Flags::default() };
         self.take_revisions(now_ns);
+        for i in 0..self.tools.len() {
+            self.note_jump(i, &poses[self.tools[i].at]);
+        }
+        Ok(&self.tissues)
+    }
+
+    /// The second half, of poses in the order of the first; they may be other ones: those of proxies.
+    pub(crate) fn answer_tick(
+        &mut self,
+        poses: &[ToolPose],
+        late: &dyn Fn() -> bool,
+    ) -> &TickAnswer {
         self.answer.probes.clear();
         let mut first_link = 0;
         for i in 0..self.tools.len() {
             let pose = &poses[self.tools[i].at];
-            self.note_jump(i, pose);
             if self.options.probes {
                 self.answer_probes(i, pose);
             }
@@ -113,7 +136,12 @@ impl Session {
         self.answer_link_pairs(poses, late);
         // A revision that is kept longer than its tick makes the writer copy the tissue.
         self.tissues.clear();
-        Ok(&self.answer)
+        &self.answer
+    }
+
+    /// The revisions that the tick under way looks at.
+    pub(crate) fn tick_tissues(&self) -> &[(TissueId, RevisionGuard)] {
+        &self.tissues
     }
 
     /// Takes the poses of a tick that a newer one coalesced: the tools went by them on their way to the next tick's.
@@ -121,9 +149,22 @@ impl Session {
     /// # Errors
     /// As [`Session::tick`]; the poses are left out then.
     pub fn coalesce(&mut self, sequence: u64, poses: &[ToolPose]) -> Result<(), TickError> {
+        self.coalesce_but(sequence, poses, &|_| false)
+    }
+
+    /// The same, but for tools that are not where their poses are: proxies are drawn there later.
+    pub(crate) fn coalesce_but(
+        &mut self,
+        sequence: u64,
+        poses: &[ToolPose],
+        is_elsewhere: &dyn Fn(ToolId) -> bool,
+    ) -> Result<(), TickError> {
         self.check(sequence, poses)?;
         self.last_sequence = Some(sequence);
         for TrackedTool { tool, links, at, .. } in &mut self.tools {
+            if is_elsewhere(tool.id) {
+                continue;
+            }
             let pose = &poses[*at];
             for (i, (tracked, link)) in links.iter_mut().zip(&tool.links).enumerate() {
                 tracked.move_to(link, scene_from_link(tool, i, pose), pose.teleport);

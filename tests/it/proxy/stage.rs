@@ -136,7 +136,7 @@ impl ProxyStage {
 }
 
 /// A field only tells what is far: a coarse one changes the work and no answer, and is built in a hundredth of the time.
-fn coarse_field(surface: &Surface) -> Field {
+pub fn coarse_field(surface: &Surface) -> Field {
     let tolerance_m = Some(0.05 * surface.bounds().diagonal());
     field_of(surface, &FieldOptions { tolerance_m, ..FieldOptions::default() })
 }

@@ -1,0 +1,166 @@
+//! A haptic loop with rendered tools: their proxies are drawn first, and the tick is answered where they are.
+
+use std::sync::Arc;
+
+use super::{
+    options::{RenderError, RenderOptions},
+    rendering::Rendering,
+    tool_proxy::{ProxyTick, ToolProxy},
+};
+use crate::scene::{
+    Scene, SceneError, TickAnswer, Tissue, TissueId, TissueKind, ToolId,
+    tick::{Session, TickError, TickOptions, ToolPose},
+};
+
+/// A haptic loop whose rendered tools have proxies. Without any it is a [`Session`], and answers as one.
+pub struct RenderedSession {
+    session: Session,
+    scene: Arc<Scene>,
+    proxies: Vec<ToolProxy>,
+    /// Of the tick under way: proxies in the place of rendered tools.
+    poses: Vec<ToolPose>,
+    forbidden: Vec<TissueId>,
+    last_tick_ns: Option<u64>,
+}
+
+/// Why a loop cannot be begun.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderedSessionError {
+    /// A tool is unknown.
+    #[error(transparent)]
+    Scene(#[from] SceneError),
+    /// A tool cannot be rendered so.
+    #[error("render[{at}]: {source}")]
+    Render {
+        /// Place among the tools to render.
+        at: usize,
+        /// Why not.
+        source: RenderError,
+    },
+    /// A tool that the loop does not pose.
+    #[error("render[{at}].tool_id = {tool} is not tracked by this stream")]
+    NotTracked {
+        /// Place among the tools to render.
+        at: usize,
+        /// The id given.
+        tool: u32,
+    },
+    /// A tool rendered twice.
+    #[error("render[{at}].tool_id = {tool} was given before")]
+    Repeated {
+        /// Place among the tools to render.
+        at: usize,
+        /// The id given.
+        tool: u32,
+    },
+}
+
+impl RenderedSession {
+    /// A loop that poses these tools of the scene, each once, and renders some of them.
+    ///
+    /// # Errors
+    /// When a tool is unknown, or cannot be rendered so.
+    pub fn new(
+        scene: Arc<Scene>,
+        tools: &[ToolId],
+        options: TickOptions,
+        render: &[RenderOptions],
+    ) -> Result<RenderedSession, RenderedSessionError> {
+        let mut proxies = Vec::with_capacity(render.len());
+        for (at, options) in render.iter().enumerate() {
+            let tool = options.tool.0;
+            if !tools.contains(&options.tool) {
+                return Err(RenderedSessionError::NotTracked { at, tool });
+            }
+            if render[..at].iter().any(|r| r.tool == options.tool) {
+                return Err(RenderedSessionError::Repeated { at, tool });
+            }
+            let proxy = ToolProxy::new(scene.tool(options.tool)?, options.clone())
+                .map_err(|source| RenderedSessionError::Render { at, source })?;
+            proxies.push(proxy);
+        }
+        let session = Session::new(Arc::clone(&scene), tools, options)?;
+        Ok(RenderedSession::of(session, scene, proxies))
+    }
+
+    fn of(session: Session, scene: Arc<Scene>, proxies: Vec<ToolProxy>) -> RenderedSession {
+        let (poses, forbidden, last_tick_ns) = Default::default();
+        RenderedSession { session, scene, proxies, poses, forbidden, last_tick_ns }
+    }
+
+    /// The same loop from its beginning, for a tick that left it half changed: proxies begin where the next tick poses
+    /// their tools, and contact ids are not used again.
+    pub fn restarted(&self) -> RenderedSession {
+        let proxies = self.proxies.iter().map(ToolProxy::restarted).collect();
+        RenderedSession::of(self.session.restarted(), Arc::clone(&self.scene), proxies)
+    }
+
+    /// Answers one tick: draws the proxies, then answers as [`Session::tick`] with rendered tools where their proxies
+    /// are, and their cutting links where the device has them. The renderings are those of [`RenderedSession::renderings`].
+    ///
+    /// # Errors
+    /// The session is as it was before the tick.
+    pub fn tick(
+        &mut self,
+        sequence: u64,
+        poses: &[ToolPose],
+        now_ns: u64,
+        late: &dyn Fn() -> bool,
+    ) -> Result<&TickAnswer, TickError> {
+        if self.proxies.is_empty() {
+            return self.session.tick(sequence, poses, now_ns, late);
+        }
+        self.session.begin_tick(sequence, poses, now_ns)?;
+        // A clock that goes back, or the first tick: no time has passed, and no force may change.
+        let since = self.last_tick_ns.map_or(0, |last| now_ns.saturating_sub(last));
+        self.last_tick_ns = Some(now_ns);
+        self.note_forbidden();
+        self.poses.truncate(poses.len());
+        for (own, pose) in self.poses.iter_mut().zip(poses) {
+            own.clone_from(pose);
+        }
+        self.poses.extend_from_slice(&poses[self.poses.len()..]);
+        let tick = ProxyTick {
+            tissues: self.session.tick_tissues(),
+            forbidden: &self.forbidden,
+            dt_s: since as f64 / NS_PER_S,
+            late,
+        };
+        for proxy in &mut self.proxies {
+            let tool = proxy.options().tool;
+            let at = poses.iter().position(|p| p.tool == tool).expect("the tick was checked");
+            proxy.tick(&poses[at], &tick);
+            proxy.place(&poses[at], &mut self.poses[at]);
+        }
+        Ok(self.session.answer_tick(&self.poses, late))
+    }
+
+    /// Takes the poses of a tick that a newer one coalesced: proxies are drawn by them with the next tick.
+    ///
+    /// # Errors
+    /// As [`Session::tick`]; the poses are left out then.
+    pub fn coalesce(&mut self, sequence: u64, poses: &[ToolPose]) -> Result<(), TickError> {
+        let proxies = &mut self.proxies;
+        let is_rendered = |tool: ToolId| proxies.iter().any(|p| p.options().tool == tool);
+        self.session.coalesce_but(sequence, poses, &is_rendered)?;
+        for proxy in proxies {
+            let tool = proxy.options().tool;
+            poses.iter().filter(|p| p.tool == tool).for_each(|pose| proxy.coalesce(pose));
+        }
+        Ok(())
+    }
+
+    /// What the last tick answered of the rendered tools, in the order they were given in.
+    pub fn renderings(&self) -> impl ExactSizeIterator<Item = &Rendering> {
+        self.proxies.iter().map(ToolProxy::rendering)
+    }
+
+    fn note_forbidden(&mut self) {
+        self.forbidden.clear();
+        let tissues = self.scene.tissues();
+        let is_forbidden = |t: &&Arc<Tissue>| t.kind() == TissueKind::ForbiddenRegion;
+        self.forbidden.extend(tissues.iter().filter(is_forbidden).map(|t| t.id()));
+    }
+}
+
+const NS_PER_S: f64 = 1e9;

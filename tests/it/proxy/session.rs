@@ -1,0 +1,151 @@
+//! A haptic loop with a rendered tool: the tick is answered where the proxy is.
+
+use std::sync::Arc;
+
+use glam::DVec3;
+use palpate::{
+    geometry::Pose,
+    oracle::shapes,
+    proxy::{RenderError, RenderOptions, RenderState, RenderedSession, RenderedSessionError},
+    scene::{
+        Distance, Limits, Link, Scene, TissueKind, TissueOptions, Tool, ToolId, ToolParts,
+        tick::{Session, TickError, TickOptions, ToolPose},
+    },
+};
+
+use super::stage::{STAND_OFF, coarse_field, loaded, slab, to};
+
+const RADIUS: f64 = 0.005;
+
+/// A slab that is a tissue or a forbidden region, and two balls.
+fn scene(kind: TissueKind) -> (Arc<Scene>, [Arc<Tool>; 2]) {
+    let scene = Arc::new(Scene::new("scene".to_owned(), Limits::default()));
+    let mesh = loaded(slab(8, 0.01, 0.03));
+    scene.add_tissue_of_kind(("slab", kind), mesh, TissueOptions::default(), 0).expect("added");
+    let ball = |name: &str| {
+        let mesh = loaded(shapes::sphere(RADIUS, 4));
+        let link = Link::new("ball".to_owned(), mesh, Pose::IDENTITY, coarse_field);
+        let parts = ToolParts { name: name.to_owned(), links: vec![link], probes: Vec::new() };
+        scene.add_tool(parts).expect("added")
+    };
+    let tools = [ball("left"), ball("right")];
+    (scene, tools)
+}
+
+fn poses(tools: &[Arc<Tool>; 2], heights: [f64; 2]) -> Vec<ToolPose> {
+    let pose = |i: usize| ToolPose {
+        tool: tools[i].id,
+        scene_from_tool: to(0.02 * i as f64, 0.0, RADIUS + heights[i]),
+        tool_from_link: Vec::new(),
+        teleport: false,
+    };
+    // Not in the order of the session's tools.
+    vec![pose(1), pose(0)]
+}
+
+#[test]
+fn a_rendered_tool_is_answered_at_its_proxy_and_others_where_they_are() {
+    for kind in [TissueKind::Tissue, TissueKind::ForbiddenRegion] {
+        let (scene, tools) = scene(kind);
+        let ids = [tools[0].id, tools[1].id];
+        let render = [RenderOptions::of(ids[0])];
+        let mut session =
+            RenderedSession::new(scene, &ids, TickOptions::default(), &render).expect("begun");
+        let never = || false;
+        session.tick(1, &poses(&tools, [0.001, 0.001]), 0, &never).expect("accepted");
+        session.coalesce(2, &poses(&tools, [-0.001, -0.001])).expect("accepted");
+        for i in 3..30 {
+            let now_ns = i * 1_000_000;
+            let poses = poses(&tools, [-0.003, -0.003]);
+            let answer = session.tick(i, &poses, now_ns, &never).expect("accepted");
+            let distance = |link: usize| match answer.links[link].distance {
+                Distance::Within(contact) => contact.signed_distance_m,
+                Distance::Beyond(_) => panic!("it is near"),
+            };
+            assert!((distance(0) - STAND_OFF).abs() < 1e-7, "the proxy: {} m", distance(0));
+            assert!(distance(1) < -0.0025, "the other is where it is: {} m", distance(1));
+            assert!(answer.links[0].contacts.iter().all(|c| c.signed_distance_m > 0.0));
+            let rendering = session.renderings().next().expect("one");
+            assert_eq!(rendering.state, RenderState::Touching);
+            let step = 300.0 * 1e-3;
+            assert!(rendering.force_n.z <= step * i as f64 + 1e-9);
+        }
+        let rendering = session.renderings().next().expect("one");
+        let expected = 500.0 * (0.003 + STAND_OFF);
+        assert!((rendering.force_n.z - expected).abs() < 0.01 * expected, "{}", rendering.force_n);
+        assert!(!rendering.limited);
+        let is_forbidden = kind == TissueKind::ForbiddenRegion;
+        assert_eq!(rendering.loads.is_empty(), is_forbidden);
+        assert!(rendering.contacts.iter().all(|c| c.is_forbidden == is_forbidden));
+
+        let stale = session.tick(29, &poses(&tools, [0.0, 0.0]), 0, &never);
+        assert!(matches!(stale, Err(TickError::Sequence { got: 29, last: 29 })));
+        // Begun again where the device is: it is inside.
+        let mut again = session.restarted();
+        again.tick(1, &poses(&tools, [-0.003, 0.1]), 30_000_000, &never).expect("accepted");
+        let rendering = again.renderings().next().expect("one");
+        assert_eq!(rendering.state, RenderState::Embedded);
+    }
+}
+
+#[test]
+fn a_cutting_link_is_answered_where_the_device_has_it() {
+    let (scene, tools) = scene(TissueKind::Tissue);
+    let ids = [tools[0].id, tools[1].id];
+    let render = [RenderOptions { cutting_links: vec![0], ..RenderOptions::of(ids[0]) }];
+    let options = TickOptions { triangle_pairs: true, ..TickOptions::default() };
+    let mut session = RenderedSession::new(scene, &ids, options, &render).expect("begun");
+    for (i, height) in [0.001, -0.002].into_iter().enumerate() {
+        let poses = poses(&tools, [height, 0.1]);
+        let answer = session.tick(i as u64 + 1, &poses, 0, &|| false).expect("accepted");
+        let pairs = answer.links[0].pairs.as_ref().expect("asked for");
+        assert_eq!(pairs.total > 0, height < 0.0);
+        let rendering = session.renderings().next().expect("one");
+        assert_eq!((rendering.state, rendering.force_n), (RenderState::Free, DVec3::ZERO));
+    }
+}
+
+#[test]
+fn without_a_rendered_tool_it_answers_as_a_session() {
+    let (scene, tools) = scene(TissueKind::Tissue);
+    let ids = [tools[0].id, tools[1].id];
+    let options = TickOptions::default;
+    let mut plain = Session::new(Arc::clone(&scene), &ids, options()).expect("begun");
+    let mut rendered = RenderedSession::new(scene, &ids, options(), &[]).expect("begun");
+    for i in 1..20 {
+        let poses = poses(&tools, [0.002 - 2e-4 * i as f64, 1e-4 * i as f64]);
+        if i % 3 == 0 {
+            plain.coalesce(i, &poses).expect("accepted");
+            rendered.coalesce(i, &poses).expect("accepted");
+            continue;
+        }
+        let expected = plain.tick(i, &poses, i, &|| false).expect("accepted");
+        assert_eq!(rendered.tick(i, &poses, i, &|| false).expect("accepted"), expected);
+    }
+}
+
+#[test]
+fn what_cannot_be_rendered_is_refused_by_name() {
+    let (scene, tools) = scene(TissueKind::Tissue);
+    let refused = |render: &[RenderOptions]| {
+        let scene = Arc::clone(&scene);
+        let begun = RenderedSession::new(scene, &[tools[0].id], TickOptions::default(), render);
+        begun.err().expect("refused")
+    };
+    let of = || RenderOptions::of(tools[0].id);
+    let text = refused(&[RenderOptions { stiffness_n_per_m: f64::NAN, ..of() }]).to_string();
+    assert_eq!(text, "render[0]: stiffness_n_per_m is NaN, expected 1 to 100000");
+    let text = refused(&[RenderOptions { friction: -0.1, ..of() }]).to_string();
+    assert_eq!(text, "render[0]: friction is -0.1, expected 0 to 2");
+    let cutting = refused(&[RenderOptions { cutting_links: vec![1], ..of() }]);
+    let expected = RenderError::CuttingLink { got: 1, n_links: 1 };
+    assert!(
+        matches!(&cutting, RenderedSessionError::Render { at: 0, source } if *source == expected)
+    );
+    let twice = refused(&[of(), of()]).to_string();
+    assert_eq!(twice, "render[1].tool_id = 1 was given before");
+    let other = refused(&[RenderOptions::of(tools[1].id)]).to_string();
+    assert_eq!(other, "render[0].tool_id = 2 is not tracked by this stream");
+    let unknown = refused(&[RenderOptions::of(ToolId(77))]).to_string();
+    assert_eq!(unknown, "render[0].tool_id = 77 is not tracked by this stream");
+}
