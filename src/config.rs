@@ -34,6 +34,8 @@ pub struct Config {
     /// Where built fields are kept; `None`: the user's data folder.
     #[serde(with = "unset")]
     pub data_dir: Option<PathBuf>,
+    /// Bytes of all kept fields; those used longest ago go first.
+    pub fields_bytes_max: u64,
     /// Serve a public address without TLS or without keys.
     pub insecure: bool,
     /// Threads and instructions.
@@ -181,6 +183,7 @@ impl Default for Config {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 7447)),
             unix_socket: None,
             data_dir: None,
+            fields_bytes_max: 4 << 30,
             insecure: false,
             runtime: RuntimeSettings::default(),
             log: LogSettings::default(),

@@ -12,6 +12,7 @@ pub mod mesh;
 pub mod obb;
 pub mod pose;
 pub mod principal_axes;
+pub mod short_number;
 pub mod side;
 pub mod tolerance;
 pub mod triangle_box;

@@ -43,6 +43,7 @@ impl Config {
     fn counts(&self) -> impl Iterator<Item = (&'static str, u64, [u64; 2])> {
         let (t, l) = (&self.transport, &self.limits);
         [
+            ("fields_bytes_max", self.fields_bytes_max, [1 << 20, 1 << 50]),
             ("runtime.threads", self.runtime.threads as u64, [0, 1024]),
             ("transport.connections_max", t.connections_max as u64, [1, 1 << 20]),
             (

@@ -1,7 +1,8 @@
 //! STL: a face on stl_io.
 //!
 //! stl_io takes a file for ASCII when it begins with "solid ". Many binary files do, so the length
-//! decides first: binary is 84 bytes and 50 for each triangle, exactly.
+//! decides first: binary is 84 bytes and 50 for each triangle, exactly. And it knows one spelling of one solid, where
+//! programs write `end solid`, capitals, and several solids into a file: it is given what all of these mean.
 
 use std::io::{self, Cursor};
 
@@ -23,17 +24,16 @@ const LINE_BYTES_MAX: usize = 4096;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     // Leading space is allowed before it.
-    let says_solid = bytes.trim_ascii_start().starts_with(b"solid");
+    let first = bytes.trim_ascii_start();
+    let says_solid = first.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"solid"));
     match declared_triangles(bytes) {
         Some(n) if bytes.len() as u64 == HEADER_BYTES as u64 + TRIANGLE_BYTES * n => {
             // Without its comment, so that it cannot be taken for ASCII.
             collect(&[&[0; COMMENT_BYTES], &bytes[COMMENT_BYTES..]].concat(), n)
         }
         _ if says_solid => {
-            let first_line_end = bytes.iter().position(|b| *b == b'\n').unwrap_or(bytes.len());
-            // With a first line that stl_io knows: it wants a name after "solid".
-            let facets = &bytes[first_line_end..];
-            collect(&[b"solid ", facets].concat(), count_facets(facets)?)
+            let text = as_one_solid(bytes);
+            collect(&text, count_facets(&text)?)
         }
         // Neither length nor first word fits: what is wrong is the count or a file cut short.
         Some(n) => {
@@ -49,6 +49,49 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             let expected = "\"solid\" or a binary header of 84 bytes";
             Err(unexpected(FilePlace::Byte(0), expected, Some(bytes)))
         }
+    }
+}
+
+/// The facets of all solids as those of one, in small letters and with a first and last line that stl_io knows.
+fn as_one_solid(bytes: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(bytes.len() + 16);
+    // stl_io wants a name after it, or at least a space.
+    text.extend(b"solid ");
+    let mut is_ended = false;
+    for line in bytes.split(|b| *b == b'\n').map(<[u8]>::trim_ascii) {
+        match solid_line(line) {
+            Some(line) => is_ended = line == SolidLine::End,
+            None => {
+                text.push(b'\n');
+                text.extend(line.iter().map(u8::to_ascii_lowercase));
+                is_ended &= line.is_empty();
+            }
+        }
+    }
+    // A file that was cut short stays without an end, which stl_io refuses.
+    if is_ended {
+        text.extend(b"\nendsolid");
+    }
+    text
+}
+
+/// A line that begins or ends a solid.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SolidLine {
+    Begin,
+    End,
+}
+
+fn solid_line(line: &[u8]) -> Option<SolidLine> {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let first = words.next()?;
+    let is = |word: &[u8], expected: &[u8]| word.eq_ignore_ascii_case(expected);
+    let ends = is(first, b"endsolid")
+        || is(first, b"end") && words.next().is_none_or(|word| is(word, b"solid"));
+    match (is(first, b"solid"), ends) {
+        (true, _) => Some(SolidLine::Begin),
+        (_, true) => Some(SolidLine::End),
+        _ => None,
     }
 }
 
@@ -157,6 +200,32 @@ mod tests {
             let text = text.replacen("solid test", first_line, 1);
             assert_eq!(read(text.as_bytes()), Ok(two_triangles()), "{first_line:?}");
         }
+    }
+
+    #[test]
+    fn an_ascii_file_may_end_as_programs_end_it() {
+        let text = String::from_utf8(write_stl_ascii(&two_triangles())).expect("ASCII");
+        let ends =
+            ["end solid", "end solid test", "ENDSOLID test", "EndSolid\r\n\n", "end", "  endsolid"];
+        for last_line in ends {
+            let text = text.replacen("endsolid test", last_line, 1);
+            assert_eq!(read(text.as_bytes()), Ok(two_triangles()), "{last_line:?}");
+        }
+        assert_eq!(read(text.to_ascii_uppercase().as_bytes()), Ok(two_triangles()));
+        let cut_short = text.replacen("endsolid test", "", 1);
+        read(cut_short.as_bytes()).expect_err("no end");
+    }
+
+    #[test]
+    fn all_solids_of_a_file_are_read() {
+        let one = |at: usize| {
+            let MeshData { positions, triangles } = two_triangles();
+            write_stl_ascii(&MeshData { positions, triangles: vec![triangles[at]] })
+        };
+        let both = [one(0), one(1)].concat();
+        assert_eq!(read(&both), Ok(two_triangles()));
+        let cut_short = &both[..both.len() - 20];
+        read(cut_short).expect_err("the second has no end");
     }
 
     #[test]

@@ -105,7 +105,8 @@ pub async fn serve(
     let registry = Arc::new(SceneRegistry::new(config));
     let sessions = Arc::new(SessionRegistry::new(&config.sessions));
     let health = HealthReporter::new();
-    let fields = Fields::new(config.data_dir.as_deref().map(FieldCache::new));
+    let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);
+    let fields = Fields::new(config.data_dir.as_deref().map(cache));
     let scenes = Scenes::new(Arc::clone(&registry), fields, config.transport.upload_pause_max);
     let haptics = Haptics::new(Arc::clone(&registry), Arc::clone(&sessions));
     let calls = CallLayer {

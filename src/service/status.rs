@@ -14,6 +14,7 @@ use super::{
     },
     refused::Refused,
     rpc::{mesh_upload::UploadPaused, self_collisions::TookTooLong},
+    transport::deadline::DeadlinePassed,
 };
 use crate::scene::{
     SceneError,
@@ -115,8 +116,12 @@ impl From<EditError> for Refused {
                 return Refused::quota("triangles_per_mesh", "added_triangles", message);
             }
             EditError::UnknownTriangle { at, .. } => format!("removed_triangles[{at}]"),
-            EditError::UnknownVertex { .. } => "added_triangles".to_owned(),
-            EditError::Position { .. } => "added_positions_m".to_owned(),
+            EditError::UnknownVertex { at, .. } => format!("added_triangles[{at}]"),
+            EditError::Position { at, .. } => {
+                let field = format!("added_positions_m[{at}]");
+                let message = format!("{field} {message}");
+                return Refused::field(field, message);
+            }
             EditError::ParentCount { .. } => "added_triangle_parents".to_owned(),
             EditError::ParentNotRemoved { at, .. } => format!("added_triangle_parents[{at}]"),
         };
@@ -144,13 +149,14 @@ impl From<TickError> for Refused {
 
 impl From<RefusedDeformation> for Refused {
     fn from(RefusedDeformation { error, array }: RefusedDeformation) -> Refused {
-        let message = error.to_string();
         let field = match error {
-            DeformError::Count { .. } | DeformError::Position { .. } => array.to_owned(),
+            DeformError::Count { .. } => array.to_owned(),
+            DeformError::Position { at, .. } => format!("{array}[{at}]"),
             DeformError::UnknownVertex { at, .. } | DeformError::RepeatedVertex { at, .. } => {
                 format!("sparse.vertices[{at}]")
             }
         };
+        let message = format!("{field} {error}");
         Refused::field(field, message)
     }
 }
@@ -244,6 +250,12 @@ impl From<UploadPaused> for Refused {
     }
 }
 
+impl From<DeadlinePassed> for Refused {
+    fn from(error: DeadlinePassed) -> Refused {
+        Refused::server(Code::DeadlineExceeded, error.to_string())
+    }
+}
+
 impl From<WriterError> for Refused {
     fn from(error: WriterError) -> Refused {
         match error {
@@ -273,6 +285,7 @@ statuses!(
     Denied,
     Panicked,
     UploadPaused,
+    DeadlinePassed,
     WriterError,
     OverQuota
 );

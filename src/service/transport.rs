@@ -4,5 +4,8 @@ pub(super) mod acceptor;
 pub(super) mod background;
 pub(super) mod call_body;
 pub(super) mod call_middleware;
+pub(super) mod deadline;
+pub(super) mod late_answer;
 pub(super) mod listeners;
 pub(super) mod unix_socket;
+pub(super) mod unread_request;

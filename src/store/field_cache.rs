@@ -5,6 +5,7 @@
 
 mod file;
 mod key;
+mod room;
 
 use std::{
     fs::{self, File},
@@ -24,11 +25,13 @@ use crate::{
 };
 use file::{CacheError, decode, encode, read_bounded};
 use key::FieldKey;
+use room::{Room, TEMPORARY, note_use};
 
 /// The cached fields of a data directory.
 #[derive(Clone, Debug)]
 pub struct FieldCache {
     folder: PathBuf,
+    room: Room,
 }
 
 /// Where a field came from.
@@ -41,9 +44,10 @@ pub enum FieldOrigin {
 }
 
 impl FieldCache {
-    /// The cache of a data directory; its folder is made when something is first kept.
-    pub fn new(data_dir: &Path) -> FieldCache {
-        FieldCache { folder: data_dir.join("fields") }
+    /// The cache of a data directory, of `bytes_max` at most but for one field that is larger. Its folder is made when
+    /// something is first kept.
+    pub fn new(data_dir: &Path, bytes_max: u64) -> FieldCache {
+        FieldCache { folder: data_dir.join("fields"), room: Room { bytes_max } }
     }
 
     /// Where the field of a surface is or would be.
@@ -62,13 +66,17 @@ impl FieldCache {
         let key = FieldKey::of(surface.mesh(), options);
         let path = self.folder.join(key.file_name());
         match read(&path, &key, surface, options) {
-            Ok(field) => return (field, FieldOrigin::Cached),
+            Ok(field) => {
+                note_use(&path);
+                return (field, FieldOrigin::Cached);
+            }
             Err(CacheError::Io(e)) if e.kind() == io::ErrorKind::NotFound => {}
             Err(error) => warn!(path = %path.display(), "cached field {error}; building it again"),
         }
         let field = build();
-        if let Err(error) = self.write(&path, &encode(&key, &field)) {
-            warn!(path = %path.display(), "cannot keep a field: {error}");
+        match self.write(&path, &encode(&key, &field)) {
+            Ok(()) => self.room.tidy(&self.folder, &path),
+            Err(error) => warn!(path = %path.display(), "cannot keep a field: {error}"),
         }
         (field, FieldOrigin::Built)
     }
@@ -79,7 +87,7 @@ impl FieldCache {
         fs::create_dir_all(&self.folder)?;
         // Two servers, or two uploads, may keep the same field at the same time.
         let number = WRITES.fetch_add(1, Ordering::Relaxed);
-        let temporary = path.with_extension(format!("{}-{number}.tmp", process::id()));
+        let temporary = path.with_extension(format!("{}-{number}.{TEMPORARY}", process::id()));
         let written = (|| {
             let mut file = File::create_new(&temporary)?;
             file.write_all(bytes)?;

@@ -1,6 +1,7 @@
 //! A real server and a real client over loopback: every RPC, and every way to be refused by it.
 
 mod access;
+mod codes;
 mod deforms;
 mod edits;
 mod hard_input;

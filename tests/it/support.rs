@@ -12,3 +12,4 @@ pub mod process;
 pub mod raw_http2;
 pub mod refusal;
 pub mod server;
+pub mod untimed;

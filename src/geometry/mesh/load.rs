@@ -12,7 +12,9 @@ use std::fmt;
 use glam::{DVec3, Vec3};
 
 use super::orientation::triangles_to_turn;
-use crate::geometry::{MeshData, MeshReport, TriangleMesh, tolerance::COORDINATE_MAX_M};
+use crate::geometry::{
+    MeshData, MeshReport, TriangleMesh, short_number::ShortNumber, tolerance::COORDINATE_MAX_M,
+};
 
 /// The handedness of uploaded coordinates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +63,7 @@ pub struct LoadedMesh {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MeshError {
     /// The scale is no length.
-    #[error("scale_to_m is {got}, expected a finite number > 0")]
+    #[error("scale_to_m is {}, expected a finite number > 0", ShortNumber(*got))]
     Scale {
         /// As given.
         got: f64,
@@ -91,7 +93,7 @@ pub enum MeshError {
         got: f32,
     },
     /// A coordinate too far out once scaled.
-    #[error("{place} is {got_m} m after scaling, expected at most {max_m} m from 0")]
+    #[error("{place} is {} m after scaling, expected at most {max_m} m from 0", ShortNumber(*got_m))]
     TooFar {
         /// The coordinate.
         place: Coordinate,

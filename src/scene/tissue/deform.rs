@@ -33,7 +33,7 @@ pub struct Deformed {
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum DeformError {
     /// Ids and places differ in number.
-    #[error("got {got} positions, expected {expected}: one for each vertex")]
+    #[error("has {got} positions, expected {expected}: one for each vertex")]
     Count {
         /// Positions sent.
         got: usize,
@@ -41,7 +41,7 @@ pub enum DeformError {
         expected: usize,
     },
     /// A vertex that is not there.
-    #[error("vertices[{at}] = {vertex}, expected less than {n_vertices}")]
+    #[error("is vertex {vertex}, expected less than {n_vertices}")]
     UnknownVertex {
         /// Place in the request.
         at: usize,
@@ -51,7 +51,7 @@ pub enum DeformError {
         n_vertices: usize,
     },
     /// A vertex named twice.
-    #[error("vertices[{at}] = {vertex} was named before")]
+    #[error("is vertex {vertex}, which was named before")]
     RepeatedVertex {
         /// Place in the request.
         at: usize,
@@ -59,12 +59,12 @@ pub enum DeformError {
         vertex: u32,
     },
     /// NaN, infinite or beyond the world.
-    #[error("positions[{at}] = {position:?}, expected finite coordinates within {limit_m} m")]
+    #[error("is {got}, expected a finite coordinate within {limit_m} m")]
     Position {
-        /// Place in the request, in vertices.
+        /// Place in the request, in coordinates: three for each vertex.
         at: usize,
-        /// The place sent.
-        position: Vec3,
+        /// The coordinate sent.
+        got: f32,
         /// The farthest allowed.
         limit_m: f64,
     },
@@ -83,12 +83,8 @@ impl Deformation {
         if positions.len() != expected {
             return Err(DeformError::Count { got: positions.len(), expected });
         }
-        match positions.iter().position(|p| !is_in_world(*p)) {
-            Some(at) => Err(DeformError::Position {
-                at,
-                position: positions[at],
-                limit_m: COORDINATE_MAX_M,
-            }),
+        match outside_world(positions) {
+            Some((at, got)) => Err(DeformError::Position { at, got, limit_m: COORDINATE_MAX_M }),
             None => Ok(()),
         }
     }
@@ -107,8 +103,16 @@ fn check_vertices(vertices: &[u32], n_vertices: usize) -> Result<(), DeformError
     Ok(())
 }
 
+/// The first coordinate that is not finite or too far out, and its place among all coordinates.
+pub(super) fn outside_world(positions: &[Vec3]) -> Option<(usize, f32)> {
+    let at = positions.iter().position(|p| !is_in_world(*p))?;
+    let place = positions[at].to_array();
+    let k = place.iter().position(|x| !is_in_world(Vec3::splat(*x)))?;
+    Some((3 * at + k, place[k]))
+}
+
 /// Finite and within [`COORDINATE_MAX_M`] of the origin on each axis.
-pub(super) fn is_in_world(p: Vec3) -> bool {
+fn is_in_world(p: Vec3) -> bool {
     // The largest of three is one comparison a vertex: a dense deformation checks hundreds of thousands.
     p.is_finite() && p.abs().max_element() <= COORDINATE_MAX_M as f32
 }

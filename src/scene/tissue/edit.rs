@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use glam::Vec3;
 
-use super::deform::is_in_world;
+use super::deform::outside_world;
 use crate::geometry::{SignRule, TriangleId, TriangleMesh, tolerance::COORDINATE_MAX_M};
 use crate::scene::Limits;
 
@@ -56,9 +56,9 @@ pub enum EditError {
         triangle: u32,
     },
     /// A corner that names no vertex.
-    #[error("added_triangles[{at}] names vertex {vertex}, expected less than {n_vertices}")]
+    #[error("added_triangles[{at}] is vertex {vertex}, expected less than {n_vertices}")]
     UnknownVertex {
-        /// Place in the request, in triangles.
+        /// Place in the request, in vertices of triangles: three for each.
         at: usize,
         /// The id sent.
         vertex: u32,
@@ -66,12 +66,12 @@ pub enum EditError {
         n_vertices: usize,
     },
     /// NaN, infinite or beyond the world.
-    #[error("added_positions[{at}] = {position:?}, expected finite coordinates within {limit_m} m")]
+    #[error("is {got}, expected a finite coordinate within {limit_m} m")]
     Position {
-        /// Place in the request, in vertices.
+        /// Place in the request, in coordinates: three for each vertex.
         at: usize,
-        /// The place sent.
-        position: Vec3,
+        /// The coordinate sent.
+        got: f32,
         /// The farthest allowed.
         limit_m: f64,
     },
@@ -129,12 +129,12 @@ impl TopologyEdit {
             }
         }
         // What is checked here the cut relies on, and does not check again.
-        if let Some(at) = self.added_positions.iter().position(|p| !is_in_world(*p)) {
-            let position = self.added_positions[at];
-            return Err(EditError::Position { at, position, limit_m: COORDINATE_MAX_M });
+        if let Some((at, got)) = outside_world(&self.added_positions) {
+            return Err(EditError::Position { at, got, limit_m: COORDINATE_MAX_M });
         }
         for (at, vertices) in self.added.iter().enumerate() {
-            if let Some(&vertex) = vertices.iter().find(|v| **v as usize >= n_vertices) {
+            if let Some(k) = vertices.iter().position(|v| *v as usize >= n_vertices) {
+                let (at, vertex) = (3 * at + k, vertices[k]);
                 return Err(EditError::UnknownVertex { at, vertex, n_vertices });
             }
         }

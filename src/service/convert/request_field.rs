@@ -5,7 +5,7 @@ use std::fmt::Display;
 use glam::Vec3;
 
 use crate::{
-    geometry::{mesh::load::MeshError, tolerance::COORDINATE_MAX_M},
+    geometry::{mesh::load::MeshError, short_number::ShortNumber, tolerance::COORDINATE_MAX_M},
     mesh_io::MeshReadError,
     scene::limits::NAME_CHARS_MAX,
 };
@@ -30,7 +30,7 @@ pub enum Problem {
     #[error("is not expected here: {0}")]
     Unexpected(&'static str),
     /// NaN counts as out of range.
-    #[error("is {got}, expected a number from {min} to {max}")]
+    #[error("is {}, expected a number from {} to {}", beside(*got, *min, *max), ShortNumber(*min), ShortNumber(*max))]
     Range {
         /// Sent.
         got: f64,
@@ -40,7 +40,7 @@ pub enum Problem {
         max: f64,
     },
     /// A quaternion that is no rotation.
-    #[error("has norm {got}, expected 1")]
+    #[error("has norm {}, expected 1", ShortNumber(*got))]
     NotARotation {
         /// Its norm.
         got: f64,
@@ -149,6 +149,13 @@ impl FieldError {
     pub fn within(self, parent: impl Display) -> FieldError {
         FieldError { field: format!("{parent}.{}", self.field), problem: self.problem }
     }
+}
+
+/// A number that is out of its bounds: short, unless it would look like one of them.
+fn beside(got: f64, min: f64, max: f64) -> String {
+    let short = ShortNumber(got).to_string();
+    let is_bound = [min, max].iter().any(|bound| ShortNumber(*bound).to_string() == short);
+    if is_bound { got.to_string() } else { short }
 }
 
 /// Checks a number against its bounds; NaN fails.

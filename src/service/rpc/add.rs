@@ -27,6 +27,7 @@ use crate::{
         },
         host::{fields::Fields, quota::Share, scene_registry::SceneRegistry},
         refused::Refused,
+        transport::deadline::CallDeadline,
     },
 };
 
@@ -34,6 +35,7 @@ use crate::{
 pub async fn tissue(
     registry: &Arc<SceneRegistry>,
     caller: &Caller,
+    deadline: CallDeadline,
     mut requests: Requests<AddTissueRequest>,
 ) -> Result<AddTissueResponse, Status> {
     let header = tissue_header(requests.next().await?)?;
@@ -51,6 +53,7 @@ pub async fn tissue(
         drop(room);
         let _room = owned.reserve(&caller, share(&loaded))?;
         host.check_served()?;
+        deadline.commit()?;
         Ok(host.scene.add_tissue(&declared.name, loaded, declared.options, now_ns())?)
     };
     let tissue = catch_panic_blocking(add).await?.map_err(|refused: Refused| refused)?;
@@ -64,6 +67,7 @@ pub async fn tool(
     registry: &Arc<SceneRegistry>,
     fields: &Fields,
     caller: &Caller,
+    deadline: CallDeadline,
     mut requests: Requests<AddToolRequest>,
 ) -> Result<AddToolResponse, Status> {
     let header = tool_header(requests.next().await?)?;
@@ -95,11 +99,13 @@ pub async fn tool(
         let (mut links, mut reports) = (Vec::new(), Vec::new());
         for (name, mesh, rest, options) in loaded {
             host.check_served()?;
+            deadline.check()?;
             let (link, report) = with_field(&fields, name, mesh, rest, &options);
             links.push(link);
             reports.push(report);
         }
         host.check_served()?;
+        deadline.commit()?;
         let parts = ToolParts { name: declared.name, links, probes: declared.probes };
         Ok((host.scene.add_tool(parts)?, reports))
     };

@@ -14,6 +14,7 @@ use crate::{
         convert::{self, Problem, deform::RefusedDeformation},
         host::scene_registry::SceneRegistry,
         refused::Refused,
+        transport::deadline::CallDeadline,
     },
 };
 
@@ -21,6 +22,7 @@ use crate::{
 pub fn deform(
     registry: Arc<SceneRegistry>,
     caller: Caller,
+    deadline: CallDeadline,
     requests: impl Stream<Item = Result<DeformRequest, Status>> + Unpin,
 ) -> impl Stream<Item = Result<DeformResponse, Status>> {
     let mut last = None;
@@ -30,8 +32,9 @@ pub fn deform(
             rise(&mut last, request.sequence)?;
             Ok(request)
         });
-        let (registry, caller) = (Arc::clone(&registry), caller.clone());
-        let work = async move { Ok(apply(&registry, &caller, &checked?).await?) };
+        let (registry, caller, deadline) =
+            (Arc::clone(&registry), caller.clone(), deadline.clone());
+        let work = async move { Ok(apply(&registry, &caller, deadline, &checked?).await?) };
         // The call's span has the first request's scene: one that each request is noted in would grow with them.
         work.instrument(std::mem::replace(&mut span, Span::none()))
     })
@@ -47,6 +50,7 @@ fn rise(last: &mut Option<u64>, got: u64) -> Result<(), Refused> {
 async fn apply(
     registry: &SceneRegistry,
     caller: &Caller,
+    deadline: CallDeadline,
     request: &DeformRequest,
 ) -> Result<DeformResponse, Refused> {
     let host = registry.owned(&request.scene_id, caller)?;
@@ -58,10 +62,12 @@ async fn apply(
     let written = host
         .writer
         .run(tissue, move |tissue, now_ns| {
-            let done = tissue.deform(deformation, now_ns)?;
-            Ok((done, if hold { tissue.hold() } else { Vec::new() }))
+            deadline.commit()?;
+            let done = tissue.deform(deformation, now_ns);
+            let done = done.map_err(|error| RefusedDeformation { error, array })?;
+            Ok::<_, Refused>((done, if hold { tissue.hold() } else { Vec::new() }))
         })
         .await?;
-    let (done, held) = written.result.map_err(|error| RefusedDeformation { error, array })?;
+    let (done, held) = written.result?;
     Ok(convert::deform::deformed(request.sequence, &done, held, written.update_us))
 }

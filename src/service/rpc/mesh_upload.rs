@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use glam::Vec3;
 use tokio::time::timeout;
+use tokio_stream::StreamExt;
 use tonic::{Status, Streaming};
+
+use super::until_ended::UntilEnded;
 
 use crate::{
     geometry::{
@@ -115,10 +118,10 @@ impl MeshUpload {
     }
 }
 
-/// The requests of an upload; it is given up when its client pauses for too long.
+/// The requests of an upload; it is given up when its client pauses for too long, or while the server ends.
 pub struct Requests<R> {
-    /// As they come.
-    pub stream: Streaming<R>,
+    /// As they come, until the server ends.
+    pub stream: UntilEnded<Streaming<R>>,
     /// The longest pause.
     pub pause_max: Duration,
 }
@@ -131,8 +134,8 @@ pub struct UploadPaused(Duration);
 impl<R> Requests<R> {
     /// The next one; `None` after the last.
     pub async fn next(&mut self) -> Result<Option<R>, Status> {
-        let message = timeout(self.pause_max, self.stream.message()).await;
-        message.map_err(|_| UploadPaused(self.pause_max))?
+        let message = timeout(self.pause_max, self.stream.next()).await;
+        message.map_err(|_| UploadPaused(self.pause_max))?.transpose()
     }
 }
 

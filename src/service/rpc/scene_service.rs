@@ -5,7 +5,7 @@ use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{add, deform::deform, mesh_upload::Requests};
+use super::{add, deform::deform, mesh_upload::Requests, until_ended::UntilEnded};
 use crate::{
     proto::{self, scene_service_server::SceneService},
     service::{
@@ -20,6 +20,7 @@ use crate::{
             scene_registry::{SceneHost, SceneRegistry},
         },
         refused::Refused,
+        transport::deadline::{CallDeadline, deadline},
     },
 };
 
@@ -39,12 +40,14 @@ impl Scenes {
     }
 
     fn upload<R>(&self, request: Request<Streaming<R>>) -> Requests<R> {
-        Requests { stream: request.into_inner(), pause_max: self.upload_pause_max }
+        let stream = UntilEnded::new(&self.registry, request.into_inner());
+        Requests { stream, pause_max: self.upload_pause_max }
     }
 
     async fn edit(
         host: &SceneHost,
         request: &proto::EditTopologyRequest,
+        deadline: CallDeadline,
     ) -> Result<proto::EditTopologyResponse, Refused> {
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
         let edit = convert::deform::edit(request)?;
@@ -52,7 +55,10 @@ impl Scenes {
         let limits = host.scene.limits().clone();
         let written = host
             .writer
-            .run(tissue, move |tissue, now_ns| tissue.edit(edit, &limits, now_ns))
+            .run(tissue, move |tissue, now_ns| {
+                deadline.commit()?;
+                Ok::<_, Refused>(tissue.edit(edit, &limits, now_ns)?)
+            })
             .await?;
         Ok(convert::deform::edited(&sent, &written.result?, written.update_us))
     }
@@ -67,6 +73,7 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::CreateSceneRequest>,
     ) -> Result<Response<proto::CreateSceneResponse>, Status> {
+        deadline(&request).commit()?;
         let host = self.registry.create(&request.get_ref().scene_id, &caller(&request))?;
         Ok(Response::new(proto::CreateSceneResponse {
             scene: Some(scene(&host.scene, host.is_quarantined())),
@@ -100,6 +107,7 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::DeleteSceneRequest>,
     ) -> Result<Response<proto::DeleteSceneResponse>, Status> {
+        deadline(&request).commit()?;
         self.registry.delete(&request.get_ref().scene_id, &caller(&request))?;
         Ok(Response::new(proto::DeleteSceneResponse {}))
     }
@@ -108,28 +116,29 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::AddTissueRequest>>,
     ) -> Result<Response<proto::AddTissueResponse>, Status> {
-        Ok(Response::new(
-            add::tissue(&self.registry, &caller(&request), self.upload(request)).await?,
-        ))
+        let (caller, deadline) = (caller(&request), deadline(&request));
+        let requests = self.upload(request);
+        Ok(Response::new(add::tissue(&self.registry, &caller, deadline, requests).await?))
     }
 
     async fn add_tool(
         &self,
         request: Request<Streaming<proto::AddToolRequest>>,
     ) -> Result<Response<proto::AddToolResponse>, Status> {
-        Ok(Response::new(
-            add::tool(&self.registry, &self.fields, &caller(&request), self.upload(request))
-                .await?,
-        ))
+        let (caller, deadline) = (caller(&request), deadline(&request));
+        let requests = self.upload(request);
+        let added = add::tool(&self.registry, &self.fields, &caller, deadline, requests).await?;
+        Ok(Response::new(added))
     }
 
     async fn remove_tissue(
         &self,
         request: Request<proto::RemoveTissueRequest>,
     ) -> Result<Response<proto::RemoveTissueResponse>, Status> {
-        let caller = caller(&request);
+        let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.get_ref();
         let host = self.registry.owned(&request.scene_id, &caller)?;
+        deadline.commit()?;
         host.scene.remove_tissue(tissue_id(request.tissue_id))?;
         Ok(Response::new(proto::RemoveTissueResponse {}))
     }
@@ -138,9 +147,10 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::RemoveToolRequest>,
     ) -> Result<Response<proto::RemoveToolResponse>, Status> {
-        let caller = caller(&request);
+        let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.get_ref();
         let host = self.registry.owned(&request.scene_id, &caller)?;
+        deadline.commit()?;
         host.scene.remove_tool(tool_id(request.tool_id))?;
         Ok(Response::new(proto::RemoveToolResponse {}))
     }
@@ -149,8 +159,8 @@ impl SceneService for Scenes {
         &self,
         request: Request<Streaming<proto::DeformRequest>>,
     ) -> Result<Response<Self::DeformStream>, Status> {
-        let caller = caller(&request);
-        let answers = deform(Arc::clone(&self.registry), caller, request.into_inner());
+        let (caller, deadline) = (caller(&request), deadline(&request));
+        let answers = deform(Arc::clone(&self.registry), caller, deadline, request.into_inner());
         Ok(Response::new(Box::pin(answers)))
     }
 
@@ -158,12 +168,12 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::EditTopologyRequest>,
     ) -> Result<Response<proto::EditTopologyResponse>, Status> {
-        let caller = caller(&request);
+        let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.get_ref();
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let more = Share::of_mesh(0, request.added_triangles.len() as u64 / 3);
         let _room = self.registry.reserve(&caller, more)?;
-        Ok(Response::new(Scenes::edit(&host, request).await?))
+        Ok(Response::new(Scenes::edit(&host, request, deadline).await?))
     }
 
     async fn export_tissue(

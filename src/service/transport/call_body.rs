@@ -12,6 +12,7 @@ use http_body::{Body as _, Frame, SizeHint};
 use tonic::{Code, Status, body::Body};
 use tracing::{Span, debug};
 
+use super::{deadline::EndedOnDrop, unread_request::mend_code};
 use crate::service::{
     access::revocation::RevocationWatch, catch_panic::last_frame, metrics::code_name,
 };
@@ -27,6 +28,8 @@ pub struct CallBody {
     started: Instant,
     /// How it ended, once the client can know.
     code: Option<Code>,
+    /// Whatever the call has still to do is not done when nobody takes its answer.
+    _ended: EndedOnDrop,
 }
 
 impl CallBody {
@@ -35,10 +38,13 @@ impl CallBody {
         answer: Response<Body>,
         watch: Option<RevocationWatch>,
         started: Instant,
+        ended: EndedOnDrop,
     ) -> Response<Body> {
         let code = Status::from_header_map(answer.headers()).map(|status| status.code());
         let span = Span::current();
-        answer.map(|body| Body::new(CallBody { inner: Some(body), watch, span, started, code }))
+        answer.map(|body| {
+            Body::new(CallBody { inner: Some(body), watch, span, started, code, _ended: ended })
+        })
     }
 
     fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
@@ -65,10 +71,11 @@ impl http_body::Body for CallBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let polled = self.poll_inner(cx);
-        if let Poll::Ready(Some(Ok(frame))) = &polled
-            && let Some(trailers) = frame.trailers_ref()
+        let mut polled = self.poll_inner(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &mut polled
+            && let Some(trailers) = frame.trailers_mut()
         {
+            mend_code(trailers);
             self.code = Status::from_header_map(trailers).map(|status| status.code());
         }
         polled

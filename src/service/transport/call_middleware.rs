@@ -14,7 +14,13 @@ use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::{Layer, Service};
 use tracing::{Instrument, debug, field::Empty, info_span};
 
-use super::{background::Background, call_body::CallBody};
+use super::{
+    background::Background,
+    call_body::CallBody,
+    deadline::{CallDeadline, EndedOnDrop},
+    late_answer::LateAnswer,
+    unread_request::mend_code,
+};
 use crate::config::TransportSettings;
 use crate::{
     proto::haptic_service_server::HapticServiceServer,
@@ -92,9 +98,13 @@ where
         let key = caller.name();
         let span = info_span!("call", method = name, key, scene = Empty, code = Empty);
         let watch = caller.watch();
+        let deadline = CallDeadline::of(request.headers());
         request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(deadline.clone());
         // The handler finds its caller there: tonic hands a request's extensions on.
         let answering = self.inner.call(request);
+        let counted = Arc::clone(&metrics);
+        let ended = EndedOnDrop(deadline.clone());
         let answering = async move {
             let started = Instant::now();
             let answered = async {
@@ -103,7 +113,7 @@ where
                     InBackground => background.run(answering).await,
                 }
             };
-            let answer = match unless_revoked(watch.as_ref(), answered).await {
+            let mut answer = match unless_revoked(watch.as_ref(), answered).await {
                 Ok(Ok(answer)) => answer?.map(|body| match runs {
                     WhereItArrives => CatchPanicBody::of(body),
                     InBackground => background.body(body),
@@ -111,10 +121,14 @@ where
                 Ok(Err(panicked)) => Status::from(panicked).into_http(),
                 Err(denied) => Status::from(denied).into_http(),
             };
+            mend_code(answer.headers_mut());
             metrics.note_call(name, code_of(&answer));
-            Ok(CallBody::of(answer, watch, started))
+            Ok(CallBody::of(answer, watch, started, ended))
         };
-        Box::pin(answering.instrument(span))
+        let answering = answering.instrument(span);
+        let Some(at) = deadline.at() else { return Box::pin(answering) };
+        let note_code = move |code| counted.note_call(name, code);
+        Box::pin(ready(Ok(LateAnswer::of(answering, deadline, at, name == DEFORM, note_code))))
     }
 }
 
@@ -144,6 +158,9 @@ use Runs::{InBackground, WhereItArrives};
 /// What reflection is asked by, and what does not exist.
 const OTHER: Method = Method { name: "other", needs: Some(Role::ReadOnly), runs: WhereItArrives };
 
+/// The one method that answers several changes.
+const DEFORM: &str = "SceneService/Deform";
+
 /// The methods there are; a client cannot make up others to be counted.
 const METHODS: [Method; 17] = {
     const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
@@ -160,7 +177,7 @@ const METHODS: [Method; 17] = {
         of("SceneService/AddTool", CHANGE, InBackground),
         of("SceneService/RemoveTissue", CHANGE, InBackground),
         of("SceneService/RemoveTool", CHANGE, InBackground),
-        of("SceneService/Deform", CHANGE, InBackground),
+        of(DEFORM, CHANGE, InBackground),
         of("SceneService/EditTopology", CHANGE, InBackground),
         of("SceneService/ExportTissue", LOOK, InBackground),
         of("HapticService/Track", LOOK, WhereItArrives),

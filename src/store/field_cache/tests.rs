@@ -57,7 +57,7 @@ impl Kept {
         let folder = Folder::new(name);
         // Coarse, so that the file is small: it is damaged in a thousand places.
         let options = FieldOptions { tolerance_m: Some(4e-4), ..FieldOptions::default() };
-        let cache = FieldCache::new(&folder);
+        let cache = FieldCache::new(&folder, u64::MAX);
         let surface = surface(shapes::torus(0.01, 0.003, 16, 8));
         let field = field_of(&surface, &options);
         let (_, origin) = cache.get_or_build(&surface, &options, || field.clone());
@@ -97,7 +97,7 @@ fn a_kept_field_is_the_built_one() {
 #[test]
 fn fields_of_open_surfaces_are_kept_too() {
     let folder = Folder::new("open");
-    let (cache, options) = (FieldCache::new(&folder), FieldOptions::default());
+    let (cache, options) = (FieldCache::new(&folder, u64::MAX), FieldOptions::default());
     let surface = surface(shapes::tube(0.004, 0.02, 12, 4));
     let get = || cache.get_or_build(&surface, &options, || field_of(&surface, &options));
     let (built, cached) = (get(), get());
@@ -182,7 +182,7 @@ fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
     // Not a folder, so nothing can be made in it: permissions would not hold back a privileged user.
     let file = folder.join("data");
     fs::write(&file, b"in the way").expect("writable");
-    let cache = FieldCache::new(&file);
+    let cache = FieldCache::new(&file, u64::MAX);
     let (surface, options) = (surface(shapes::cuboid(DVec3::ONE)), FieldOptions::default());
     for _ in 0..2 {
         let build = || field_of(&surface, &options);
@@ -190,4 +190,41 @@ fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
         assert_eq!(origin, FieldOrigin::Built);
         assert!(field == build());
     }
+}
+
+#[test]
+fn the_folder_stays_within_its_room_and_what_was_used_last_stays() {
+    let folder = Folder::new("room");
+    let surfaces = [1.0, 2.0, 3.0, 4.0].map(|radius| surface(shapes::sphere(radius, 2)));
+    let options = FieldOptions::default();
+    let all = FieldCache::new(&folder, u64::MAX);
+    let keep = |cache: &FieldCache, surface: &Surface| {
+        cache.get_or_build(surface, &options, || field_of(surface, &options)).1
+    };
+    let bytes = |surface: &Surface| {
+        fs::metadata(all.path(surface.mesh(), &options)).map_or(0, |file| file.len())
+    };
+    for surface in &surfaces[..3] {
+        assert_eq!(keep(&all, surface), FieldOrigin::Built);
+    }
+    // As a server leaves them that was killed while it wrote: the first long ago, the second just now.
+    let left = ["1-0.tmp", "1-1.tmp"].map(|name| folder.join("fields").join(name));
+    left.iter().for_each(|path| fs::write(path, "half").expect("a writable folder"));
+    let now = fs::metadata(&left[0]).and_then(|file| file.modified()).expect("just written");
+    let old = File::options().append(true).open(&left[0]).expect("just written");
+    old.set_modified(now - std::time::Duration::from_secs(7200)).expect("its own file");
+    // The first is used again, so that the second is the oldest.
+    assert_eq!(keep(&all, &surfaces[0]), FieldOrigin::Cached);
+    let room = bytes(&surfaces[0]) + bytes(&surfaces[2]) + bytes(&surfaces[2]);
+    let small = FieldCache::new(&folder, room);
+    assert_eq!(keep(&small, &surfaces[3]), FieldOrigin::Built);
+    let kept: Vec<bool> = surfaces.iter().map(|surface| bytes(surface) > 0).collect();
+    assert_eq!(kept, [true, false, true, true]);
+    assert!(surfaces.iter().map(bytes).sum::<u64>() <= room);
+    assert_eq!(left.map(|path| path.exists()), [false, true]);
+    // One that is larger than all the room is kept alone.
+    let none = FieldCache::new(&folder, 1);
+    assert_eq!(keep(&none, &surfaces[1]), FieldOrigin::Built);
+    let kept: Vec<bool> = surfaces.iter().map(|surface| bytes(surface) > 0).collect();
+    assert_eq!(kept, [false, true, false, false]);
 }

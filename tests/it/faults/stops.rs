@@ -8,6 +8,7 @@ use std::{
 use palpate::proto::TrackMode;
 use tokio::time::timeout;
 use tonic::Code;
+use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
 
 use crate::{
     seed::{figure, scaled},
@@ -159,25 +160,22 @@ async fn a_server_that_is_to_end_tells_eight_live_streams_and_ends() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_does_not_end_is_cut() {
     let (process, mut server) = served(&["--set", "transport.drain_max=200ms"]).await;
-    let (requests, sent) = tokio::sync::mpsc::channel(1);
-    let upload = crate::support::messages::tissue_upload("late", &crate::support::server::tissue());
-    requests.send(upload[0].clone()).await.expect("room");
-    let mut scenes = server.scenes.clone();
-    let pending = tokio::spawn(async move {
-        scenes.add_tissue(tokio_stream::wrappers::ReceiverStream::new(sent)).await
-    });
-    // The upload has begun when a later call was answered on its connection.
+    // Health may be watched for as long as anybody likes.
+    let mut health = HealthClient::new(server.channel.clone());
+    let watch = health.watch(HealthCheckRequest::default()).await.expect("known");
+    let mut watch = watch.into_inner();
+    watch.message().await.expect("good").expect("a status");
     server.seen().await;
     let told = Instant::now();
     process.signal("TERM");
     let ended = tokio::task::spawn_blocking(move || process.end()).await.expect("no panic");
     assert_eq!(ended.code(), Some(0));
     figure(
-        "SIGTERM with an upload that pauses: ended after",
+        "SIGTERM with a watch that goes on: ended after",
         told.elapsed().as_secs_f64(),
         10.0,
         "s",
     );
-    pending.await.expect("no panic").expect_err("it was cut");
-    drop(requests);
+    let cut = async { while watch.message().await.is_ok_and(|status| status.is_some()) {} };
+    timeout(SOON, cut).await.expect("it was cut");
 }

@@ -52,13 +52,13 @@ async fn a_bad_deformation_is_refused_and_moves_nothing() {
         ("empty message", DeformRequest::default(), bad, "scene_id"),
         ("dense count", dense(1, &all[3..]), bad, "dense.positions_m"),
         ("dense cut", dense(1, &all[1..]), bad, "dense.positions_m"),
-        ("dense NaN", dense(1, &nan), bad, "dense.positions_m"),
+        ("dense NaN", dense(1, &nan), bad, "dense.positions_m[4]"),
         ("sparse count", sparse(1, &[0, 1], &[0.0; 3]), bad, "sparse.positions_m"),
         ("sparse cut", sparse(1, &[0], &[0.0; 4]), bad, "sparse.positions_m"),
         ("index", sparse(1, &[0, 6], &[0.0; 6]), bad, "sparse.vertices[1]"),
         ("repeated", sparse(1, &[3, 1, 3], &[0.0; 9]), bad, "sparse.vertices[2]"),
-        ("infinite", sparse(1, &[0], &[0.0, f32::INFINITY, 0.0]), bad, "sparse.positions_m"),
-        ("far", sparse(1, &[0], &[0.0, 2e4, 0.0]), bad, "sparse.positions_m"),
+        ("infinite", sparse(1, &[0], &[0.0, f32::INFINITY, 0.0]), bad, "sparse.positions_m[1]"),
+        ("far", sparse(1, &[0], &[0.0, 2e4, 0.0]), bad, "sparse.positions_m[1]"),
     ];
     for (case, request, code, about) in cases {
         let mut answers = server.deform(vec![request]).await;

@@ -162,7 +162,7 @@ async fn messages_of_track_are_small_and_queries_may_be_large() {
     let sent = vec![start_message(start(TrackMode::Every)), tick_message(tick(1, 0.2)), oversize];
     let mut answers = server.track(sent).await;
     let refused = answers.pop().expect("a refusal").expect_err("too large");
-    assert_eq!(refused.code(), Code::OutOfRange, "{refused:?}");
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
     let points_xyz_m = vec![0.3; 3 * 4096];
     let request = QueryDistancesRequest {
         scene_id: SCENE.to_owned(),

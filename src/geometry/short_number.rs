@@ -1,0 +1,49 @@
+//! Numbers as messages for people have them.
+
+use std::fmt;
+
+/// Shown with six significant digits: `0.1` where an `f32` that became an `f64` is 0.10000000149011612.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShortNumber(pub f64);
+
+/// Beyond these powers of ten a number is told by its exponent.
+const EXPONENTS_PLAIN: std::ops::RangeInclusive<i32> = -5..=7;
+/// Digits after the first.
+const DIGITS: usize = 5;
+
+impl fmt::Display for ShortNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounded once, by the formatter, and read back: the shortest form of that is what it is called.
+        let rounded: f64 = format!("{:.DIGITS$e}", self.0).parse().unwrap_or(self.0);
+        let is_plain = rounded == 0.0
+            || !rounded.is_finite()
+            || EXPONENTS_PLAIN.contains(&(rounded.abs().log10().floor() as i32));
+        if is_plain { write!(f, "{rounded}") } else { write!(f, "{rounded:e}") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn six_digits_are_enough() {
+        let cases = [
+            (0.1, "0.1"),
+            (f64::from(0.1_f32), "0.1"),
+            (0.1 + 0.2, "0.3"),
+            (-1.0 / 3.0, "-0.333333"),
+            (1e4, "10000"),
+            (123_456.789, "123457"),
+            (0.0, "0"),
+            (1e-9, "1e-9"),
+            (f64::from(f32::MAX), "3.40282e38"),
+            (f64::MIN_POSITIVE, "2.22507e-308"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+        ];
+        for (number, expected) in cases {
+            assert_eq!(ShortNumber(number).to_string(), expected);
+        }
+    }
+}

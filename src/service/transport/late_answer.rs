@@ -1,0 +1,113 @@
+//! The answer of a call that has a deadline.
+//!
+//! tonic keeps a caller's deadline by dropping the handler's future, whatever it has begun: of twelve uploads that were
+//! told DEADLINE_EXCEEDED four were there all the same. So the head of such an answer goes out at once, which ends
+//! tonic's part, and this body keeps the deadline: it ends the call only when [`CallDeadline`] says that nothing was
+//! changed, and otherwise waits for the answer.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response, header::CONTENT_TYPE};
+use http_body::{Body as _, Frame};
+use tokio::time::{Sleep, sleep_until};
+use tonic::{Code, Status, body::Body};
+
+use super::deadline::{CallDeadline, DeadlinePassed};
+use crate::service::catch_panic::last_frame;
+
+/// An answer whose handler is still at work.
+pub struct LateAnswer {
+    state: AnswerState,
+    deadline: CallDeadline,
+    /// Each message answers a change of its own, and the call may end after any.
+    is_stream: bool,
+    /// Until the deadline.
+    sleep: Pin<Box<Sleep>>,
+    /// Where the code is counted of a call that ends before its handler has answered.
+    note_code: Box<dyn FnOnce(Code) + Send>,
+}
+
+enum AnswerState {
+    Computing(Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>),
+    Answering(Body),
+    Ended,
+}
+
+impl LateAnswer {
+    /// The head of an answer, whose rest is `answering`'s, unless the call is ended `at` its deadline.
+    pub fn of(
+        answering: impl Future<Output = Result<Response<Body>, Infallible>> + Send + 'static,
+        deadline: CallDeadline,
+        at: Instant,
+        is_stream: bool,
+        note_code: impl FnOnce(Code) + Send + 'static,
+    ) -> Response<Body> {
+        let sleep = Box::pin(sleep_until(at.into()));
+        let state = AnswerState::Computing(Box::pin(answering));
+        let note_code = Box::new(note_code);
+        let body = Body::new(LateAnswer { state, deadline, is_stream, sleep, note_code });
+        let head = Response::builder().header(CONTENT_TYPE, "application/grpc");
+        head.body(body).expect("a good head")
+    }
+
+    fn poll_inner(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        loop {
+            match &mut self.state {
+                AnswerState::Computing(answering) => {
+                    let Ok(answer) = ready!(answering.as_mut().poll(cx));
+                    let (head, body) = answer.into_parts();
+                    if Status::from_header_map(&head.headers).is_some() {
+                        // A refusal is all in the head; the head is gone, so it comes last.
+                        self.state = AnswerState::Ended;
+                        return Poll::Ready(Some(Ok(Frame::trailers(trailers(head.headers)))));
+                    }
+                    self.state = AnswerState::Answering(body);
+                }
+                AnswerState::Answering(body) => return Pin::new(body).poll_frame(cx),
+                AnswerState::Ended => return Poll::Ready(None),
+            }
+        }
+    }
+}
+
+impl http_body::Body for LateAnswer {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = &mut *self;
+        // The answer first: what is done already is not taken back.
+        if let Poll::Ready(frame) = this.poll_inner(cx) {
+            // Messages that came in one frame count as one. The call is not ended then, which is on the safe side.
+            if this.is_stream && matches!(&frame, Some(Ok(frame)) if frame.is_data()) {
+                this.deadline.note_answer();
+            }
+            return Poll::Ready(frame);
+        }
+        ready!(this.sleep.as_mut().poll(cx));
+        if !this.deadline.end() {
+            // It is done, and its answer wakes this.
+            return Poll::Pending;
+        }
+        if let AnswerState::Computing(_) = std::mem::replace(&mut this.state, AnswerState::Ended) {
+            let note = std::mem::replace(&mut this.note_code, Box::new(|_| ()));
+            note(Code::DeadlineExceeded);
+        }
+        Poll::Ready(Some(last_frame(DeadlinePassed.into())))
+    }
+}
+
+fn trailers(mut head: HeaderMap) -> HeaderMap {
+    head.remove(CONTENT_TYPE);
+    head
+}
