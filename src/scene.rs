@@ -107,6 +107,14 @@ impl Scene {
         self.tissues.load()
     }
 
+    /// The tissues that are forbidden regions, ordered by id, into a buffer that keeps its room.
+    pub fn forbidden_regions(&self, into: &mut Vec<TissueId>) {
+        into.clear();
+        let tissues = self.tissues();
+        let forbidden = tissues.iter().filter(|t| t.kind() == TissueKind::ForbiddenRegion);
+        into.extend(forbidden.map(|tissue| tissue.id()));
+    }
+
     /// All tools, ordered by id.
     pub fn tools(&self) -> arc_swap::Guard<Arc<Vec<Arc<Tool>>>> {
         self.tools.load()

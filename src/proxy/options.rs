@@ -34,6 +34,8 @@ pub struct RenderOptions {
     pub cutting_links: Vec<usize>,
     /// Where the device holds the tool, tool frame, metres.
     pub hold_point_m: DVec3,
+    /// The links' distances at the device's pose are wanted too.
+    pub device_distances: bool,
 }
 
 impl RenderOptions {
@@ -51,6 +53,7 @@ impl RenderOptions {
             max_torque_rate_nm_per_s: 9.0,
             cutting_links: Vec::new(),
             hold_point_m: DVec3::ZERO,
+            device_distances: false,
         }
     }
 

@@ -8,7 +8,7 @@ use super::{
     tool_proxy::{ProxyTick, ToolProxy},
 };
 use crate::scene::{
-    Scene, SceneError, TickAnswer, Tissue, TissueId, TissueKind, ToolId,
+    LinkAnswer, Scene, SceneError, TickAnswer, TissueId, ToolId,
     tick::{Session, TickError, TickOptions, ToolPose},
 };
 
@@ -17,6 +17,9 @@ pub struct RenderedSession {
     session: Session,
     scene: Arc<Scene>,
     proxies: Vec<ToolProxy>,
+    /// Looks from the device's poses, for distances alone.
+    at_device: Option<Session>,
+    device_poses: Vec<ToolPose>,
     /// Of the tick under way: proxies in the place of rendered tools.
     poses: Vec<ToolPose>,
     forbidden: Vec<TissueId>,
@@ -79,20 +82,41 @@ impl RenderedSession {
                 .map_err(|source| RenderedSessionError::Render { at, source })?;
             proxies.push(proxy);
         }
+        let wanted = render.iter().filter(|r| r.device_distances).map(|r| r.tool);
+        let wanted: Vec<ToolId> = wanted.collect();
+        let at_device = match &wanted[..] {
+            [] => None,
+            tools => Some(Session::new(Arc::clone(&scene), tools, options.distances_alone())?),
+        };
         let session = Session::new(Arc::clone(&scene), tools, options)?;
-        Ok(RenderedSession::of(session, scene, proxies))
+        Ok(RenderedSession::of(session, scene, proxies, at_device))
     }
 
-    fn of(session: Session, scene: Arc<Scene>, proxies: Vec<ToolProxy>) -> RenderedSession {
-        let (poses, forbidden, last_tick_ns) = Default::default();
-        RenderedSession { session, scene, proxies, poses, forbidden, last_tick_ns }
+    fn of(
+        session: Session,
+        scene: Arc<Scene>,
+        proxies: Vec<ToolProxy>,
+        at_device: Option<Session>,
+    ) -> RenderedSession {
+        let (poses, device_poses, forbidden, last_tick_ns) = Default::default();
+        RenderedSession {
+            session,
+            scene,
+            proxies,
+            at_device,
+            device_poses,
+            poses,
+            forbidden,
+            last_tick_ns,
+        }
     }
 
     /// The same loop from its beginning, for a tick that left it half changed: proxies begin where the next tick poses
     /// their tools, and contact ids are not used again.
     pub fn restarted(&self) -> RenderedSession {
         let proxies = self.proxies.iter().map(ToolProxy::restarted).collect();
-        RenderedSession::of(self.session.restarted(), Arc::clone(&self.scene), proxies)
+        let at_device = self.at_device.as_ref().map(Session::restarted);
+        RenderedSession::of(self.session.restarted(), Arc::clone(&self.scene), proxies, at_device)
     }
 
     /// Answers one tick: draws the proxies, then answers as [`Session::tick`] with rendered tools where their proxies
@@ -107,6 +131,7 @@ impl RenderedSession {
         now_ns: u64,
         late: &dyn Fn() -> bool,
     ) -> Result<&TickAnswer, TickError> {
+        self.scene.forbidden_regions(&mut self.forbidden);
         if self.proxies.is_empty() {
             return self.session.tick(sequence, poses, now_ns, late);
         }
@@ -114,16 +139,15 @@ impl RenderedSession {
         // A clock that goes back, or the first tick: no time has passed, and no force may change.
         let since = self.last_tick_ns.map_or(0, |last| now_ns.saturating_sub(last));
         self.last_tick_ns = Some(now_ns);
-        self.note_forbidden();
-        self.poses.truncate(poses.len());
-        for (own, pose) in self.poses.iter_mut().zip(poses) {
-            own.clone_from(pose);
+        copy(poses.iter(), &mut self.poses);
+        if let Some(at_device) = &mut self.at_device {
+            copy(poses.iter().filter(|p| at_device.has_tool(p.tool)), &mut self.device_poses);
+            at_device.begin_tick_beside(sequence, &self.device_poses, &self.session)?;
         }
-        self.poses.extend_from_slice(&poses[self.poses.len()..]);
         let tick = ProxyTick {
             tissues: self.session.tick_tissues(),
             forbidden: &self.forbidden,
-            dt_s: since as f64 / NS_PER_S,
+            dt_s: (since as f64 / NS_PER_S).min(STEP_S_MAX),
             late,
         };
         for proxy in &mut self.proxies {
@@ -131,6 +155,9 @@ impl RenderedSession {
             let at = poses.iter().position(|p| p.tool == tool).expect("the tick was checked");
             proxy.tick(&poses[at], &tick);
             proxy.place(&poses[at], &mut self.poses[at]);
+        }
+        if let Some(at_device) = &mut self.at_device {
+            at_device.answer_tick(&self.device_poses, late);
         }
         Ok(self.session.answer_tick(&self.poses, late))
     }
@@ -155,12 +182,42 @@ impl RenderedSession {
         self.proxies.iter().map(ToolProxy::rendering)
     }
 
-    fn note_forbidden(&mut self) {
-        self.forbidden.clear();
-        let tissues = self.scene.tissues();
-        let is_forbidden = |t: &&Arc<Tissue>| t.kind() == TissueKind::ForbiddenRegion;
-        self.forbidden.extend(tissues.iter().filter(is_forbidden).map(|t| t.id()));
+    /// The links of a tool at the device's pose, of the last tick, where its options ask for them.
+    pub fn at_device(&self, tool: ToolId) -> impl Iterator<Item = &LinkAnswer> {
+        let links = self.at_device.iter().flat_map(|session| &session.last_answer().links);
+        links.filter(move |link| link.tool == tool)
+    }
+
+    /// The tissues that are forbidden regions, as of the last tick.
+    pub fn forbidden(&self) -> &[TissueId] {
+        &self.forbidden
+    }
+
+    /// What the last tick answered.
+    pub fn last_answer(&self) -> &TickAnswer {
+        self.session.last_answer()
     }
 }
 
+/// Copies poses into buffers that keep their room.
+fn copy<'a>(poses: impl Iterator<Item = &'a ToolPose>, into: &mut Vec<ToolPose>) {
+    let mut n = 0;
+    for pose in poses {
+        match into.get_mut(n) {
+            Some(there) => {
+                let ToolPose { tool, scene_from_tool, tool_from_link, teleport } = pose;
+                (there.tool, there.scene_from_tool) = (*tool, *scene_from_tool);
+                there.tool_from_link.clone_from(tool_from_link);
+                there.teleport = *teleport;
+            }
+            None => into.push(pose.clone()),
+        }
+        n += 1;
+    }
+    into.truncate(n);
+}
+
 const NS_PER_S: f64 = 1e9;
+/// Rates of force and torque count for no longer than this between two ticks, seconds: after a pause the device may be
+/// anywhere, and the force has to rise as slowly as ever. Twenty ticks at 1 kHz.
+const STEP_S_MAX: f64 = 0.02;

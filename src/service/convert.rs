@@ -10,6 +10,7 @@ pub mod pairs;
 pub mod pose;
 pub mod query;
 pub mod refusal;
+pub mod rendering;
 pub mod request_field;
 pub mod scene;
 pub mod self_collision;

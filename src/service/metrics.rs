@@ -83,12 +83,17 @@ pub struct TickMetrics {
     pub degraded: Count,
     /// Slower than the objective.
     pub missed: Count,
+    /// Renderings of tools by the state of their proxy, one for each of [`RENDER_STATES`].
+    pub renderings: [Count; RENDER_STATES.len()],
     /// One for each of [`STAGES`].
     pub stages: [Histogram; STAGES.len()],
 }
 
 /// From bytes to the engine, in the engine, to the wire's form, and all of it.
 pub const STAGES: [&str; 4] = ["wait", "engine", "convert", "total"];
+
+/// The states of a proxy, in the order of [`crate::proxy::RenderState`].
+pub const RENDER_STATES: [&str; 5] = ["free", "touching", "embedded", "squeezed", "late"];
 
 /// SessionCounts by one thread, read by others.
 #[derive(Debug, Default)]
@@ -140,6 +145,9 @@ impl TickMetrics {
 
     fn add(&self, other: &TickMetrics) {
         for (into, from) in self.counts().into_iter().zip(other.counts()) {
+            into.add(from.get());
+        }
+        for (into, from) in self.renderings.iter().zip(&other.renderings) {
             into.add(from.get());
         }
         for (into, from) in self.stages.iter().zip(&other.stages) {

@@ -16,6 +16,7 @@ use super::{
     rpc::{mesh_upload::UploadPaused, self_collisions::TookTooLong},
     transport::deadline::DeadlinePassed,
 };
+use crate::proxy::{RenderError, RenderedSessionError};
 use crate::scene::{
     SceneError,
     self_collision::{IntervalEnd, IntervalError, SelfCollisionError},
@@ -99,6 +100,24 @@ impl From<SceneError> for Refused {
                 Refused::resource(Code::NotFound, kind, id.to_string(), message)
             }
         }
+    }
+}
+
+impl From<RenderedSessionError> for Refused {
+    fn from(error: RenderedSessionError) -> Refused {
+        let message = error.to_string();
+        let (at, option) = match error {
+            RenderedSessionError::Scene(error) => return error.into(),
+            RenderedSessionError::NotTracked { at, .. }
+            | RenderedSessionError::Repeated { at, .. } => (at, "tool_id"),
+            RenderedSessionError::Render { at, source } => match source {
+                RenderError::Links { .. } => (at, "tool_id"),
+                RenderError::Range { option, .. } => (at, option),
+                RenderError::HoldPoint { .. } => (at, "hold_point_m"),
+                RenderError::CuttingLink { .. } => (at, "cutting_links"),
+            },
+        };
+        Refused::field(format!("start.render[{at}].{option}"), message)
     }
 }
 

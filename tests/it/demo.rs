@@ -227,6 +227,7 @@ fn an_answer_that_is_wrong_or_missing_fails_the_run() {
         contact_ids: vec![id],
         states: vec![1],
         toi: vec![-1.0],
+        ..Default::default()
     };
     let touching = |ended: Vec<u64>| {
         let contacts = Some(contact(7));

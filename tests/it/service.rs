@@ -8,6 +8,7 @@ mod hard_input;
 mod logs;
 mod metrics;
 mod queries;
+mod renderings;
 mod revoked_keys;
 mod scenes;
 mod self_collisions;

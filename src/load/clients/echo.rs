@@ -68,6 +68,7 @@ fn answer_of(bytes: usize) -> TrackResponse {
                 contact_ids: vec![1_000; n],
                 states: vec![2; n],
                 toi: vec![-1.0; n],
+                forbidden: Vec::new(),
             }),
             ..LinkAnswer::default()
         }],

@@ -28,6 +28,20 @@ pub struct TickOptions {
     pub stale_after_ns: Option<u64>,
 }
 
+impl TickOptions {
+    /// The same, but for all that is not a distance.
+    pub(crate) fn distances_alone(&self) -> TickOptions {
+        TickOptions {
+            contacts: false,
+            sweep: false,
+            probes: false,
+            triangle_pairs: false,
+            link_pairs: false,
+            ..self.clone()
+        }
+    }
+}
+
 impl Default for TickOptions {
     /// A hand's breadth of distance, a millimetre of margin; contacts and probes, no pairs.
     fn default() -> TickOptions {

@@ -117,6 +117,33 @@ impl Session {
         Ok(&self.tissues)
     }
 
+    /// The first half with the revisions that another session of the scene has begun its tick with.
+    pub(crate) fn begin_tick_beside(
+        &mut self,
+        sequence: u64,
+        poses: &[ToolPose],
+        other: &Session,
+    ) -> Result<(), TickError> {
+        self.check(sequence, poses)?;
+        self.last_sequence = Some(sequence);
+        self.answer.flags = Flags { swept: true, ..Flags::default() };
+        self.answer.tissues.clone_from(&other.answer.tissues);
+        self.tissues.clear();
+        let shared = |guard: &RevisionGuard| RevisionGuard::from_inner(Arc::clone(guard));
+        self.tissues.extend(other.tissues.iter().map(|(id, guard)| (*id, shared(guard))));
+        Ok(())
+    }
+
+    /// What the last tick answered.
+    pub(crate) fn last_answer(&self) -> &TickAnswer {
+        &self.answer
+    }
+
+    /// Whether it poses a tool.
+    pub(crate) fn has_tool(&self, tool: ToolId) -> bool {
+        self.tools.iter().any(|t| t.tool.id == tool)
+    }
+
     /// The second half, of poses in the order of the first; they may be other ones: those of proxies.
     pub(crate) fn answer_tick(
         &mut self,

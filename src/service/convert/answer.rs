@@ -8,7 +8,7 @@ use super::{
     proto,
 };
 use crate::scene::{
-    Contact, ContactState, Distance, LinkAnswer, ProbeAnswer, TickAnswer,
+    Contact, ContactState, Distance, LinkAnswer, ProbeAnswer, TickAnswer, TissueId,
     tick::answer::{Flags, TissueState},
 };
 
@@ -34,9 +34,9 @@ pub fn tissue_states(states: &[TissueState]) -> Vec<proto::TissueState> {
     states.iter().map(state).collect()
 }
 
-/// To the wire.
-pub fn links(answer: &TickAnswer) -> Vec<proto::LinkAnswer> {
-    answer.links.iter().map(link).collect()
+/// To the wire. `forbidden`: the tissues that are forbidden regions.
+pub fn links(answer: &TickAnswer, forbidden: &[TissueId]) -> Vec<proto::LinkAnswer> {
+    answer.links.iter().map(|answer| link(answer, forbidden)).collect()
 }
 
 /// To the wire.
@@ -44,11 +44,11 @@ pub fn probes(answer: &TickAnswer) -> Vec<proto::ProbeAnswer> {
     answer.probes.iter().map(probe).collect()
 }
 
-fn link(answer: &LinkAnswer) -> proto::LinkAnswer {
+fn link(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::LinkAnswer {
     let head = proto::LinkAnswer {
         tool_id: answer.tool.0,
         link: answer.link as u32,
-        contacts: (answer.contacts_total > 0).then(|| contacts(answer)),
+        contacts: (answer.contacts_total > 0).then(|| contacts(answer, forbidden)),
         ended_contact_ids: answer.ended.clone(),
         pairs: answer.pairs.as_ref().map(pairs::to_wire),
         ..Default::default()
@@ -90,10 +90,11 @@ fn probe(answer: &ProbeAnswer) -> proto::ProbeAnswer {
     }
 }
 
-fn contacts(answer: &LinkAnswer) -> proto::Contacts {
+fn contacts(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::Contacts {
     // Parallel arrays, not a message a contact: a tick encodes hundreds of numbers, and a sub-message each costs a
     // tag, a length and a size computation for every contact.
     let given = &answer.contacts;
+    let marked: &[Contact] = if forbidden.is_empty() { &[] } else { given };
     proto::Contacts {
         total: answer.contacts_total as u32,
         tissue_ids: given.iter().map(|c| c.tissue.0).collect(),
@@ -107,6 +108,7 @@ fn contacts(answer: &LinkAnswer) -> proto::Contacts {
         link_triangle_ids: given.iter().map(|c| c.on_tool.triangle.0).collect(),
         contact_ids: answer.statuses.iter().map(|l| l.id).collect(),
         toi: given.iter().map(|c| c.toi.map_or(-1.0, not_later)).collect(),
+        forbidden: marked.iter().map(|c| forbidden.contains(&c.tissue)).collect(),
         states: answer.statuses.iter().map(|l| contact_state(l.state) as i32).collect(),
     }
 }

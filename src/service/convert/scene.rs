@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     geometry::mesh::{report::MeshReport, topology::SignRule},
-    scene::{Probe, Scene, Tissue, TissueId, Tool, ToolId},
+    scene::{Probe, Scene, Tissue, TissueId, TissueKind, Tool, ToolId},
     service::host::fields::Obtained,
     store::FieldOrigin,
 };
@@ -43,6 +43,14 @@ fn tissue(tissue: &Tissue) -> proto::Tissue {
         vertices: mesh.positions().len() as u32,
         triangles: mesh.n_triangles() as u32,
         sign_rule: sign_rule(now.surface.sign_rule()) as i32,
+        kind: kind(tissue.kind()) as i32,
+    }
+}
+
+fn kind(kind: TissueKind) -> proto::TissueKind {
+    match kind {
+        TissueKind::Tissue => proto::TissueKind::Tissue,
+        TissueKind::ForbiddenRegion => proto::TissueKind::ForbiddenRegion,
     }
 }
 

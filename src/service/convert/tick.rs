@@ -3,11 +3,12 @@
 use super::{
     FieldError, Problem,
     pose::{pose, pose_or_identity},
-    proto,
+    proto, rendering,
     request_field::{in_range, within_limit},
 };
 use crate::{
     geometry::Pose,
+    proxy::RenderOptions,
     scene::{
         Limits, Tool, ToolId,
         limits::{CONTACTS_MAX, DISTANCE_MAX_M, PAIRS_MAX},
@@ -24,6 +25,8 @@ pub struct Start {
     pub mode: Mode,
     /// What an answer holds.
     pub options: TickOptions,
+    /// The tools that are rendered.
+    pub render: Vec<RenderOptions>,
 }
 
 /// What is done when ticks arrive faster than they are answered.
@@ -47,10 +50,12 @@ pub fn start(start: &proto::TrackStart, limits: &Limits) -> Result<Start, FieldE
             return Err(Problem::Repeated.of(format!("tool_ids[{at}]")));
         }
     }
+    let tools: Vec<ToolId> = ids.iter().map(|id| ToolId(*id)).collect();
     Ok(Start {
-        tools: ids.iter().map(|id| ToolId(*id)).collect(),
         mode: mode(start.mode)?,
         options: options(&start.report.unwrap_or_default()).map_err(|e| e.within("report"))?,
+        render: rendering::options(&start.render)?,
+        tools,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::{
         tolerance::COORDINATE_MAX_M,
     },
     mesh_io::MeshFormat,
-    scene::{Limits, Probe, TissueOptions, limits::FIELD_TOLERANCE_SHARE_MIN},
+    scene::{Limits, Probe, TissueKind, TissueOptions, limits::FIELD_TOLERANCE_SHARE_MIN},
     sdf::FieldOptions,
     service::host::quota::Share,
 };
@@ -59,6 +59,8 @@ pub struct TissueDeclared {
     pub name: String,
     /// Its surface.
     pub mesh: MeshDeclared,
+    /// What it is to an instrument.
+    pub kind: TissueKind,
     /// How to index it.
     pub options: TissueOptions,
 }
@@ -110,11 +112,20 @@ pub fn tissue(
     Ok(TissueDeclared {
         name: name(&header.name, "name")?,
         mesh: mesh(&header.mesh, limits)?,
+        kind: kind(asked.kind).map_err(|e| e.within("options"))?,
         options: TissueOptions {
             latitude_axis: axis(&asked.latitude_axis, "options.latitude_axis")?,
             band_edges,
         },
     })
+}
+
+fn kind(sent: i32) -> Result<TissueKind, FieldError> {
+    match proto::TissueKind::try_from(sent) {
+        Ok(proto::TissueKind::ForbiddenRegion) => Ok(TissueKind::ForbiddenRegion),
+        Ok(proto::TissueKind::Tissue | proto::TissueKind::Unspecified) => Ok(TissueKind::Tissue),
+        Err(_) => Err(Problem::Enumerator { got: sent }.of("kind")),
+    }
 }
 
 /// What the tool will be.

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Metrics, REFUSAL_REASONS, STAGES,
+    Metrics, REFUSAL_REASONS, RENDER_STATES, STAGES,
     histogram::{BOUNDS_US, Histogram},
     process,
 };
@@ -96,6 +96,11 @@ fn ticks(text: &mut ExpositionText, metrics: &Metrics) {
     ];
     for (name, help, count) in counts {
         text.one(name, "counter", help, count.get());
+    }
+    let name = "palpate_renderings_total";
+    text.family(name, "counter", "Renderings of tools by the state of their proxy.");
+    for (state, count) in RENDER_STATES.iter().zip(&ticks.renderings) {
+        text.series(name, &[("state", state)], count.get());
     }
     let objective = metrics.objective.as_secs_f64();
     text.one("palpate_tick_objective_seconds", "gauge", "Slower ticks are missed.", objective);

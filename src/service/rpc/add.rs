@@ -54,7 +54,8 @@ pub async fn tissue(
         let _room = owned.reserve(&caller, share(&loaded))?;
         host.check_served()?;
         deadline.commit()?;
-        Ok(host.scene.add_tissue(&declared.name, loaded, declared.options, now_ns())?)
+        let named = (&*declared.name, declared.kind);
+        Ok(host.scene.add_tissue_of_kind(named, loaded, declared.options, now_ns())?)
     };
     let tissue = catch_panic_blocking(add).await?.map_err(|refused: Refused| refused)?;
     let triangles = tissue.report().triangles;

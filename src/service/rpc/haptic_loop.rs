@@ -7,10 +7,6 @@ use std::{mem, sync::Arc, time::Duration};
 
 use tonic::Status;
 
-use crate::scene::{
-    Scene,
-    tick::{Session, TickError, ToolPose},
-};
 use crate::{
     proto::{self, TrackRequest, TrackResponse, track_request::Message},
     service::{
@@ -26,6 +22,13 @@ use crate::{
         refused::Refused,
     },
 };
+use crate::{
+    proxy::RenderedSession,
+    scene::{
+        Scene, ToolId,
+        tick::{TickError, ToolPose},
+    },
+};
 
 /// Ticks that one answer may coalesce: a client that sends without end cannot keep it from being given.
 /// As many of the smallest ticks (64 bytes) as a stream's receive window holds.
@@ -38,7 +41,9 @@ pub struct HapticLoop {
     pub life: SceneLife,
     metrics: Arc<Metrics>,
     stream_metrics: Arc<StreamMetrics>,
-    session: Session,
+    session: RenderedSession,
+    /// Rendered tools whose tissues' loads are wanted.
+    with_loads: Vec<ToolId>,
     mode: Mode,
     /// Of the newest tick that was answered or coalesced.
     last_sequence: Option<u64>,
@@ -83,11 +88,15 @@ impl HapticLoop {
     ) -> Result<HapticLoop, Refused> {
         let host = registry.served(&sent.scene_id).map_err(|e| e.within("start"))?;
         let start = convert::tick::start(sent, registry.limits()).map_err(|e| e.within("start"))?;
-        let Start { tools, mode, options } = start;
+        let Start { tools, mode, options, render } = start;
+        let scene = Arc::clone(&host.scene);
+        let session = RenderedSession::new(scene, &tools, options, &render)?;
+        let with_loads = sent.render.iter().filter(|r| r.tissue_loads).map(|r| ToolId(r.tool_id));
         Ok(HapticLoop {
             scene: Arc::clone(&host.scene),
             life: host.life(),
-            session: Session::new(Arc::clone(&host.scene), &tools, options)?,
+            session,
+            with_loads: with_loads.collect(),
             stream_metrics: registry.metrics().stream_begins(&sent.scene_id, caller)?,
             metrics: Arc::clone(registry.metrics()),
             mode,
@@ -234,15 +243,21 @@ impl HapticLoop {
         // From the bytes on, not from here: what a tick waited is gone from its client's millisecond.
         let late = || deadline_ns.is_some_and(|deadline_ns| now_ns() >= deadline_ns);
         let started_ns = now_ns();
-        let answer = self.session.tick(tick.sequence, &self.poses, started_ns, &late)?;
-        let computed_ns = now_ns();
+        self.session.tick(tick.sequence, &self.poses, started_ns, &late)?;
+        let (answer, computed_ns) = (self.session.last_answer(), now_ns());
         into.compute_us = (computed_ns - started_ns) as f64 / 1e3;
         into.flags = convert::answer::flags(&answer.flags);
         into.tissues = convert::answer::tissue_states(&answer.tissues);
-        into.links = convert::answer::links(answer);
+        into.links = convert::answer::links(answer, self.session.forbidden());
         into.link_pairs = convert::pairs::of_links(answer);
         into.probes = convert::answer::probes(answer);
         let ticks = &self.stream_metrics.ticks;
+        for rendering in self.session.renderings() {
+            let (tool, at_device) = (rendering.tool, self.session.at_device(rendering.tool));
+            let with_loads = self.with_loads.contains(&tool);
+            into.renderings.push(convert::rendering::rendering(rendering, with_loads, at_device));
+            ticks.renderings[rendering.state as usize].add(1);
+        }
         ticks.degraded.add(u64::from(answer.flags.degraded));
         // Encoding and the socket come after this: no tick can tell its own.
         let done_ns = now_ns();

@@ -131,6 +131,8 @@ fn touch(
     convert::tick::check_link_poses(&tool, &pose).map_err(within("tool"))?;
     let report = request.report.unwrap_or_default();
     let options = convert::tick::options(&report).map_err(within("report"))?;
+    let mut forbidden = Vec::new();
+    scene.forbidden_regions(&mut forbidden);
     // A session of one tick: nothing is coherent with it, so it pays the cold searches of every link.
     let mut session = Session::new(scene, &[pose.tool], options)?;
     let started_ns = now_ns();
@@ -139,7 +141,7 @@ fn touch(
         flags: convert::answer::flags(&answer.flags),
         compute_us: (now_ns() - started_ns) as f64 / 1e3,
         tissues: convert::answer::tissue_states(&answer.tissues),
-        links: convert::answer::links(answer),
+        links: convert::answer::links(answer, &forbidden),
         probes: convert::answer::probes(answer),
         link_pairs: convert::pairs::of_links(answer),
     })

@@ -110,8 +110,9 @@ fn bad_headers() -> Vec<Case> {
     let bad = Code::InvalidArgument;
     let scale = |scale| headed(|h| h.mesh.as_mut().expect("there").scale_to_m = scale);
     let options = |options| headed(|h| h.options = Some(options));
-    let axis = TissueOptions { latitude_axis: Some(vec3(0.0, 0.0, 0.0)), band_edges: 0.0 };
-    let bands = TissueOptions { latitude_axis: None, band_edges: f64::NAN };
+    let axis =
+        TissueOptions { latitude_axis: Some(vec3(0.0, 0.0, 0.0)), ..TissueOptions::default() };
+    let bands = TissueOptions { band_edges: f64::NAN, ..TissueOptions::default() };
     vec![
         ("nothing", vec![], bad, "header"),
         ("no header", vec![tissue_piece(tissue().chunk())], bad, "header"),

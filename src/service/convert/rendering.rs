@@ -1,0 +1,127 @@
+//! Rendered tools: their options from the wire, what they answer to it.
+
+use glam::DVec3;
+
+use super::{
+    FieldError,
+    pose::{point, pose_message, vec3},
+    proto,
+};
+use crate::{
+    proxy::{GraspEvent, ProxyContact, RenderOptions, RenderState, Rendering, TissueLoad},
+    scene::{Distance, LinkAnswer, ToolId},
+};
+
+/// How tools are rendered; whether they can be so is for the engine to say.
+pub fn options(sent: &[proto::RenderOptions]) -> Result<Vec<RenderOptions>, FieldError> {
+    let one = |(at, one): (usize, &proto::RenderOptions)| {
+        let within = |e: FieldError| e.within(format_args!("render[{at}].hold_point_m"));
+        Ok(render_options(one, point(&one.hold_point_m).map_err(within)?))
+    };
+    sent.iter().enumerate().map(one).collect()
+}
+
+fn render_options(sent: &proto::RenderOptions, hold_point_m: DVec3) -> RenderOptions {
+    let tool = ToolId(sent.tool_id);
+    let usual = RenderOptions::of(tool);
+    let or_usual = |sent: f64, usual: f64| if sent == 0.0 { usual } else { sent };
+    RenderOptions {
+        tool,
+        stiffness_n_per_m: or_usual(sent.stiffness_n_per_m, usual.stiffness_n_per_m),
+        rotational_stiffness_nm_per_rad: or_usual(
+            sent.rotational_stiffness_nm_per_rad,
+            usual.rotational_stiffness_nm_per_rad,
+        ),
+        link_stiffness_n_per_m: or_usual(sent.link_stiffness_n_per_m, usual.link_stiffness_n_per_m),
+        friction: sent.friction,
+        max_force_n: or_usual(sent.max_force_n, usual.max_force_n),
+        max_torque_nm: or_usual(sent.max_torque_nm, usual.max_torque_nm),
+        max_force_rate_n_per_s: or_usual(sent.max_force_rate_n_per_s, usual.max_force_rate_n_per_s),
+        max_torque_rate_nm_per_s: or_usual(
+            sent.max_torque_rate_nm_per_s,
+            usual.max_torque_rate_nm_per_s,
+        ),
+        cutting_links: sent.cutting_links.iter().map(|link| *link as usize).collect(),
+        hold_point_m,
+        device_distances: sent.device_distances,
+    }
+}
+
+/// To the wire. `device`: the links at the device's pose, when the client asked for them.
+pub fn rendering<'a>(
+    rendering: &Rendering,
+    with_loads: bool,
+    device: impl Iterator<Item = &'a LinkAnswer>,
+) -> proto::Rendering {
+    let distances: Vec<(f64, bool)> = device.map(distance).collect();
+    // Contacts with a force come first.
+    let bearing = rendering.contacts.iter().position(|c| c.force_n == DVec3::ZERO);
+    let bearing = &rendering.contacts[..bearing.unwrap_or(rendering.contacts.len())];
+    let loads = if with_loads { &rendering.loads[..] } else { &[] };
+    proto::Rendering {
+        tool_id: rendering.tool.0,
+        proxy: Some(pose_message(&rendering.scene_from_proxy)),
+        proxy_link_poses: rendering.tool_from_link.iter().map(pose_message).collect(),
+        link_follow_m: rendering.link_lag_m.clone(),
+        force_n: Some(vec3(rendering.force_n)),
+        torque_nm: Some(vec3(rendering.torque_nm)),
+        state: state(rendering.state) as i32,
+        residual_m: rendering.residual_m,
+        limited: rendering.limited,
+        contact_ids: bearing.iter().map(|c| c.id).collect(),
+        contact_tissue_ids: bearing.iter().map(|c| c.tissue.0).collect(),
+        contact_links: bearing.iter().map(|c| c.link as u32).collect(),
+        contact_xyz_m: flat(bearing, |c| c.position),
+        contact_force_xyz_n: flat(bearing, |c| c.force_n),
+        contact_forbidden: bearing.iter().map(|c| c.is_forbidden).collect(),
+        tissue_loads: loads.iter().map(load).collect(),
+        grasps: rendering.grasps.iter().map(grasp).collect(),
+        device_distance_m: distances.iter().map(|(m, _)| *m).collect(),
+        device_distance_is_lower_bound: distances.iter().map(|(_, is_bound)| *is_bound).collect(),
+    }
+}
+
+/// Metres, and whether that is a lower bound only.
+fn distance(link: &LinkAnswer) -> (f64, bool) {
+    match &link.distance {
+        Distance::Within(near) => (near.signed_distance_m, false),
+        Distance::Beyond(bound) => (*bound, true),
+    }
+}
+
+fn state(state: RenderState) -> proto::RenderState {
+    match state {
+        RenderState::Free => proto::RenderState::Free,
+        RenderState::Touching => proto::RenderState::Touching,
+        RenderState::Embedded => proto::RenderState::Embedded,
+        RenderState::Squeezed => proto::RenderState::Squeezed,
+        RenderState::Late => proto::RenderState::Late,
+    }
+}
+
+fn load(load: &TissueLoad) -> proto::TissueLoad {
+    proto::TissueLoad {
+        tissue_id: load.tissue.0,
+        geometry_revision: load.geometry_revision,
+        vertex_ids: load.vertices.clone(),
+        force_xyz_n: load.forces_n.iter().flat_map(|f| f.as_vec3().to_array()).collect(),
+    }
+}
+
+fn grasp(event: &GraspEvent) -> proto::GraspEvent {
+    let GraspEvent { tissue, links, contacts, begins } = *event;
+    let [link, other_link] = links.map(|link| link as u32);
+    let [contact_id, other_contact_id] = contacts;
+    proto::GraspEvent {
+        tissue_id: tissue.0,
+        link,
+        other_link,
+        contact_id,
+        other_contact_id,
+        begins,
+    }
+}
+
+fn flat(contacts: &[ProxyContact], of: impl Fn(&ProxyContact) -> DVec3) -> Vec<f32> {
+    contacts.iter().flat_map(|c| of(c).as_vec3().to_array()).collect()
+}
