@@ -94,8 +94,10 @@ pub enum LogFormat {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TransportSettings {
-    /// Connections at a time; further ones are closed at once.
+    /// Connections at a time. Further ones take the place of one that has made no call, or are closed at once.
     pub connections_max: usize,
+    /// The same of one IP address.
+    pub connections_per_address_max: usize,
     /// Streams of one connection; further ones wait in the client.
     pub streams_per_connection_max: u32,
     /// HTTP/2 receive window of a stream: what a client can have sent before it was read. After a stall all of it
@@ -104,9 +106,18 @@ pub struct TransportSettings {
     /// And of a connection. Below 16 MiB a server that was stopped for seconds ends honest streams of small
     /// messages, because it meets too many data frames at once.
     pub connection_window_bytes: u32,
-    /// How long a new connection may take until its TLS handshake and HTTP/2 preface are there.
+    /// How long a new connection may take until its TLS handshake and HTTP/2 preface are there, and each request until
+    /// its headers are.
     #[serde(with = "humantime_serde")]
     pub preface_max: Duration,
+    /// A connection without a call that was let in is closed after this.
+    #[serde(with = "humantime_serde")]
+    pub first_call_max: Duration,
+    /// A connection whose client takes nothing of an answer for this long is closed.
+    #[serde(with = "humantime_serde")]
+    pub unread_max: Duration,
+    /// Bytes of large answers that one key may have on their way; its further calls wait.
+    pub answer_bytes_per_key: usize,
     /// How often a peer is asked whether it is there.
     #[serde(with = "humantime_serde")]
     pub ping_interval: Duration,
@@ -212,12 +223,17 @@ impl Default for TransportSettings {
     fn default() -> TransportSettings {
         TransportSettings {
             connections_max: 256,
+            connections_per_address_max: 128,
             streams_per_connection_max: 64,
             // What fits into the windows has to be read first after a stall. A server that was stopped for 4 s with 8
             // streams answers freshly after 50 to 67 ms; with 256 KiB after 61 to 113.
             stream_window_bytes: 64 << 10,
             connection_window_bytes: 16 << 20,
             preface_max: Duration::from_secs(5),
+            first_call_max: Duration::from_secs(10),
+            unread_max: Duration::from_secs(30),
+            // Twelve of the largest queries at a time.
+            answer_bytes_per_key: 64 << 20,
             ping_interval: Duration::from_secs(10),
             ping_answer_max: Duration::from_secs(5),
             headers_bytes_max: 8 << 10,

@@ -47,6 +47,12 @@ impl Config {
             ("runtime.threads", self.runtime.threads as u64, [0, 1024]),
             ("transport.connections_max", t.connections_max as u64, [1, 1 << 20]),
             (
+                "transport.connections_per_address_max",
+                t.connections_per_address_max as u64,
+                [1, 1 << 20],
+            ),
+            ("transport.answer_bytes_per_key", t.answer_bytes_per_key as u64, [1 << 20, 1 << 40]),
+            (
                 "transport.streams_per_connection_max",
                 t.streams_per_connection_max.into(),
                 [1, 1 << 16],
@@ -80,6 +86,8 @@ impl Config {
         let second = Duration::from_secs(1);
         [
             ("transport.preface_max", t.preface_max, 100 * MOMENT),
+            ("transport.first_call_max", t.first_call_max, 100 * MOMENT),
+            ("transport.unread_max", t.unread_max, 100 * MOMENT),
             ("transport.ping_interval", t.ping_interval, second),
             ("transport.ping_answer_max", t.ping_answer_max, second),
             ("transport.upload_pause_max", t.upload_pause_max, 100 * MOMENT),

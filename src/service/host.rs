@@ -1,5 +1,8 @@
-//! What a server keeps between calls: scenes with their writers, sessions, quotas.
+//! What a server keeps between calls: scenes with their writers, sessions, quotas, and what
+//! keys share.
 
+pub(super) mod answer_room;
+pub(super) mod fair_places;
 pub(super) mod fields;
 pub(super) mod notifier;
 pub(super) mod quota;

@@ -33,6 +33,8 @@ pub struct Metrics {
     pub connections: AtomicU64,
     /// Connections that were not let in, by reason.
     pub connections_refused: [AtomicU64; REFUSAL_REASONS.len()],
+    /// Connections that were closed after they had been let in, by reason.
+    pub connections_closed: [AtomicU64; CLOSE_REASONS.len()],
     /// From handing a write in to its start.
     pub writer_wait: Histogram,
     /// From the start of a write to its end.
@@ -46,7 +48,10 @@ pub struct Metrics {
 }
 
 /// Why connections are not let in; the place is that in [`Metrics::connections_refused`].
-pub const REFUSAL_REASONS: [&str; 5] = ["not_http2", "full", "silent", "tls", "io"];
+pub const REFUSAL_REASONS: [&str; 6] = ["not_http2", "full", "address_full", "silent", "tls", "io"];
+
+/// Why connections are closed that had been let in; the place is that in [`Metrics::connections_closed`].
+pub const CLOSE_REASONS: [&str; 4] = ["no_call", "headers", "unread", "made_room"];
 
 #[derive(Default)]
 struct Streams {
@@ -168,6 +173,7 @@ impl Metrics {
             objective,
             connections: AtomicU64::new(0),
             connections_refused: Default::default(),
+            connections_closed: Default::default(),
             writer_wait: Histogram::default(),
             writer_update: Histogram::default(),
             writer_panics: AtomicU64::new(0),

@@ -22,7 +22,10 @@ use tracing::{info, warn};
 
 use super::{
     access::{Access, credential_file::AccessError},
-    host::{fields::Fields, scene_registry::SceneRegistry, sessions::SessionRegistry},
+    host::{
+        answer_room::AnswerRooms, fields::Fields, scene_registry::SceneRegistry,
+        sessions::SessionRegistry,
+    },
     metrics,
     rpc::{haptic_service::Haptics, scene_service::Scenes},
     systemd,
@@ -30,6 +33,7 @@ use super::{
         acceptor::Acceptor,
         background::Background,
         call_middleware::{CallLayer, HapticRoutes},
+        connection_table::ConnectionTable,
         listeners::{ListenError, Listeners},
     },
 };
@@ -113,6 +117,7 @@ pub async fn serve(
         metrics: Arc::clone(registry.metrics()),
         access: Arc::clone(&access),
         background: Arc::new(Background::start(config.runtime.threads)?),
+        rooms: Arc::new(AnswerRooms::new(config.transport.answer_bytes_per_key)),
     };
     let router = router(haptics, scenes, &health, &config.transport, calls).await;
     if let Some(listener) = &metrics_listener {
@@ -138,13 +143,15 @@ pub async fn serve(
         told.notified().await;
         tokio::time::sleep(drain_max).await;
     };
-    let acceptor = Acceptor::new(&config.transport, &access, registry.metrics());
+    let table = Arc::new(ConnectionTable::new(&config.transport, registry.metrics()));
+    let acceptor = Acceptor::new(&config.transport, &table, &access, registry.metrics());
     let connections = ReceiverStream::new(acceptor.open(tcp, unix));
     systemd::ready();
     tokio::select! {
         // The parts that run without end are dropped when the server has ended, or its time to drain.
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = access.watch(hangup) => unreachable!("files are watched without end"),
+        () = table.watch() => unreachable!("connections are watched without end"),
         () = sessions.watch() => unreachable!("sessions are watched without end"),
         () = metrics_served => unreachable!("metrics are served without end"),
         () = systemd::stay_alive() => unreachable!("systemd is told without end"),

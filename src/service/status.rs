@@ -227,6 +227,7 @@ impl From<SessionError> for Refused {
         let message = error.to_string();
         match error {
             SessionError::Full { .. } => Refused::quota("sessions", "start", message),
+            SessionError::Share { .. } => Refused::quota("sessions_per_key", "start", message),
             SessionError::Unknown => {
                 Refused::resource(Code::NotFound, "session", String::new(), message)
             }

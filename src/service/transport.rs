@@ -1,10 +1,15 @@
 //! From the socket to the handler: who may connect, which thread answers, what surrounds every call.
 
 pub(super) mod acceptor;
+pub(super) mod answer_bytes;
 pub(super) mod background;
 pub(super) mod call_body;
 pub(super) mod call_middleware;
+pub(super) mod connection;
+pub(super) mod connection_life;
+pub(super) mod connection_table;
 pub(super) mod deadline;
+pub(super) mod header_block;
 pub(super) mod late_answer;
 pub(super) mod listeners;
 pub(super) mod unix_socket;

@@ -2,8 +2,10 @@
 
 mod access;
 mod codes;
+mod connections;
 mod deforms;
 mod edits;
+mod fair_shares;
 mod hard_input;
 mod logs;
 mod metrics;
@@ -21,4 +23,5 @@ mod tool_uploads;
 mod traces;
 mod track_streams;
 mod transport;
+mod unread_answers;
 mod uploads;

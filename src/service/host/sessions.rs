@@ -5,7 +5,7 @@
 //! old stream is still there, as after a network has failed silently, the new one takes the loop from it.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
@@ -93,6 +93,12 @@ pub enum SessionError {
         /// As configured.
         limit: usize,
     },
+    /// Too many of one key.
+    #[error("the key has {limit} sessions already, half of all that there may be")]
+    Share {
+        /// Half of what is configured.
+        limit: usize,
+    },
     /// Never was, is over, or is of another scene or key.
     #[error("there is no such session to resume, or not any more")]
     Unknown,
@@ -122,7 +128,8 @@ impl SessionRegistry {
     /// Gives a new loop its session.
     ///
     /// # Errors
-    /// When there are too many. Those whose client is gone make room first.
+    /// When there are too many, or the caller's key has half of all that there may be. Those whose client is gone make room
+    /// first: the caller's own in its half, and else those of the key with the most.
     pub fn begin(
         self: &Arc<Self>,
         scene_id: &str,
@@ -147,16 +154,12 @@ impl SessionRegistry {
             subscription,
         });
         let mut now = self.now.lock();
-        if now.len() >= self.settings.count_max {
-            // A client that is here goes before one that may come back.
-            let waiting = now.values().filter(|slot| slot.is_waiting());
-            let oldest = waiting.min_by_key(|slot| slot.broke_off_ns.load(Relaxed));
-            let limit = self.settings.count_max;
-            let oldest = oldest.ok_or(SessionError::Full { limit })?.token;
-            now.remove(&oldest);
-            self.expired.fetch_add(1, Relaxed);
-        }
+        let evicted = make_room(&mut now, caller.name(), self.settings.count_max)?;
+        self.expired.fetch_add(evicted.len() as u64, Relaxed);
         now.insert(token, Arc::clone(&slot));
+        drop(now);
+        // After the lock: a loop holds meshes.
+        drop(evicted);
         Ok(SessionLease { slot, holder: 1, sessions: Arc::clone(self) })
     }
 
@@ -245,6 +248,39 @@ impl SessionRegistry {
     fn end(&self, token: &Token) {
         self.now.lock().remove(token);
     }
+}
+
+/// Takes out the sessions that give way to one more of `key`.
+fn make_room(
+    now: &mut HashMap<Token, Arc<SessionSlot>>,
+    key: Option<&str>,
+    count_max: usize,
+) -> Result<Vec<Arc<SessionSlot>>, SessionError> {
+    let mut evicted = Vec::new();
+    // A client that is here goes before one that may come back.
+    let mut evict = |now: &mut HashMap<Token, Arc<SessionSlot>>, key: Option<&str>| {
+        let waiting = now.values().filter(|slot| slot.is_waiting() && slot.caller.name() == key);
+        let oldest = waiting.min_by_key(|slot| slot.broke_off_ns.load(Relaxed))?.token;
+        evicted.extend(now.remove(&oldest));
+        Some(())
+    };
+    let mut counts: BTreeMap<Option<String>, usize> = BTreeMap::new();
+    for slot in now.values() {
+        *counts.entry(slot.caller.name().map(str::to_owned)).or_default() += 1;
+    }
+    // Half of all, rounded up: whatever one key does, there is room for another's.
+    let share = count_max.div_ceil(2);
+    let own = counts.get(&key.map(str::to_owned)).copied().unwrap_or(0);
+    if key.is_some() && own >= share && count_max > 1 {
+        evict(now, key).ok_or(SessionError::Share { limit: share })?;
+    } else if now.len() >= count_max {
+        let mut waiting: Vec<_> = counts.into_iter().collect();
+        waiting.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        // The caller's own key may be it.
+        let found = waiting.iter().find_map(|(key, _)| evict(now, key.as_deref()));
+        found.ok_or(SessionError::Full { limit: count_max })?;
+    }
+    Ok(evicted)
 }
 
 impl SessionSlot {

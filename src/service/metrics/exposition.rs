@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Metrics, REFUSAL_REASONS, RENDER_STATES, STAGES,
+    CLOSE_REASONS, Metrics, REFUSAL_REASONS, RENDER_STATES, STAGES,
     histogram::{BOUNDS_US, Histogram},
     process,
 };
@@ -196,6 +196,11 @@ fn connections(text: &mut ExpositionText, metrics: &Metrics) {
     let name = "palpate_connections_refused_total";
     text.family(name, "counter", "Connections that were not let in, by reason.");
     for (reason, count) in REFUSAL_REASONS.iter().zip(&metrics.connections_refused) {
+        text.series(name, &[("reason", reason)], count.load(Relaxed));
+    }
+    let name = "palpate_connections_closed_total";
+    text.family(name, "counter", "Connections that were let in and then closed, by reason.");
+    for (reason, count) in CLOSE_REASONS.iter().zip(&metrics.connections_closed) {
         text.series(name, &[("reason", reason)], count.load(Relaxed));
     }
     let name = "palpate_calls_total";

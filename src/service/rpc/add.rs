@@ -46,7 +46,9 @@ pub async fn tissue(
     collect(&mut requests, &mut mesh, tissue_chunk).await?;
     let [mesh] = mesh;
     let (owned, caller) = (Arc::clone(registry), caller.clone());
+    let place = requests.places.take(&caller).await;
     let add = move || {
+        let _place = place;
         let loaded = mesh.load(host.scene.limits())?;
         // What was declared is replaced by what came: the triangles of a file are known only now. Another upload may
         // take the room in between, and this one is refused then.
@@ -84,7 +86,9 @@ pub async fn tool(
     }
     collect(&mut requests, &mut meshes, tool_chunk).await?;
     let (fields, owned, caller) = (fields.clone(), Arc::clone(registry), caller.clone());
+    let place = requests.places.take(&caller).await;
     let add = move || {
+        let _place = place;
         let mut loaded = Vec::new();
         for (at, (mesh, (name, rest, tolerance))) in meshes.into_iter().zip(links).enumerate() {
             let mesh = mesh.load(host.scene.limits())?;

@@ -82,10 +82,11 @@ impl HapticService for Haptics {
         &self,
         request: Request<proto::DetectSelfCollisionsRequest>,
     ) -> Result<Response<Self::DetectSelfCollisionsStream>, Status> {
+        let caller = caller(&request);
         let request = request.get_ref();
         let host = self.registry.served(&request.scene_id)?;
         let (intervals, options) = convert::self_collision::asked(request, host.scene.limits())?;
-        let found = self.collisions.run(&host, intervals, options).await?;
+        let found = self.collisions.run(&caller, &host, intervals, options).await?;
         Ok(Response::new(tokio_stream::iter(convert::self_collision::Messages::of(found))))
     }
 }

@@ -27,6 +27,7 @@ use crate::{
         request_field::{points, threes, within_limit},
         upload::{DeclaredSize, MeshDeclared},
     },
+    service::host::fair_places::FairPlaces,
 };
 
 /// One mesh on its way.
@@ -124,6 +125,8 @@ pub struct Requests<R> {
     pub stream: UntilEnded<Streaming<R>>,
     /// The longest pause.
     pub pause_max: Duration,
+    /// Where it is worked on once it is whole.
+    pub places: FairPlaces,
 }
 
 /// The client has stopped sending.

@@ -1,6 +1,6 @@
 //! SceneService: scenes, uploads, deformation, cuts and exports.
 
-use std::{pin::Pin, sync::Arc, time::Duration};
+use std::{num::NonZero, pin::Pin, sync::Arc, thread::available_parallelism, time::Duration};
 
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
@@ -15,6 +15,7 @@ use crate::{
             scene::{scene, tissue_id, tool_id},
         },
         host::{
+            fair_places::FairPlaces,
             fields::Fields,
             quota::Share,
             scene_registry::{SceneHost, SceneRegistry},
@@ -29,19 +30,27 @@ pub struct Scenes {
     registry: Arc<SceneRegistry>,
     fields: Fields,
     upload_pause_max: Duration,
+    /// Uploads that are read, indexed and given fields.
+    places: FairPlaces,
 }
+
+/// Uploads that are worked on at a time, at least; a key has all but one.
+const UPLOADS_MIN: usize = 2;
 
 type AnswerStream<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 impl Scenes {
     /// Serves the scenes of `registry`; links get their fields from `fields`.
     pub fn new(registry: Arc<SceneRegistry>, fields: Fields, upload_pause_max: Duration) -> Scenes {
-        Scenes { registry, fields, upload_pause_max }
+        // Each takes a core; with one place a key could not have all but one of them.
+        let cores = available_parallelism().map_or(1, NonZero::get);
+        let places = FairPlaces::new(cores.max(UPLOADS_MIN));
+        Scenes { registry, fields, upload_pause_max, places }
     }
 
     fn upload<R>(&self, request: Request<Streaming<R>>) -> Requests<R> {
         let stream = UntilEnded::new(&self.registry, request.into_inner());
-        Requests { stream, pause_max: self.upload_pause_max }
+        Requests { stream, pause_max: self.upload_pause_max, places: self.places.clone() }
     }
 
     async fn edit(

@@ -8,19 +8,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tokio::sync::Semaphore;
-
 use crate::scene::self_collision::{
     Interval, SelfCollisionError, SelfCollisionOptions, SelfCollisions, self_collisions,
 };
 use crate::service::{
+    access::caller::Caller,
     catch_panic::{Panicked, catch_panic_blocking},
-    host::scene_registry::SceneHost,
+    host::{fair_places::FairPlaces, scene_registry::SceneHost},
     refused::Refused,
 };
 
 /// Jobs that run at a time: each takes a core, for seconds if need be, which ticks then have less of. Others wait
-/// without a thread and without memory.
+/// without a thread and without memory. One key has one of the two.
 const JOBS_MAX: usize = 2;
 
 /// The longest that a job may run. The limit on pairs alone would not do: where everything meets in one point, a
@@ -29,7 +28,7 @@ const JOB_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Runs jobs for all scenes.
 pub struct SelfCollisionJobs {
-    room: Arc<Semaphore>,
+    places: FairPlaces,
     time_max: Duration,
 }
 
@@ -52,12 +51,13 @@ impl Drop for StopOnDrop {
 impl SelfCollisionJobs {
     /// None runs.
     pub fn new() -> SelfCollisionJobs {
-        SelfCollisionJobs { room: Arc::new(Semaphore::new(JOBS_MAX)), time_max: JOB_TIME_MAX }
+        SelfCollisionJobs { places: FairPlaces::new(JOBS_MAX), time_max: JOB_TIME_MAX }
     }
 
     /// Waits for room and the job.
     pub async fn run(
         &self,
+        caller: &Caller,
         host: &SceneHost,
         intervals: Vec<Interval>,
         options: SelfCollisionOptions,
@@ -77,20 +77,21 @@ impl SelfCollisionJobs {
             }
             Ok(found?)
         };
-        self.run_until_left(job).await?
+        self.run_until_left(caller, job).await?
     }
 
     /// Tells `job` when its future was dropped. Only when the job has ended does it give up its room.
     async fn run_until_left<T: Send + 'static>(
         &self,
+        caller: &Caller,
         job: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
     ) -> Result<T, Panicked> {
         // Given up by the job, not by this future: a job that nobody waits for runs until it looks at `is_left`.
-        let room = Arc::clone(&self.room).acquire_owned().await.expect("it is never closed");
+        let place = self.places.take(caller).await;
         let stop = StopOnDrop(Arc::default());
         let is_left = Arc::clone(&stop.0);
         catch_panic_blocking(move || {
-            let _room = room;
+            let _place = place;
             job(&|| is_left.load(Ordering::Relaxed))
         })
         .await
@@ -111,7 +112,7 @@ mod tests {
             mesh::load::{LoadOptions, load},
         },
         scene::{TissueOptions, self_collision::Scope},
-        service::{access::caller::Caller, host::scene_registry::SceneRegistry},
+        service::host::scene_registry::SceneRegistry,
     };
 
     /// For what must not take forever.
@@ -140,23 +141,29 @@ mod tests {
                         std::thread::yield_now();
                     }
                 };
-                jobs.run_until_left(job).await
+                jobs.run_until_left(&Caller::ANYBODY, job).await
             });
             begins.await.expect("there is room");
             waits.abort();
         }
-        let all = tokio::time::timeout(FOREVER, jobs.room.acquire_many(JOBS_MAX as u32)).await;
-        drop(all.expect("both have stopped").expect("never closed"));
+        let mut all = Vec::new();
+        for _ in 0..JOBS_MAX {
+            let place = tokio::time::timeout(FOREVER, jobs.places.take(&Caller::ANYBODY)).await;
+            all.push(place.expect("both have stopped"));
+        }
     }
 
     #[tokio::test]
     async fn a_panic_ends_its_job_only() {
         let jobs = SelfCollisionJobs::new();
         for _ in 0..=JOBS_MAX {
-            let failed: Result<(), Panicked> = jobs.run_until_left(|_| panic!("on purpose")).await;
+            let failed: Result<(), Panicked> =
+                jobs.run_until_left(&Caller::ANYBODY, |_| panic!("on purpose")).await;
             failed.expect_err("a panic");
         }
-        assert!(!jobs.run_until_left(|is_left| is_left()).await.expect("no panic"));
+        assert!(
+            !jobs.run_until_left(&Caller::ANYBODY, |is_left| is_left()).await.expect("no panic")
+        );
     }
 
     #[tokio::test]
@@ -176,9 +183,10 @@ mod tests {
         };
         let asked = || vec![Interval { tissue, from: None, to: None }];
         let mut jobs = SelfCollisionJobs::new();
-        jobs.run(&host, asked(), options).await.expect("in time");
+        jobs.run(&Caller::ANYBODY, &host, asked(), options).await.expect("in time");
         jobs.time_max = Duration::ZERO;
-        let refused = jobs.run(&host, asked(), options).await.expect_err("too late");
+        let refused =
+            jobs.run(&Caller::ANYBODY, &host, asked(), options).await.expect_err("too late");
         assert_eq!(Status::from(refused).code(), Code::ResourceExhausted);
     }
 }

@@ -1,4 +1,4 @@
-//! One client's connection, and the acceptor it comes in by.
+//! Where connections come in.
 //!
 //! Nothing is handed to HTTP/2 before its preface is there: a peer that connects and stays silent, or speaks
 //! something else, costs a socket for a bounded time and none of the connections that are allowed.
@@ -7,23 +7,25 @@ use std::{
     collections::VecDeque,
     future::pending,
     io,
-    pin::Pin,
+    net::IpAddr,
     sync::{Arc, atomic::Ordering::Relaxed},
-    task::{Context, Poll},
     time::Duration,
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf},
+    io::AsyncReadExt,
     net::{TcpListener, TcpStream, UnixListener, UnixStream},
     sync::mpsc,
     task::AbortHandle,
     time::{sleep, timeout},
 };
 use tokio_rustls::TlsAcceptor;
-use tonic::transport::server::Connected;
 use tracing::{debug, warn};
 
+use super::{
+    connection::{Connection, Wire},
+    connection_table::{ConnectionTable, NoRoom},
+};
 use crate::config::TransportSettings;
 use crate::service::{
     access::Access,
@@ -37,34 +39,14 @@ const REFUSED_PAUSE: Duration = Duration::from_millis(50);
 /// Connections on their way to the transport.
 const READY_MAX: usize = 16;
 
-/// Bytes both ways, over whatever carries them.
-pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
-
-/// A client that has begun to speak HTTP/2; counted while it lasts.
-pub struct Connection {
-    wire: Box<dyn Wire>,
-    /// What of the preface has not been read again.
-    ahead: &'static [u8],
-    _permit: ConnectionPermit,
-}
-
 /// Accepts connections.
 pub struct Acceptor {
-    connections_max: usize,
     preface_max: Duration,
+    /// Peers that may be silent at a time.
+    silent_max: usize,
+    table: Arc<ConnectionTable>,
     access: Arc<Access>,
     metrics: Arc<Metrics>,
-}
-
-/// One of the connections that are allowed; given back when dropped.
-struct ConnectionPermit(Arc<Metrics>);
-
-impl Drop for ConnectionPermit {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Relaxed);
-    }
 }
 
 /// Why a peer was not let in.
@@ -72,8 +54,8 @@ impl Drop for ConnectionPermit {
 enum Refusal {
     #[error("it did not begin with HTTP/2's preface")]
     NotHttp2,
-    #[error("there are {0} connections already, the limit")]
-    Full(usize),
+    #[error(transparent)]
+    Full(#[from] NoRoom),
     #[error("it was silent for {0:?}, or too many are")]
     Silent(Duration),
     #[error("no TLS connection: {0}")]
@@ -87,7 +69,8 @@ impl Refusal {
     fn reason(&self) -> &'static str {
         match self {
             Refusal::NotHttp2 => "not_http2",
-            Refusal::Full(_) => "full",
+            Refusal::Full(NoRoom::Server(_)) => "full",
+            Refusal::Full(NoRoom::Address(_)) => "address_full",
             Refusal::Silent(_) => "silent",
             Refusal::Tls(_) => "tls",
             Refusal::Io(_) => "io",
@@ -96,15 +79,16 @@ impl Refusal {
 }
 
 impl Acceptor {
-    /// No connections yet.
+    /// Lets connections into `table`.
     pub fn new(
         transport: &TransportSettings,
+        table: &Arc<ConnectionTable>,
         access: &Arc<Access>,
         metrics: &Arc<Metrics>,
     ) -> Acceptor {
-        let TransportSettings { connections_max, preface_max, .. } = *transport;
+        let TransportSettings { connections_max: silent_max, preface_max, .. } = *transport;
         let (access, metrics) = (Arc::clone(access), Arc::clone(metrics));
-        Acceptor { connections_max, preface_max, access, metrics }
+        Acceptor { preface_max, silent_max, table: Arc::clone(table), access, metrics }
     }
 
     /// Lets connections in until the receiver is dropped.
@@ -129,7 +113,7 @@ impl Acceptor {
         let mut waiting: VecDeque<AbortHandle> = VecDeque::new();
         loop {
             let accepted = tokio::select! {
-                accepted = tcp.accept() => accepted.map(|(stream, _)| Accepted::Tcp(stream)),
+                accepted = tcp.accept() => accepted.map(|(stream, peer)| Accepted::Tcp(stream, peer.ip())),
                 accepted = accept_unix(unix.as_ref()) => accepted.map(Accepted::Unix),
                 () = ready.closed() => return,
             };
@@ -142,7 +126,7 @@ impl Acceptor {
                 }
             };
             waiting.retain(|task| !task.is_finished());
-            if waiting.len() >= self.connections_max
+            if waiting.len() >= self.silent_max
                 && let Some(oldest) = waiting.pop_front()
             {
                 oldest.abort();
@@ -162,8 +146,13 @@ impl Acceptor {
     }
 
     async fn greet(&self, accepted: Accepted) -> Result<Connection, Refusal> {
+        let address = match &accepted {
+            // An IPv4 peer of a socket for both is the same peer.
+            Accepted::Tcp(_, address) => Some(address.to_canonical()),
+            Accepted::Unix(_) => None,
+        };
         let mut wire: Box<dyn Wire> = match accepted {
-            Accepted::Tcp(stream) => {
+            Accepted::Tcp(stream, _) => {
                 // On this end too: without it 11 to 32 % of the ticks were later than 1 ms, with it 0.03 to 0.4 %.
                 // TCP_QUICKACK and SO_BUSY_POLL are not set: they cost a call a read, or spin for a device that
                 // loopback does not have.
@@ -192,7 +181,7 @@ impl Acceptor {
                 return Err(Refusal::NotHttp2);
             }
         }
-        Ok(Connection { wire, ahead: PREFACE, _permit: self.permit()? })
+        Ok(Connection::new(wire, PREFACE, self.table.admit(address)?))
     }
 
     fn refuse(&self, refusal: &Refusal) {
@@ -201,17 +190,10 @@ impl Acceptor {
         let reason = reason.expect("each reason is counted");
         self.metrics.connections_refused[reason].fetch_add(1, Relaxed);
     }
-
-    fn permit(&self) -> Result<ConnectionPermit, Refusal> {
-        let room = |open: u64| (open < self.connections_max as u64).then_some(open + 1);
-        let taken = self.metrics.connections.fetch_update(Relaxed, Relaxed, room);
-        taken.map_err(|_| Refusal::Full(self.connections_max))?;
-        Ok(ConnectionPermit(Arc::clone(&self.metrics)))
-    }
 }
 
 enum Accepted {
-    Tcp(TcpStream),
+    Tcp(TcpStream, IpAddr),
     Unix(UnixStream),
 }
 
@@ -220,56 +202,4 @@ async fn accept_unix(listener: Option<&UnixListener>) -> io::Result<UnixStream> 
         Some(listener) => Ok(listener.accept().await?.0),
         None => pending().await,
     }
-}
-
-impl AsyncRead for Connection {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        if self.ahead.is_empty() {
-            return Pin::new(&mut self.wire).poll_read(cx, buf);
-        }
-        let (now, later) = self.ahead.split_at(self.ahead.len().min(buf.remaining()));
-        buf.put_slice(now);
-        self.ahead = later;
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl AsyncWrite for Connection {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.wire).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.wire).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.wire).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.wire).poll_write_vectored(cx, bufs)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.wire.is_write_vectored()
-    }
-}
-
-impl Connected for Connection {
-    type ConnectInfo = ();
-
-    fn connect_info(&self) {}
 }

@@ -15,8 +15,10 @@ use tower::{Layer, Service};
 use tracing::{Instrument, debug, field::Empty, info_span};
 
 use super::{
+    answer_bytes::AnswerBytes,
     background::Background,
     call_body::CallBody,
+    connection_life::{AnswerProgress, ConnectionLife},
     deadline::{CallDeadline, EndedOnDrop},
     late_answer::LateAnswer,
     unread_request::mend_code,
@@ -27,6 +29,7 @@ use crate::{
     service::{
         access::{Access, caller::Caller, revocation::unless_revoked, role::Role},
         catch_panic::{CatchPanicBody, catch_panic_future},
+        host::answer_room::{AnswerRooms, TakenRoom},
         metrics::Metrics,
         rpc::haptic_service::Haptics,
     },
@@ -41,6 +44,8 @@ pub struct CallLayer {
     pub access: Arc<Access>,
     /// Where calls run that ticks are not to wait for.
     pub background: Arc<Background>,
+    /// Where large answers have their bytes.
+    pub rooms: Arc<AnswerRooms>,
 }
 
 impl<S> Layer<S> for CallLayer {
@@ -75,8 +80,8 @@ where
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Answering {
-        let Method { name, needs, runs } = *method(request.uri().path());
-        let CallLayer { metrics, access, background } = self.layer.clone();
+        let Method { name, needs, runs, answers } = *method(request.uri().path());
+        let CallLayer { metrics, access, background, rooms } = self.layer.clone();
         let allowed = match needs {
             None => Ok(Caller::ANYBODY),
             Some(role) => access.caller(request.headers()).and_then(|caller| {
@@ -98,8 +103,9 @@ where
         let key = caller.name();
         let span = info_span!("call", method = name, key, scene = Empty, code = Empty);
         let watch = caller.watch();
+        let progress = connection_progress(&request, needs.is_some());
         let deadline = CallDeadline::of(request.headers());
-        request.extensions_mut().insert(caller);
+        request.extensions_mut().insert(caller.clone());
         request.extensions_mut().insert(deadline.clone());
         // The handler finds its caller there: tonic hands a request's extensions on.
         let answering = self.inner.call(request);
@@ -108,15 +114,25 @@ where
         let answering = async move {
             let started = Instant::now();
             let answered = async {
-                match runs {
+                // Before anything of the request is decoded.
+                let room = match answers.bytes() {
+                    0 => TakenRoom::none(),
+                    bytes => rooms.take(&caller, bytes).await,
+                };
+                let answered = match runs {
                     WhereItArrives => catch_panic_future(answering).await,
                     InBackground => background.run(answering).await,
-                }
+                };
+                answered.map(|answer| (answer, room))
             };
             let mut answer = match unless_revoked(watch.as_ref(), answered).await {
-                Ok(Ok(answer)) => answer?.map(|body| match runs {
-                    WhereItArrives => CatchPanicBody::of(body),
-                    InBackground => background.body(body),
+                Ok(Ok((answer, room))) => answer?.map(|body| {
+                    let is_one = matches!(answers, Message(_));
+                    let body = AnswerBytes::of(body, progress, room, is_one);
+                    match runs {
+                        WhereItArrives => CatchPanicBody::of(body),
+                        InBackground => background.body(body),
+                    }
                 }),
                 Ok(Err(panicked)) => Status::from(panicked).into_http(),
                 Err(denied) => Status::from(denied).into_http(),
@@ -138,6 +154,52 @@ struct Method {
     /// `None`: no key is needed.
     needs: Option<Role>,
     runs: Runs,
+    answers: Answers,
+}
+
+/// What an answer may take of its key's room, with the work that makes it and the request that asks for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answers {
+    /// Nothing worth counting, or an answer to each of many requests.
+    Small,
+    /// One message, and so many bytes until it is made.
+    Message(usize),
+    /// Many messages, of which as many are on their way at a time as bytes say.
+    Messages(usize),
+}
+
+use Answers::{Message, Messages, Small};
+
+impl Answers {
+    fn bytes(self) -> usize {
+        match self {
+            Small => 0,
+            Message(bytes) | Messages(bytes) => bytes,
+        }
+    }
+}
+
+/// What a request takes at most as it comes, and its answer as it goes: what gRPC clients take.
+const QUERY_BYTES: usize = (2 << 20) + (4 << 20);
+/// All scenes of a server, described.
+const LIST_BYTES: usize = 4 << 20;
+/// Four chunks: one made, one before the transport, one in it and one being made.
+const EXPORT_BYTES: usize = 4 * (320 << 10);
+/// As many contacts as one answer gives, and chunks of them.
+const COLLISION_BYTES: usize = 16 << 20;
+
+/// Of a call that was let in, on the connection that it came by.
+fn connection_progress(request: &Request<Body>, has_key: bool) -> Arc<AnswerProgress> {
+    match request.extensions().get::<Arc<ConnectionLife>>() {
+        Some(life) => {
+            if has_key {
+                life.note_authorised();
+            }
+            life.answer_begins()
+        }
+        // A test's call has no connection.
+        None => Arc::default(),
+    }
 }
 
 /// On which threads a call is decoded, answered and encoded.
@@ -156,7 +218,8 @@ enum Runs {
 use Runs::{InBackground, WhereItArrives};
 
 /// What reflection is asked by, and what does not exist.
-const OTHER: Method = Method { name: "other", needs: Some(Role::ReadOnly), runs: WhereItArrives };
+const OTHER: Method =
+    Method { name: "other", needs: Some(Role::ReadOnly), runs: WhereItArrives, answers: Small };
 
 /// The one method that answers several changes.
 const DEFORM: &str = "SceneService/Deform";
@@ -164,14 +227,17 @@ const DEFORM: &str = "SceneService/Deform";
 /// The methods there are; a client cannot make up others to be counted.
 const METHODS: [Method; 17] = {
     const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
-        Method { name, needs, runs }
+        Method { name, needs, runs, answers: Small }
+    }
+    const fn large(name: &'static str, runs: Runs, answers: Answers) -> Method {
+        Method { name, needs: LOOK, runs, answers }
     }
     const LOOK: Option<Role> = Some(Role::ReadOnly);
     const CHANGE: Option<Role> = Some(Role::Full);
     [
         of("SceneService/CreateScene", CHANGE, WhereItArrives),
-        of("SceneService/GetScene", LOOK, WhereItArrives),
-        of("SceneService/ListScenes", LOOK, WhereItArrives),
+        large("SceneService/GetScene", WhereItArrives, Message(LIST_BYTES)),
+        large("SceneService/ListScenes", WhereItArrives, Message(LIST_BYTES)),
         of("SceneService/DeleteScene", CHANGE, InBackground),
         of("SceneService/AddTissue", CHANGE, InBackground),
         of("SceneService/AddTool", CHANGE, InBackground),
@@ -179,11 +245,11 @@ const METHODS: [Method; 17] = {
         of("SceneService/RemoveTool", CHANGE, InBackground),
         of(DEFORM, CHANGE, InBackground),
         of("SceneService/EditTopology", CHANGE, InBackground),
-        of("SceneService/ExportTissue", LOOK, InBackground),
+        large("SceneService/ExportTissue", InBackground, Messages(EXPORT_BYTES)),
         of("HapticService/Track", LOOK, WhereItArrives),
-        of("HapticService/QueryDistances", LOOK, InBackground),
-        of("HapticService/QueryContacts", LOOK, InBackground),
-        of("HapticService/DetectSelfCollisions", LOOK, InBackground),
+        large("HapticService/QueryDistances", InBackground, Message(QUERY_BYTES)),
+        large("HapticService/QueryContacts", InBackground, Message(QUERY_BYTES)),
+        large("HapticService/DetectSelfCollisions", InBackground, Messages(COLLISION_BYTES)),
         of("Health/Check", None, WhereItArrives),
         of("Health/Watch", None, WhereItArrives),
     ]
@@ -268,6 +334,7 @@ mod tests {
                 Access::open(&config::AccessSettings::default()).expect("none is asked for"),
             ),
             background: Arc::new(Background::start(1).expect("a thread")),
+            rooms: Arc::new(AnswerRooms::new(64 << 20)),
         };
         let tells = service_fn(async |_: Request<Body>| {
             let handled = on_background();

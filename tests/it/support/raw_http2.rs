@@ -14,19 +14,60 @@ pub const RST_STREAM: u8 = 3;
 pub const SETTINGS: u8 = 4;
 pub const PING: u8 = 6;
 pub const CONTINUATION: u8 = 9;
-const END_HEADERS: u8 = 4;
+pub const END_HEADERS: u8 = 4;
+const END_STREAM: u8 = 1;
+const ACK: u8 = 1;
+
+/// The setting of RFC 9113 for the bytes that a stream may send before more are asked for.
+const INITIAL_WINDOW_SIZE: [u8; 2] = [0, 4];
 
 /// A connection after preface and settings.
 pub struct RawHttp2(TcpStream);
 
 impl RawHttp2 {
     pub async fn connect(address: SocketAddr) -> RawHttp2 {
+        RawHttp2::with_settings(address, &[]).await
+    }
+
+    /// A client that takes no byte of any answer, and all else.
+    pub async fn that_reads_nothing(address: SocketAddr) -> RawHttp2 {
+        let window = [&INITIAL_WINDOW_SIZE[..], &[0; 4]].concat();
+        RawHttp2::with_settings(address, &window).await
+    }
+
+    async fn with_settings(address: SocketAddr, settings: &[u8]) -> RawHttp2 {
         let mut stream = TcpStream::connect(address).await.expect("it listens");
         let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
         stream.write_all(preface).await.expect("sent");
         let mut raw = RawHttp2(stream);
-        assert!(raw.send(&frame(SETTINGS, 0, 0, &[])).await);
+        assert!(raw.send(&frame(SETTINGS, 0, 0, settings)).await);
         raw
+    }
+
+    /// Takes all that comes and answers nothing, until the server closes.
+    pub async fn silent_until_closed(&mut self) {
+        let mut said = vec![0; 4 << 10];
+        while matches!(self.0.read(&mut said).await, Ok(n) if n > 0) {}
+    }
+
+    /// Answers pings and takes all that comes, until the server closes.
+    pub async fn until_closed(&mut self) {
+        let (mut head, mut payload) = ([0; 9], Vec::new());
+        while self.0.read_exact(&mut head).await.is_ok() {
+            payload.resize(u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize, 0);
+            if self.0.read_exact(&mut payload).await.is_err() {
+                return;
+            }
+            let is_asked = head[4] & ACK == 0;
+            let answer = match head[3] {
+                PING if is_asked => frame(PING, ACK, 0, &payload),
+                SETTINGS if is_asked => frame(SETTINGS, ACK, 0, &[]),
+                _ => continue,
+            };
+            if self.0.write_all(&answer).await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Whether the server still takes bytes; takes what it says meanwhile, so that it never waits for us.
@@ -63,17 +104,34 @@ pub fn track_call(stream: u32) -> Vec<u8> {
     frame(HEADERS, END_HEADERS, stream, &track_headers())
 }
 
-/// HPACK without a table: POST, http, path, authority, content type, trailers.
+/// A whole call of one message.
+pub fn call(stream: u32, method: &str, secret: Option<&str>, message: &[u8]) -> Vec<u8> {
+    let headers = headers(&format!("/palpate.v1.{method}"), secret);
+    let length = (message.len() as u32).to_be_bytes();
+    let message = [&[0][..], &length, message].concat();
+    [frame(HEADERS, END_HEADERS, stream, &headers), frame(DATA, END_STREAM, stream, &message)]
+        .concat()
+}
+
+/// Those of a Track call.
 pub fn track_headers() -> Vec<u8> {
+    headers("/palpate.v1.HapticService/Track", None)
+}
+
+/// HPACK without a table: POST, http, path, authority, content type, trailers, a key.
+fn headers(path: &str, secret: Option<&str>) -> Vec<u8> {
     let mut block = vec![0x83, 0x86];
     let mut named = |name: &[u8], value: &[u8]| {
         block.extend(name);
         block.push(value.len() as u8);
         block.extend(value);
     };
-    named(&[0x04], b"/palpate.v1.HapticService/Track");
+    named(&[0x04], path.as_bytes());
     named(&[0x01], b"localhost");
     named(&[0x0f, 0x10], b"application/grpc");
     named(b"\x00\x02te", b"trailers");
+    if let Some(secret) = secret {
+        named(b"\x00\x0dauthorization", format!("Bearer {secret}").as_bytes());
+    }
     block
 }

@@ -1,0 +1,111 @@
+//! One client's connection: its bytes, watched on their way.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tonic::transport::server::Connected;
+
+use super::{
+    connection_life::ConnectionLife, connection_table::ConnectionPlace, header_block::HeaderBlock,
+};
+
+/// Bytes both ways, over whatever carries them.
+pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+
+/// A client that has begun to speak HTTP/2; counted while it lasts.
+pub struct Connection {
+    wire: Box<dyn Wire>,
+    /// What of the preface has not been read again.
+    ahead: &'static [u8],
+    headers: HeaderBlock,
+    place: ConnectionPlace,
+}
+
+impl Connection {
+    /// What goes on after `ahead`, which has been read from `wire` already.
+    pub fn new(wire: Box<dyn Wire>, ahead: &'static [u8], place: ConnectionPlace) -> Connection {
+        Connection { wire, ahead, headers: HeaderBlock::default(), place }
+    }
+
+    fn poll_writing(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(Pin<&mut dyn Wire>, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        self.place.life.check_writer(cx.waker())?;
+        let written = write(Pin::new(&mut *self.wire), cx);
+        self.place.life.note_full(written.is_pending());
+        written
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        this.place.life.check_reader(cx.waker())?;
+        if !this.ahead.is_empty() {
+            let (now, later) = this.ahead.split_at(this.ahead.len().min(buf.remaining()));
+            buf.put_slice(now);
+            this.ahead = later;
+            return Poll::Ready(Ok(()));
+        }
+        let (before, open) = (buf.filled().len(), this.headers.open());
+        ready!(Pin::new(&mut this.wire).poll_read(cx, buf))?;
+        this.headers.feed(&buf.filled()[before..]);
+        // Told when it changes only: most calls begin and end their headers in one read.
+        if this.headers.open() != open {
+            this.place.life.note_headers(this.headers.open().is_some());
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_writing(cx, |wire, cx| wire.poll_write(cx, buf))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.wire).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_writing(cx, |wire, cx| wire.poll_write_vectored(cx, bufs))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.wire.is_write_vectored()
+    }
+}
+
+impl Connected for Connection {
+    /// Each call finds its connection's among its extensions.
+    type ConnectInfo = Arc<ConnectionLife>;
+
+    fn connect_info(&self) -> Arc<ConnectionLife> {
+        Arc::clone(&self.place.life)
+    }
+}

@@ -1,0 +1,183 @@
+//! What keys share: one cannot take it all, nor take it from another.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
+
+use palpate::{
+    config::Config,
+    oracle::shapes,
+    proto::{
+        AddTissueRequest, CreateSceneRequest, DetectSelfCollisionsRequest, MeshChunk,
+        TissueInterval, TrackMode, TrackRequest, TrackStart,
+    },
+};
+use tokio::{sync::mpsc, task::JoinSet, time::timeout};
+use tokio_stream::{StreamExt, wrappers::ReceiverStream};
+use tonic::{Code, Status};
+
+use crate::support::{
+    folder::Folder,
+    keys::{OTHER, SURGEON, VIEWER, all_keys, by, with_keys},
+    meshes::Mesh,
+    messages::{
+        SCENE, start, start_message, tick, tick_message, tissue_head, tissue_header, tissue_piece,
+        tissue_upload, tool_head, tool_header, tool_piece,
+    },
+    refusal::assert_refused,
+    server::{HandFed, TestServer, link, tissue},
+};
+
+const SOON: Duration = Duration::from_secs(20);
+/// Calls of the key that wants all.
+const GREEDY: usize = 24;
+
+fn upload(scene: &str, name: &str, frequency: u32) -> Vec<AddTissueRequest> {
+    let sphere = shapes::sphere(0.1, frequency);
+    let mesh = Mesh {
+        positions: sphere.positions.iter().flat_map(|p| p.to_array()).collect(),
+        triangles: sphere.triangles.as_flattened().to_vec(),
+    };
+    let header = palpate::proto::AddTissueHeader {
+        scene_id: scene.to_owned(),
+        ..tissue_header(name, &mesh)
+    };
+    let mut upload = vec![tissue_head(header)];
+    let positions = mesh.positions.chunks(60_000).map(<[f32]>::to_vec);
+    upload.extend(
+        positions.map(|positions| tissue_piece(MeshChunk { positions, ..Default::default() })),
+    );
+    let triangles = mesh.triangles.chunks(60_000).map(<[u32]>::to_vec);
+    upload.extend(
+        triangles.map(|triangles| tissue_piece(MeshChunk { triangles, ..Default::default() })),
+    );
+    upload
+}
+
+async fn served(folder: &Folder, config: impl FnOnce(&mut Config)) -> TestServer {
+    let mut configured = with_keys(&folder.write("keys.toml", &all_keys("")));
+    config(&mut configured);
+    let mut server = TestServer::configured(configured).await;
+    for (secret, scene) in [(SURGEON, SCENE), (OTHER, "other")] {
+        let creation = CreateSceneRequest { scene_id: scene.to_owned() };
+        server.scenes.create_scene(by(secret, creation)).await.expect("a new scene");
+    }
+    server
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_floods_self_collisions_does_not_keep_another_waiting() {
+    let folder = Folder::new("fair-collisions");
+    let mut server = served(&folder, |_| ()).await;
+    let sent = by(SURGEON, tokio_stream::iter(upload(SCENE, "liver", 60)));
+    server.scenes.add_tissue(sent).await.expect("tissue 1");
+    let tissues = vec![TissueInterval { tissue_id: 1, ..Default::default() }];
+    let scene_id = SCENE.to_owned();
+    let asked = DetectSelfCollisionsRequest { scene_id, tissues, ..Default::default() };
+    let done = Arc::new(AtomicUsize::new(0));
+    let mut greedy = JoinSet::new();
+    for _ in 0..GREEDY {
+        let (mut haptics, asked, done) = (server.haptics.clone(), asked.clone(), Arc::clone(&done));
+        greedy.spawn(async move {
+            let answers = haptics.detect_self_collisions(by(VIEWER, asked)).await?;
+            let mut answers = answers.into_inner();
+            while answers.next().await.transpose()?.is_some() {}
+            done.fetch_add(1, SeqCst);
+            Ok::<_, Status>(())
+        });
+    }
+    // They are in the line once one of them is done.
+    while done.load(SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let before = done.load(SeqCst);
+    let answers = server.haptics.detect_self_collisions(by(SURGEON, asked)).await.expect("good");
+    let all: Vec<_> = answers.into_inner().collect().await;
+    assert!(all.iter().all(Result::is_ok));
+    let passed = done.load(SeqCst) - before;
+    println!("{passed} of {GREEDY} jobs of the flood went before another key's one");
+    assert!(passed <= GREEDY / 4, "{passed}");
+    while let Some(ended) = greedy.join_next().await {
+        ended.expect("no panic").expect("in its turn");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_that_floods_uploads_does_not_keep_another_waiting() {
+    let folder = Folder::new("fair-uploads");
+    let mut server = served(&folder, |_| ()).await;
+    let done = Arc::new(AtomicUsize::new(0));
+    let mut greedy = JoinSet::new();
+    for at in 0..GREEDY {
+        let (mut scenes, done) = (server.scenes.clone(), Arc::clone(&done));
+        let sent = by(OTHER, tokio_stream::iter(upload("other", &format!("t{at}"), 70)));
+        greedy.spawn(async move {
+            scenes.add_tissue(sent).await?;
+            done.fetch_add(1, SeqCst);
+            Ok::<_, Status>(())
+        });
+    }
+    while done.load(SeqCst) == 0 {
+        tokio::task::yield_now().await;
+    }
+    let before = done.load(SeqCst);
+    let sent = by(SURGEON, tokio_stream::iter(tissue_upload("liver", &tissue())));
+    server.scenes.add_tissue(sent).await.expect("good");
+    let passed = done.load(SeqCst) - before;
+    println!("{passed} of {GREEDY} uploads of the flood went before another key's one");
+    assert!(passed <= GREEDY / 2, "{passed}");
+    while let Some(ended) = greedy.join_next().await {
+        ended.expect("no panic").expect("in its turn");
+    }
+}
+
+async fn begun(
+    server: &mut TestServer,
+    secret: &str,
+    first: TrackRequest,
+    sequence: u64,
+) -> Result<(HandFed, Vec<u8>), Status> {
+    let (requests, sent) = mpsc::channel(8);
+    let answers = server.haptics.track(by(secret, ReceiverStream::new(sent))).await?;
+    let mut stream = HandFed { requests, answers: answers.into_inner() };
+    stream.requests.send(first).await.expect("room");
+    let token = stream.ask(tick_message(tick(sequence, 0.2))).await?.session_token;
+    Ok((stream, token))
+}
+
+#[tokio::test]
+async fn sessions_of_one_key_neither_end_nor_keep_out_anothers() {
+    let folder = Folder::new("fair-sessions");
+    let mut server = served(&folder, |c| c.sessions.count_max = 8).await;
+    let liver = tokio_stream::iter(tissue_upload("liver", &tissue()));
+    server.scenes.add_tissue(by(SURGEON, liver)).await.expect("tissue 1");
+    let tool = vec![tool_head(tool_header("probe", &link())), tool_piece(link().chunk())];
+    server.scenes.add_tool(by(SURGEON, tokio_stream::iter(tool))).await.expect("tool 1");
+    let first = || start_message(start(TrackMode::Every));
+    let (broken, token) = begun(&mut server, SURGEON, first(), 1).await.expect("room");
+    drop(broken);
+    // A flood that breaks off as well, and one that stays.
+    for _ in 0..32 {
+        drop(begun(&mut server, VIEWER, first(), 1).await.expect("its own make room"));
+    }
+    let mut live = Vec::new();
+    let refused = loop {
+        match begun(&mut server, VIEWER, first(), 1).await {
+            Ok(stream) => live.push(stream),
+            Err(status) => break status,
+        }
+    };
+    assert_refused(Err::<(), _>(refused), Code::ResourceExhausted, "sessions_per_key", "a fifth");
+    assert_eq!(live.len(), 4, "half of eight");
+    // The surgeon's waits for its client all the same, and there is room for more.
+    let resume = start_message(TrackStart { resume_token: token, ..start(TrackMode::Every) });
+    let resumed = timeout(SOON, begun(&mut server, SURGEON, resume, 2)).await.expect("soon");
+    let _resumed = resumed.expect("nobody else's flood has ended it");
+    for _ in 0..3 {
+        live.push(begun(&mut server, SURGEON, first(), 1).await.expect("room"));
+    }
+}
