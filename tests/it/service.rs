@@ -3,6 +3,7 @@
 mod access;
 mod codes;
 mod connections;
+mod contract;
 mod deforms;
 mod edits;
 mod fair_shares;

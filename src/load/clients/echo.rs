@@ -69,6 +69,7 @@ fn answer_of(bytes: usize) -> TrackResponse {
                 states: vec![2; n],
                 toi: vec![-1.0; n],
                 forbidden: Vec::new(),
+                wholly_inside: Vec::new(),
             }),
             ..LinkAnswer::default()
         }],

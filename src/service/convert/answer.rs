@@ -109,8 +109,14 @@ fn contacts(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::Contacts {
         contact_ids: answer.statuses.iter().map(|l| l.id).collect(),
         toi: given.iter().map(|c| c.toi.map_or(-1.0, not_later)).collect(),
         forbidden: marked.iter().map(|c| forbidden.contains(&c.tissue)).collect(),
+        wholly_inside: if_any(given, |c| c.wholly_inside),
         states: answer.statuses.iter().map(|l| contact_state(l.state) as i32).collect(),
     }
+}
+
+/// Empty where it is so of none, as it mostly is: an answer is no longer for it.
+fn if_any(contacts: &[Contact], is: impl Fn(&Contact) -> bool) -> Vec<bool> {
+    if contacts.iter().any(&is) { contacts.iter().map(is).collect() } else { Vec::new() }
 }
 
 /// Rounded down: a time of impact is never later than the true one.
@@ -149,5 +155,17 @@ mod tests {
         for (one, bits) in set {
             assert_eq!(flags(&one), bits, "{one:?}");
         }
+    }
+
+    #[test]
+    fn each_mask_is_the_bit_of_its_flag() {
+        let masks = (1..32).filter_map(|n| proto::FlagMask::try_from(1 << n).ok().map(|m| (n, m)));
+        let mut n_masks = 0;
+        for (n, mask) in masks {
+            let name = mask.as_str_name().replace("FLAG_MASK_", "FLAG_");
+            assert_eq!(proto::Flag::from_str_name(&name).map(|flag| flag as i32), Some(n));
+            n_masks += 1;
+        }
+        assert!(n_masks >= 7, "{n_masks}");
     }
 }

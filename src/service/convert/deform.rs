@@ -9,9 +9,12 @@ use super::{
 };
 use crate::{
     geometry::TriangleId,
-    scene::tissue::{
-        deform::{DeformError, Deformation, Deformed},
-        edit::{Edited, TopologyEdit},
+    scene::{
+        Revision,
+        tissue::{
+            deform::{DeformError, Deformation, Deformed},
+            edit::{Edited, TopologyEdit},
+        },
     },
 };
 
@@ -60,6 +63,15 @@ pub fn deformed(
         triangles_touched: done.triangles_touched as u32,
         triangles_relocated: done.triangles_relocated as u32,
         update_us,
+        held_geometry_revisions: held,
+    }
+}
+
+/// What a tissue holds, the revision of `current` the last.
+pub fn held(current: &Revision, held: Vec<u64>) -> proto::HoldTissueResponse {
+    proto::HoldTissueResponse {
+        geometry_revision: current.geometry_revision,
+        topology_revision: current.topology_revision,
         held_geometry_revisions: held,
     }
 }

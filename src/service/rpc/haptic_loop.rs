@@ -47,6 +47,8 @@ pub struct HapticLoop {
     mode: Mode,
     /// Of the newest tick that was answered or coalesced.
     last_sequence: Option<u64>,
+    /// Of the newest tick that was answered.
+    pub last_answered: Option<u64>,
     /// The tick to answer next.
     pub waiting: Option<Waiting>,
     /// A tick that the waiting one must not be coalesced into, because it will be refused.
@@ -101,6 +103,7 @@ impl HapticLoop {
             metrics: Arc::clone(registry.metrics()),
             mode,
             last_sequence: None,
+            last_answered: None,
             waiting: None,
             held: None,
             poses: Vec::new(),
@@ -196,7 +199,10 @@ impl HapticLoop {
             ..Default::default()
         };
         match catch_panic(|| self.compute(&tick, received_ns, &mut answer)) {
-            Ok(Ok(())) => self.last_sequence = Some(tick.sequence),
+            Ok(Ok(())) => {
+                self.last_sequence = Some(tick.sequence);
+                self.last_answered = self.last_sequence;
+            }
             Ok(Err(refused)) => {
                 self.stream_metrics.ticks.refused.add(1);
                 answer.refusal = Some(convert::refusal::refusal(&refused));

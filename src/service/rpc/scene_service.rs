@@ -8,6 +8,7 @@ use tonic::{Request, Response, Status, Streaming};
 use super::{add, deform::deform, mesh_upload::Requests, until_ended::UntilEnded};
 use crate::{
     proto::{self, scene_service_server::SceneService},
+    scene::Tissue,
     service::{
         access::caller::caller,
         convert::{
@@ -77,6 +78,7 @@ impl Scenes {
 impl SceneService for Scenes {
     type DeformStream = AnswerStream<proto::DeformResponse>;
     type ExportTissueStream = AnswerStream<proto::ExportTissueResponse>;
+    type ExportToolStream = AnswerStream<proto::ExportToolResponse>;
 
     async fn create_scene(
         &self,
@@ -185,6 +187,33 @@ impl SceneService for Scenes {
         Ok(Response::new(Scenes::edit(&host, request, deadline).await?))
     }
 
+    async fn hold_tissue(
+        &self,
+        request: Request<proto::HoldTissueRequest>,
+    ) -> Result<Response<proto::HoldTissueResponse>, Status> {
+        let (caller, deadline) = (caller(&request), deadline(&request));
+        let request = request.get_ref();
+        let host = self.registry.owned(&request.scene_id, &caller)?;
+        let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
+        // By the one who writes, so that what is held is the revision that is told.
+        let hold = move |tissue: &Tissue, _| {
+            deadline.commit()?;
+            let held = tissue.hold();
+            Ok::<_, Refused>(convert::deform::held(&tissue.current(), held))
+        };
+        Ok(Response::new(host.writer.run(tissue, hold).await?.result?))
+    }
+
+    async fn export_tool(
+        &self,
+        request: Request<proto::ExportToolRequest>,
+    ) -> Result<Response<Self::ExportToolStream>, Status> {
+        let request = request.get_ref();
+        let host = self.registry.served(&request.scene_id)?;
+        let messages = convert::export::tool(host.scene.tool(tool_id(request.tool_id))?);
+        Ok(Response::new(Box::pin(tokio_stream::iter(messages.map(Ok)))))
+    }
+
     async fn export_tissue(
         &self,
         request: Request<proto::ExportTissueRequest>,
@@ -192,7 +221,7 @@ impl SceneService for Scenes {
         let request = request.get_ref();
         let host = self.registry.served(&request.scene_id)?;
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
-        let messages = convert::export::messages(Arc::clone(&tissue.current()));
+        let messages = convert::export::tissue(Arc::clone(&tissue.current()));
         Ok(Response::new(Box::pin(tokio_stream::iter(messages.map(Ok)))))
     }
 }

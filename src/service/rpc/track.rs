@@ -102,6 +102,7 @@ where
             cx.waker().wake_by_ref();
             return Poll::Pending;
         };
+        let answered_before = running.last_answered;
         // A panic that got here has left the loop in no state to go on.
         let next = match catch_panic(|| advance(&mut running, lease, requests, gathered, cx)) {
             Ok(Poll::Ready(next)) => next,
@@ -116,6 +117,8 @@ where
                 lease.park(running);
                 if !mem::replace(token_told, true) {
                     answer.session_token = lease.token().to_vec();
+                    // Of a new session there is none.
+                    answer.resumed_sequence = answered_before;
                 }
                 Poll::Ready(Some(Ok(answer)))
             }
