@@ -60,6 +60,9 @@ pub(super) struct GodObject {
     anchors: Vec<(ContactKey, FrictionAnchor)>,
     anchors_next: Vec<(ContactKey, FrictionAnchor)>,
     active: Vec<ContactKey>,
+    /// That held the last round, and where it led.
+    held_last: Vec<NearContact>,
+    x_last: Displacement,
     likely: Vec<usize>,
     distances: Vec<f64>,
 }
@@ -96,6 +99,8 @@ impl GodObject {
             anchors: Vec::with_capacity(ROWS_MAX),
             anchors_next: Vec::with_capacity(ROWS_MAX),
             active: Vec::with_capacity(ROWS_MAX),
+            held_last: Vec::with_capacity(ROWS_MAX),
+            x_last: [0.0; COORDINATES_MAX],
             likely: Vec::with_capacity(ROWS_MAX),
             distances: Vec::new(),
             tool,
@@ -137,6 +142,7 @@ impl GodObject {
         late: &dyn Fn() -> bool,
     ) -> bool {
         let mut stalls = 0;
+        self.held_last.clear();
         for _ in 0..ROUNDS_MAX {
             let x_d = self.posture.displacement_to(to, &self.tool, self.hold, &mut self.screws);
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
@@ -152,11 +158,15 @@ impl GodObject {
                 continue;
             }
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
-            let x = self.solve(&x_d, &motion, 1.0);
+            let mut x = self.solve(&x_d, &motion, 1.0);
+            if self.turns_back(&x) {
+                x = self.solve(&x_d, &motion, 1.0);
+            }
             let extent = self.extent(&x);
             if extent.length_m <= PROXY_AT_REST_M {
                 return true;
             }
+            self.note_round(&x);
             let limit = extent.share_within(self.margin_m - STAND_OFF_M);
             let share = limit * self.go(&motion, &scaled(&x, limit), 1.0, Some(to), &x_d);
             if limit < 1.0 {
@@ -279,6 +289,34 @@ impl GodObject {
         self.forces
             .extend(each.map(|(c, normal_n)| ProxyForce { normal_n, force: c.normal * normal_n }));
         optimum.displacement
+    }
+
+    /// Whether a displacement leads back to where the last round came from, and contacts that held it then are not
+    /// there now: in a shallow valley each side is a contact only from above that side, and rounds would lead to and
+    /// fro. Both sides together hold the proxy in between: what held the last round is a row of this one then.
+    fn turns_back(&mut self, x: &Displacement) -> bool {
+        let each = x.iter().zip(&self.x_last).zip(&self.stiffness);
+        if self.held_last.is_empty() || each.map(|((x, last), k)| x * k * last).sum::<f64>() >= 0.0
+        {
+            return false;
+        }
+        let n = self.contacts.len();
+        for held in self.held_last.drain(..) {
+            let is_there = self.contacts[..n].iter().any(|c| c.key == held.key);
+            if !is_there && self.contacts.len() < ROWS_MAX {
+                self.contacts.push(held);
+            }
+        }
+        self.contacts.len() > n
+    }
+
+    /// Remembers what holds this round, and where it leads.
+    fn note_round(&mut self, x: &Displacement) {
+        self.x_last = *x;
+        self.held_last.clear();
+        let bears = |(_, f): &(&NearContact, &ProxyForce)| f.normal_n > 0.0;
+        let held = self.contacts.iter().zip(&self.forces).filter(bears).map(|(c, _)| *c);
+        self.held_last.extend(held);
     }
 
     /// The same with friction: contacts hold on to their anchors as far as their cones allow.

@@ -1,0 +1,217 @@
+//! Probe and pliers pressed into liver and tongue, resting and moving; generated meshes where the shared ones are not.
+
+use glam::{DQuat, DVec3, Vec3};
+use palpate::{
+    geometry::{
+        Basis, LoadOptions, LoadedMesh, MeshData, Pose, TriangleMesh,
+        distance::point_triangle::{Feature, closest_point},
+        mesh::{load::load, pseudonormal::pseudonormal},
+    },
+    mesh_io::{self, MeshFormat},
+    oracle::{shapes, shared_data},
+    proxy::{RenderOptions, RenderState, Rendering},
+    scene::tissue::deform::Deformation,
+};
+
+use super::stage::ProxyStage;
+
+const STIFFNESS: f64 = 300.0;
+const STEP_M: f64 = 20e-6;
+const DEPTH_M: f64 = 0.015;
+
+fn mesh(file: &str, scale_to_m: f64, or: impl FnOnce() -> MeshData) -> LoadedMesh {
+    let format = if file.ends_with(".stl") { MeshFormat::Stl } else { MeshFormat::Obj };
+    let of_file = shared_data().map(|folder| {
+        let bytes = std::fs::read(folder.join("meshes").join(file)).expect("readable");
+        mesh_io::read(&bytes, format).expect("a mesh")
+    });
+    let scale_to_m = if of_file.is_some() { scale_to_m } else { 1.0 };
+    let options = LoadOptions { scale_to_m, basis: Basis::RightHanded, ..LoadOptions::default() };
+    load(of_file.unwrap_or_else(or), &options).expect("a mesh")
+}
+
+struct Case {
+    name: &'static str,
+    stage: ProxyStage,
+    /// Scene from tool where the tool's lowest point is on the surface, and the way out.
+    at: Pose,
+    out: DVec3,
+}
+
+/// The instrument across the surface or with its tip first, over one of its triangles.
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (name, is_pliers, is_tongue) in [
+        ("probe, liver", false, false),
+        ("pliers, tongue", true, true),
+        ("probe, tongue", false, true),
+        ("pliers, liver", true, false),
+    ] {
+        for tip_first in [false, true] {
+            let tissue = if is_tongue {
+                mesh("tongue.obj", 0.03, || shapes::organ(3_000, 2))
+            } else {
+                mesh("liver-smooth.obj", 0.03, || shapes::organ(4_384, 7))
+            };
+            let tool = if is_pliers {
+                mesh("pliers_binary.stl", 0.001, || shapes::jaw(0.05, 12))
+            } else {
+                mesh("dental_instrument_light.obj", 0.01, || shapes::capsule(0.001, 0.05, 12))
+            };
+            let place = if is_tongue { 5 } else { 3 };
+            let t =
+                tissue.mesh.triangle_ids().nth(tissue.mesh.n_triangles() / place).expect("some");
+            let [p, q, r] = tissue.mesh.triangle(t);
+            let (place, out) = ((p + q + r) / 3.0, (q - p).cross(r - p).normalize());
+            let bounds = tool.mesh.used_box();
+            let size = bounds.size();
+            let long = (0..3).max_by(|i, j| size[*i].total_cmp(&size[*j])).expect("three");
+            let long = DVec3::AXES[long];
+            let along = if tip_first { -out } else { out.any_orthonormal_vector() };
+            let rotation = DQuat::from_rotation_arc(long, along);
+            let turned = Pose::new(rotation, DVec3::ZERO).expect("a rotation");
+            let lowest = (0..tool.mesh.positions().len() as u32)
+                .map(|v| turned.point(tool.mesh.position(v)))
+                .min_by(|a, b| a.dot(out).total_cmp(&b.dot(out)))
+                .expect("vertices");
+            let at = Pose { translation: place - lowest, ..turned };
+            let hold_point_m = bounds.centre();
+            let options = |o| RenderOptions { stiffness_n_per_m: STIFFNESS, hold_point_m, ..o };
+            let name = match (name, tip_first) {
+                (name, false) => format!("{name}, across"),
+                (name, true) => format!("{name}, tip first"),
+            };
+            let stage = ProxyStage::of(vec![tissue], vec![tool], options);
+            cases.push(Case { name: name.leak(), stage, at, out });
+        }
+    }
+    cases
+}
+
+impl Case {
+    fn off(&self, out_m: f64) -> Pose {
+        Pose { translation: self.at.translation + self.out * out_m, ..self.at }
+    }
+
+    /// From well off down to the first touch; how far out that is.
+    fn approach(&mut self) -> f64 {
+        self.stage.pose.teleport = true;
+        let mut out = 0.08;
+        let start = self.stage.tick(self.off(out));
+        assert_eq!(start.state, RenderState::Free, "{}", self.name);
+        loop {
+            out -= 10.0 * STEP_M;
+            if self.stage.tick(self.off(out)).state == RenderState::Touching {
+                return out;
+            }
+            assert!(out > -0.02, "{} touches nothing", self.name);
+        }
+    }
+}
+
+/// Where the contacts' own normals point, by their forces.
+fn facet_normal(at: &Rendering) -> DVec3 {
+    at.contacts.iter().map(|c| c.normal * c.force_n.length()).sum()
+}
+
+/// The outward normal of what bears the proxy: vertex normals by each contact's weights, by its force.
+fn surface_normal(stage: &ProxyStage, at: &Rendering) -> DVec3 {
+    let tissue = stage.tissue(0).current();
+    let mesh: &TriangleMesh = tissue.surface.mesh();
+    let of = |c: &palpate::proxy::ProxyContact| {
+        let weights = closest_point(c.position, &mesh.triangle(c.triangle)).barycentric;
+        let normal = |k: u8| pseudonormal(mesh, c.triangle, Feature::Vertex(k)).direction;
+        let smooth = normal(0) * weights.x + normal(1) * weights.y + normal(2) * weights.z;
+        smooth.normalize() * c.force_n.length()
+    };
+    at.contacts.iter().map(of).sum()
+}
+
+#[test]
+fn pressed_into_resting_organs_the_force_is_smooth_and_points_out() {
+    for mut case in cases() {
+        let first = case.approach();
+        let mut last = case.stage.proxy.rendering().clone();
+        let (mut step_max, mut angle_max) = (0.0f64, 0.0f64);
+        let (mut rows, mut late, mut ridges) = (0, 0, 0);
+        for i in 1..=(DEPTH_M / STEP_M) as i32 {
+            let got = case.stage.tick(case.off(first - STEP_M * f64::from(i)));
+            assert!(
+                matches!(got.state, RenderState::Touching | RenderState::Free | RenderState::Late),
+                "{}: {:?} at {i}",
+                case.name,
+                got.state
+            );
+            late += usize::from(got.state == RenderState::Late);
+            let step = got.force_n.distance(last.force_n);
+            // Over a ridge between two facets a force F turns by the angle a of its normals at once: a point deep below
+            // is as near to the surface far off the ridge on either side, and nowhere nearer to it between.
+            let turned = facet_normal(&got).angle_between(facet_normal(&last));
+            if step > 0.05 {
+                ridges += 1;
+                assert!(step <= 0.05 + got.force_n.length() * turned, "{}: {step} N", case.name);
+            } else {
+                step_max = step_max.max(step);
+            }
+            if got.force_n.length() > 0.1 {
+                let angle = got.force_n.angle_between(surface_normal(&case.stage, &got));
+                angle_max = angle_max.max(angle);
+            }
+            rows = rows.max(got.contacts.len());
+            assert!(i % 250 != 0 || !case.stage.crosses(&got), "{} crosses at {i}", case.name);
+            last = got;
+        }
+        println!(
+            "{}: {:.3} N at 15 mm, step {step_max:.4} N, {:.2} degrees, {rows} contacts, {late} late, \
+             {ridges} ridges",
+            case.name,
+            last.force_n.length(),
+            angle_max.to_degrees()
+        );
+        assert!(late == 0 && ridges <= 2, "{}: {late} late, {ridges} ridges", case.name);
+        assert!(
+            angle_max.to_degrees() <= 10.0,
+            "{}: {} degrees",
+            case.name,
+            angle_max.to_degrees()
+        );
+    }
+}
+
+/// The organ goes to and fro at up to 100 mm/s, 60 times a second, against an instrument held still in it.
+#[test]
+fn moving_organs_push_the_proxy_and_never_pass_it() {
+    for mut case in cases() {
+        let first = case.approach();
+        for i in 1..=100 {
+            case.stage.tick(case.off(first - 5.0 * STEP_M * f64::from(i)));
+        }
+        let rest: Vec<Vec3> = case.stage.tissue(0).current().surface.mesh().positions().to_vec();
+        let mut last = case.stage.proxy.rendering().clone();
+        let (amplitude, mut before) = (0.008, 0.0);
+        let (mut over, mut step_max, mut states) = (f64::NEG_INFINITY, 0.0f64, 0);
+        for tick in 0..300 {
+            let mut jump = 0.0;
+            if tick % 17 == 0 {
+                let now = amplitude * (0.1 / amplitude * f64::from(tick) * 1e-3).sin();
+                let shift = (case.out * now).as_vec3();
+                let positions = rest.iter().map(|p| *p + shift).collect();
+                case.stage.tissue(0).deform(Deformation::Dense(positions), 0).expect("deformed");
+                jump = f64::abs(now - before);
+                before = now;
+            }
+            let got = case.stage.tick(case.off(first - 0.01));
+            states += usize::from(got.state == RenderState::Embedded);
+            let step = got.force_n.distance(last.force_n);
+            step_max = step_max.max(step);
+            over = over.max(step - STIFFNESS * jump);
+            assert!(tick % 100 != 0 || !case.stage.crosses(&got), "{} crosses", case.name);
+            last = got;
+        }
+        println!(
+            "{}: moving, step {step_max:.4} N, {over:.4} N beyond its revision's, {states} embedded",
+            case.name
+        );
+        assert!(over <= 0.05 && states == 0, "{}: {over} N, {states} embedded", case.name);
+    }
+}
