@@ -1,5 +1,7 @@
 //! A mesh with its index and its sign. A tissue is one, and so is a link.
 
+mod crossing_search;
+mod normal_side;
 mod winding;
 
 use glam::{DVec3, Vec3};
@@ -10,6 +12,7 @@ use crate::{
         distance::point_triangle::ClosestPoint,
         mesh::{
             boundary::Boundary,
+            outer_sheet::outer_sheet,
             pseudonormal::pseudonormal,
             topology::{EditSite, SignRule, Topology},
         },
@@ -19,6 +22,9 @@ use crate::{
     },
     index::{BoxTest, LatLonOptions, NearestTriangle, Quality, SkipList, Updated},
 };
+pub use crossing_search::CrossingSearch;
+use crossing_search::Searched;
+use normal_side::NormalSide;
 use winding::counted_winding;
 
 /// A triangle mesh that answers distances, and stays able to while it is deformed and cut.
@@ -30,6 +36,7 @@ pub struct Surface {
     topology: Topology,
     boundary: Boundary,
     quality: Quality,
+    normal_side: NormalSide,
 }
 
 /// The nearest point of a surface and on which side of it the asker is.
@@ -41,7 +48,7 @@ pub struct SignedNearest {
     pub triangle: TriangleId,
     /// The point on it.
     pub closest: ClosestPoint,
-    /// Unit, outwards; zero only on a surface without area.
+    /// Unit, outwards.
     pub normal: DVec3,
     /// 0 (the sign is a guess) to 1 (certain).
     pub certainty: f64,
@@ -50,14 +57,24 @@ pub struct SignedNearest {
 }
 
 impl Surface {
-    /// Indexes a mesh.
+    /// Indexes a mesh, and finds out whether a closed one crosses itself.
     pub fn new(mesh: TriangleMesh, options: LatLonOptions) -> Surface {
+        let surface = Surface::unsearched(mesh, options);
+        if surface.may_be_embedded() {
+            let mut search = CrossingSearch::of_all(&surface.mesh);
+            surface.search_crossings(&mut search, usize::MAX);
+        }
+        surface
+    }
+
+    fn unsearched(mesh: TriangleMesh, options: LatLonOptions) -> Surface {
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options);
         let quality = Quality::of(&mut list, &mesh);
         // A closed surface has no boundary, and most have none: nothing is then computed for it.
         let boundary = if topology.closed() { Boundary::default() } else { Boundary::of(&mesh) };
-        Surface { mesh, list, options, topology, boundary, quality }
+        let normal_side = NormalSide::default();
+        Surface { mesh, list, options, topology, boundary, quality, normal_side }
     }
 
     /// The triangles as they are.
@@ -67,12 +84,74 @@ impl Surface {
 
     /// What mesh and list have allocated, room to grow included.
     pub fn heap_bytes(&self) -> usize {
-        self.mesh.heap_bytes() + self.list.heap_bytes() + self.boundary.heap_bytes()
+        self.mesh.heap_bytes()
+            + self.list.heap_bytes()
+            + self.boundary.heap_bytes()
+            + self.normal_side.heap_bytes()
     }
 
-    /// How inside is told from outside.
+    /// How inside is told from outside while the surface does not cross itself.
     pub fn sign_rule(&self) -> SignRule {
         self.topology.sign_rule()
+    }
+
+    /// Inside is told by the winding number somewhere: the surface is open, of several bodies, or not known not to cross
+    /// itself.
+    pub fn is_by_winding(&self) -> bool {
+        !(self.may_be_embedded() && self.normal_side.is_everywhere())
+    }
+
+    /// The side of points that are nearest to a triangle is told by the winding number.
+    pub fn is_by_winding_at(&self, t: TriangleId) -> bool {
+        !(self.may_be_embedded() && self.normal_side.is_at(t))
+    }
+
+    fn may_be_embedded(&self) -> bool {
+        self.topology.sign_rule() == SignRule::Pseudonormal
+    }
+
+    /// A search for crossings that starts from what is known of the surface.
+    pub fn crossing_search(&self) -> CrossingSearch {
+        if self.is_by_winding() {
+            CrossingSearch::of_all(&self.mesh)
+        } else {
+            CrossingSearch::of_none(&self.mesh)
+        }
+    }
+
+    /// Goes on with a search that has followed this surface's mesh, for so many triangles at most, and notes what it
+    /// finds. True when there is no more to find out. 0.5 to 1 us for each triangle.
+    pub fn search_crossings(&self, search: &mut CrossingSearch, triangles_max: usize) -> bool {
+        if !self.may_be_embedded() {
+            return true;
+        }
+        let found = search.advance(&self.list, &self.mesh, triangles_max);
+        match found {
+            Searched::Clear if self.faces_outwards() => self.normal_side.set_everywhere(),
+            Searched::Crosses => {
+                let all: Vec<TriangleId> = self.mesh.triangle_ids().collect();
+                let sheet = outer_sheet(&self.mesh, &all, search.crossing());
+                self.normal_side.set_at(&sheet, self.mesh.triangle_id_end());
+            }
+            Searched::Clear | Searched::GivenUp | Searched::Unfinished => {}
+        }
+        found != Searched::Unfinished
+    }
+
+    /// A point beyond all triangles is outside by the normal of what is nearest to it. One such point tells for all of
+    /// an embedded surface.
+    fn faces_outwards(&self) -> bool {
+        let beyond = self.bounds().max.as_dvec3() + self.bounds().diagonal();
+        let nearest = self.nearest(beyond, f64::INFINITY, None);
+        nearest.is_some_and(|NearestTriangle { triangle, closest }| {
+            let normal = pseudonormal(&self.mesh, triangle, closest.feature);
+            normal.complete && (beyond - closest.point).dot(normal.direction) > 0.0
+        })
+    }
+
+    /// Takes over what was found out about a surface that has the same triangles in the same places.
+    pub fn take_findings_of(&mut self, other: &Surface) {
+        self.normal_side = other.normal_side.clone();
     }
 
     /// The surface has no open edge: the side changes only at a triangle.
@@ -98,10 +177,16 @@ impl Surface {
         reaches.into_iter().find(|r| self.side_holds(p, certainty, *r)).unwrap_or(0.0)
     }
 
-    /// The certainty of a point's side: 1 where the surface is not open about it.
-    pub fn certainty_about(&self, p: DVec3) -> f64 {
-        let near =
-            self.boundary.is_near(p, 0.0).then(|| self.signed_distance(p, f64::INFINITY, None));
+    /// The certainty of a point's side: 1 where the surface is not open about it and encloses no point negatively.
+    /// `nearest`: the triangle nearest to the point.
+    pub fn certainty_about(&self, p: DVec3, nearest: TriangleId) -> f64 {
+        let may_cross = || {
+            self.is_closed()
+                && self.is_by_winding_at(nearest)
+                && self.bounds().distance_squared(p) == 0.0
+        };
+        let is_near = self.boundary.is_near(p, 0.0) || may_cross();
+        let near = is_near.then(|| self.signed_distance(p, f64::INFINITY, None));
         near.flatten().map_or(1.0, |d| d.certainty)
     }
 
@@ -143,12 +228,12 @@ impl Surface {
         // Always, also where the winding number decides: the normal is what is left for a point on the surface.
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
         let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
-        let by_winding = self.sign_rule() == SignRule::WindingNumber;
+        let by_winding = self.is_by_winding_at(triangle);
         // A ray from a point on the surface meets an edge of it, and the number is the mean of both sides.
         let is_on = || distance <= ON_SURFACE * self.bounds().diagonal();
         let winding = (by_winding && !is_on()).then(|| self.winding(p));
         let side = Side::of(away, &pseudo, winding, self.topology.closed());
-        // On an open surface one side is as true as the other.
+        // On an open surface one side is as true as the other, and so on one that crosses itself.
         let is_either = by_winding && winding.is_none();
         let certainty = if is_either { 1.0 } else { side.certainty };
         let normal = side.outwards(away, &pseudo);
@@ -178,6 +263,7 @@ impl Surface {
         for (v, p) in vertices.iter().zip(positions) {
             self.mesh.move_vertex(*v, *p);
         }
+        self.normal_side = NormalSide::default();
         self.boundary.follow_some(&self.mesh, vertices);
         let updated = self.list.update(&self.mesh, vertices);
         self.quality.observe(updated.touched, &mut self.list, &self.mesh);
@@ -190,6 +276,7 @@ impl Surface {
         for (v, p) in positions.iter().enumerate() {
             self.mesh.move_vertex(v as u32, *p);
         }
+        self.normal_side = NormalSide::default();
         self.boundary.follow(&self.mesh);
         let updated = self.list.update_all(&self.mesh);
         self.quality.observe(updated.touched, &mut self.list, &self.mesh);
@@ -204,6 +291,7 @@ impl Surface {
         added: &[[u32; 3]],
     ) -> TriangleId {
         let first = TriangleId(self.mesh.triangle_id_end());
+        self.normal_side = NormalSide::default();
         // Before anything changes: it counts the edges that are there now.
         let site = EditSite::new(&self.mesh, removed, added);
         for p in added_positions {
@@ -231,7 +319,9 @@ impl Surface {
 
     /// Makes all that is known of the mesh anew, as it is now.
     pub fn rebuild(&mut self) {
-        *self = Surface::new(self.mesh.clone(), self.options);
+        let normal_side = self.normal_side.clone();
+        *self = Surface::unsearched(self.mesh.clone(), self.options);
+        self.normal_side = normal_side;
     }
 
     /// Checks mesh, list and what is known of the edges against each other. O(n).
@@ -244,6 +334,11 @@ impl Surface {
         let is_uncounted = self.topology.bodies.is_none() && !self.is_closed();
         assert!(is_uncounted || self.topology.bodies == topology.bodies, "bodies");
         self.boundary.assert_of(&self.mesh);
+        if !self.is_by_winding() {
+            let found =
+                CrossingSearch::of_all(&self.mesh).advance(&self.list, &self.mesh, usize::MAX);
+            assert_eq!(found, Searched::Clear, "shown to be embedded");
+        }
     }
 }
 

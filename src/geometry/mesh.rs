@@ -8,6 +8,7 @@ pub mod boundary;
 pub mod cap;
 pub mod load;
 pub mod orientation;
+pub mod outer_sheet;
 pub mod pseudonormal;
 pub mod report;
 pub mod topology;

@@ -15,9 +15,11 @@ mod crossing;
 mod exact;
 mod predicates;
 mod rectangle;
+mod sharing;
 
 pub use cases::PairVerdict;
 pub use crossing::{Crossing, CrossingEnd, CrossingKind};
 pub use exact::{crossing, meet};
 pub use predicates::Triangle;
 pub use rectangle::{Rectangle, Rounded, SeenRectangle};
+pub use sharing::{MeshTriangle, meet_beyond_shared};

@@ -13,7 +13,8 @@ use super::{Aabb, TriangleMesh, tolerance::SPREAD_ROUNDING};
 /// A winding number and how far the true one may be from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Winding {
-    /// 1 inside a closed body that faces outwards, 0 outside, between near the hole of an open one.
+    /// 1 inside a closed body that faces outwards, 0 outside, between near the hole of an open one. More where parts of
+    /// a surface overlap; negative where it is turned inside out, as in a pocket that a dent pushed out below.
     pub number: f64,
     /// Largest difference from the exact winding number.
     pub error: f64,
@@ -21,14 +22,17 @@ pub struct Winding {
 
 impl Winding {
     /// Inside by majority, and how certain that is. Around a closed surface the number is whole, so an
-    /// error below a half leaves no doubt; around an open one certainty falls to 0 where it is half.
+    /// error below a half leaves no doubt; around an open one certainty falls to 0 where it is half. What is enclosed
+    /// negatively counts as outside, and that is a guess.
     pub fn inside(&self, closed: bool) -> (bool, f64) {
         debug_assert!(self.error >= 0.0, "{self:?}");
         // A whole number is known when the error leaves room for no other; a fraction, as far as it is from a half.
         let certainty = if closed {
-            f64::from(self.error < 0.5 - (self.number - self.number.round()).abs())
+            let is_known = self.error < 0.5 - (self.number - self.number.round()).abs();
+            f64::from(is_known && self.number > -0.5)
         } else {
-            (2.0 * ((self.number - 0.5).abs() - self.error)).clamp(0.0, 1.0)
+            let from_a_change = (self.number - 0.5).abs().min(self.number + 1.0);
+            (2.0 * (from_a_change - self.error)).clamp(0.0, 1.0)
         };
         (self.number > 0.5, certainty)
     }

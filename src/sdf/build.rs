@@ -30,7 +30,7 @@ pub fn build(
 ) -> Result<Field, BuildStopped> {
     let FieldFrame { root, surface, tolerance } = FieldFrame::of(mesh, options);
     debug_assert!(tolerance >= 0.0, "tolerance {tolerance} m");
-    let sign_from_normal = SignFromNormal::of(mesh);
+    let sign_from_normal = SignFromNormal::of(mesh, exact);
     let progress = &ProgressCounter::new(goes_on);
     let source = FieldSource { mesh, exact, sign_from_normal, options, tolerance, progress };
     // Split first, then merge what is alike, then sample: a sample is the dearest step, and each is taken once.

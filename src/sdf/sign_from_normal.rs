@@ -1,20 +1,25 @@
 //! Where the normal of the nearest triangle alone tells inside from outside.
 
-use super::exact::Corner;
+use glam::DVec3;
+
+use super::exact::{Corner, Exact};
 use crate::geometry::{
     TriangleId, TriangleMesh,
     distance::point_triangle::closest_point,
     mesh::{
-        pseudonormal::pseudonormal,
+        outer_sheet::outer_sheet,
+        pseudonormal::{pseudonormal, unit_normal},
         topology::{body_of_each, visit_edges},
     },
     side::Side,
+    triangle_triangle::meet_beyond_shared,
 };
 
 /// What the sign near a triangle depends on, for surfaces whose sign is a winding number.
 pub(super) struct SignFromNormal {
     body: Vec<TriangleId>,
-    /// By triangle: it has an edge that is open, shared by more than two, or traversed twice in one direction.
+    /// By triangle: it has an edge that is open, shared by more than two, or traversed twice in one direction, or is off the
+    /// outer sheet of a body that crosses itself.
     improper: Vec<bool>,
 }
 
@@ -23,14 +28,18 @@ pub(super) struct SignFromNormal {
 const BACKGROUND_MAX: f64 = 0.25;
 
 impl SignFromNormal {
-    pub(super) fn of(mesh: &TriangleMesh) -> SignFromNormal {
+    pub(super) fn of(mesh: &TriangleMesh, exact: &Exact) -> SignFromNormal {
         let mut improper = vec![false; mesh.triangle_id_end() as usize];
         visit_edges(mesh, |_, uses| {
             if !matches!(uses, [a, b] if a.ascending != b.ascending) {
                 uses.iter().for_each(|u| improper[u.triangle.0 as usize] = true);
             }
         });
-        SignFromNormal { body: body_of_each(mesh), improper }
+        let body = body_of_each(mesh);
+        for t in off_the_outer_sheets(mesh, exact, &body) {
+            improper[t.0 as usize] = true;
+        }
+        SignFromNormal { body, improper }
     }
 
     /// The triangles are proper and of one body, and at every corner the normal of the nearest of them says
@@ -55,4 +64,39 @@ impl SignFromNormal {
         let side = Side::of(corner.at - closest.point, &normal, None, false);
         corner.winding.map_or(0.0, |w| (w - f64::from(side.inside)).abs())
     }
+}
+
+/// The triangles of bodies that cross themselves, but for their outer sheets: elsewhere the normal of what is nearest says
+/// nothing of the body's other sheets, however far from where they cross.
+fn off_the_outer_sheets(
+    mesh: &TriangleMesh,
+    exact: &Exact,
+    body: &[TriangleId],
+) -> Vec<TriangleId> {
+    let mut crosses = vec![false; body.len()];
+    let (mut near, mut bodies) = (Vec::new(), Vec::new());
+    let of = |t: TriangleId| (mesh.vertices(t), mesh.triangle(t));
+    // Those without area bound nothing, and files of instruments are full of them.
+    let has_area = |t: TriangleId| unit_normal(mesh, t) != DVec3::ZERO;
+    for t in mesh.triangle_ids().filter(|t| has_area(*t)) {
+        near.clear();
+        (exact.near)(&mesh.triangle_box(t), &mut near);
+        let own = body[t.0 as usize];
+        for u in near.iter().filter(|u| **u > t && body[u.0 as usize] == own && has_area(**u)) {
+            if meet_beyond_shared(&of(t), &of(*u)) {
+                (crosses[t.0 as usize], crosses[u.0 as usize]) = (true, true);
+                bodies.push(own);
+            }
+        }
+    }
+    bodies.sort_unstable();
+    bodies.dedup();
+    let mut off = Vec::new();
+    for own in bodies {
+        let all: Vec<_> = mesh.triangle_ids().filter(|t| body[t.0 as usize] == own).collect();
+        let mut sheet = outer_sheet(mesh, &all, &crosses);
+        sheet.sort_unstable();
+        off.extend(all.into_iter().filter(|t| sheet.binary_search(t).is_err()));
+    }
+    off
 }

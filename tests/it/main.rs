@@ -26,6 +26,7 @@ mod pressing;
 mod proxy;
 mod seed;
 mod self_collision;
+mod self_crossing;
 mod sequence;
 mod service;
 mod soak;

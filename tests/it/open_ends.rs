@@ -77,6 +77,55 @@ fn what_meets_an_open_tube_is_in_contact() {
     assert!(crossing > scaled(400) && near > scaled(400) / 2, "{crossing} crossing, {near} near");
 }
 
+/// Triangles in and about the mouth of a tube: as deep as brute force says to twice the tolerance, or the answer says how
+/// deep at most, a triangle without a contact included.
+#[test]
+fn depth_at_the_mouth_of_a_tube_is_as_told_or_flagged() {
+    const STEPS: usize = 20;
+    let seed = Seed::or(604);
+    let mut random = seed.random(0);
+    let tube = shapes::tube(5e-3, 0.03, 14, 3);
+    let mesh = TriangleMesh::new(tube.clone());
+    let (mut inside, mut flagged, mut loosest) = (0, 0, 0.0f64);
+    let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
+    let tissue = MeshData { positions, triangles: vec![[0, 1, 2]] };
+    let mut bench = Bench::new(tissue, tube, options());
+    bench.pose.teleport = true;
+    for _ in 0..scaled(40) {
+        let size = 10f64.powf(random.range(-3.3, -1.7));
+        bench.move_all([(); 3].map(|()| (random.unit_vector() * size).as_vec3()).to_vec());
+        for _ in 0..6 {
+            let in_mouth =
+                DVec3::new(0.0, 0.0, 0.015) + random.point(DVec3::splat(-4e-3), DVec3::splat(4e-3));
+            let turn = Pose::new(random.rotation(), DVec3::ZERO).expect("unit");
+            let pose = Pose { translation: -turn.point(in_mouth), ..turn };
+            let (answer, _) = bench.tick(pose);
+            let tool_from_scene = pose.inverse();
+            let corner = |v: usize| bench.tissue_mesh.positions[v].as_dvec3();
+            let [a, b, c] = [0, 1, 2].map(|v| tool_from_scene.point(corner(v)));
+            let mut deepest = 0.0f64;
+            for (i, j) in (0..=STEPS).flat_map(|i| (0..=STEPS - i).map(move |j| (i, j))) {
+                let [u, v] = [i, j].map(|n| n as f64 / STEPS as f64);
+                let p = a * (1.0 - u - v) + b * u + c * v;
+                if winding_number(&mesh, p) > 0.5 {
+                    deepest = deepest.max(nearest(&mesh, p).expect("a tube").distance);
+                }
+            }
+            let told = answer.contacts.iter().map(|c| -c.signed_distance_m).fold(0.0, f64::max);
+            let tolerance = bench.tool.links[0].field.tolerance();
+            let most = answer.depth_max_m.unwrap_or(told + 2.0 * tolerance) + ROUNDING_M;
+            assert!(deepest <= most, "{told}, at most {most}, in truth {deepest} at {pose:?}");
+            if deepest > 0.0 {
+                inside += 1;
+                flagged += usize::from(answer.depth_max_m.is_some());
+                loosest = loosest.max(deepest - told);
+            }
+        }
+    }
+    println!("{inside} inside, {flagged} flagged, {loosest} m less deep at most");
+    assert!(inside > scaled(40) && flagged < inside, "{inside} inside, {flagged} flagged");
+}
+
 /// A bead goes into a ball through a hole that is wider than it is, and touches nothing: it is as deep as the deepest
 /// of its vertices, by brute force.
 #[test]

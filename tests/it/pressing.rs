@@ -3,9 +3,11 @@
 
 use glam::{DMat3, DQuat, DVec3, Vec3};
 use palpate::{
-    geometry::{MeshData, Pose, TriangleId},
+    geometry::{MeshData, Pose, TriangleId, tolerance::FIELD_TOLERANCE_SHARE_MIN},
     oracle::{Random, shapes, triangle::triangle_distance},
-    scene::{Contact, tick::TickOptions, tissue::deform::Deformation},
+    scene::{Contact, tick::TickOptions, tissue::deform::Deformation, tool::field::field_of},
+    sdf::FieldOptions,
+    surface::Surface,
 };
 
 use crate::{
@@ -63,11 +65,20 @@ fn faces(mesh: &MeshData) -> Vec<(DVec3, f64)> {
 /// linear program max h, h <= d - n.x for each face, over the triangle, by trying all its corners.
 fn greatest_depth(faces: &[(DVec3, f64)], triangle: &[DVec3; 3]) -> f64 {
     let [a, b, c] = *triangle;
-    // Rows (u, v, h) . row <= bound.
+    // Metres along two axes of the triangle's plane, from its point next to the body's middle: weights of a triangle of
+    // a kilometre would be lost in rounding.
+    let across = (b - a).cross(c - a).normalize();
+    let along = (b - a).normalize();
+    let (origin, aside) = (across * across.dot(a), across.cross(along));
+    // Rows (x, y, h) . row <= bound.
     let of_face =
-        |&(n, d): &(DVec3, f64)| (DVec3::new(n.dot(b - a), n.dot(c - a), 1.0), d - n.dot(a));
+        |&(n, d): &(DVec3, f64)| (DVec3::new(n.dot(along), n.dot(aside), 1.0), d - n.dot(origin));
+    let of_edge = |(p, q): (DVec3, DVec3)| {
+        let out = (q - p).normalize().cross(across);
+        (DVec3::new(out.dot(along), out.dot(aside), 0.0), out.dot(p - origin))
+    };
     let mut rows: Vec<(DVec3, f64)> = faces.iter().map(of_face).collect();
-    rows.extend([(DVec3::NEG_X, 0.0), (DVec3::NEG_Y, 0.0), (DVec3::new(1.0, 1.0, 0.0), 1.0)]);
+    rows.extend([(a, b), (b, c), (c, a)].map(of_edge));
     let mut greatest = f64::NEG_INFINITY;
     for i in 0..rows.len() {
         for j in 0..i {
@@ -197,6 +208,64 @@ fn over_the_sheet(sheet: &MeshData, random: &mut Random) -> Pose {
     let middle = a + (b - a) * u + (c - a) * v + DVec3::Z * random.range(-2e-3, 2e-3);
     let turn = DQuat::from_axis_angle(random.unit_vector(), random.range(0.0, 3.0));
     Pose::new(turn, middle).expect("a rotation")
+}
+
+/// Triangles of a metre and more, some as slim as a hair, at the finest tolerance: each is as deep as the linear program
+/// says to twice the tolerance, or the answer says how much deeper it may be.
+#[test]
+fn long_triangles_are_as_deep_as_told_or_flagged() {
+    let seed = Seed::or(505);
+    let mut random = seed.random(0);
+    let (mut touched, mut flagged) = (0, 0);
+    let field = |s: &Surface| {
+        let tolerance_m = Some(FIELD_TOLERANCE_SHARE_MIN * s.bounds().diagonal());
+        field_of(s, &FieldOptions { tolerance_m, ..FieldOptions::default() })
+    };
+    let options = TickOptions { contact_margin_m: 1e-4, probes: false, ..TickOptions::default() };
+    let tips = [spike(5e-4, 2e-3), shapes::cuboid(DVec3::new(4e-3, 2e-3, 1e-2))];
+    let mut tips = tips.map(|tip| {
+        let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
+        let tissue = MeshData { positions, triangles: vec![[0, 1, 2]] };
+        let mut bench = Bench::with_field(tissue, tip.clone(), options.clone(), field);
+        bench.pose.teleport = true;
+        (faces(&tip), bench)
+    });
+    for i in 0..scaled(60) {
+        let length = 10f64.powf(random.range(-1.0, 3.0)) as f32;
+        let width = if i % 2 == 0 { length } else { 10f64.powf(random.range(-3.0, -1.0)) as f32 };
+        let left = random.range(0.2, 0.8) as f32;
+        let (faces, bench) = &mut tips[i / 2 % 2];
+        bench.move_all(vec![
+            Vec3::new(-length * left, -0.3 * width, 0.0),
+            Vec3::new(length * (1.0 - left), -0.3 * width, 0.0),
+            Vec3::new(length * (0.5 - left), 0.7 * width, 0.0),
+        ]);
+        for _ in 0..10 {
+            let is_flat = random.below(2) == 0;
+            let turn = if is_flat { 1e-4 * random.f64() } else { 3.0 * random.f64() };
+            let turn = DQuat::from_axis_angle(random.unit_vector(), turn);
+            let at = random.point(DVec3::splat(-1e-3), DVec3::splat(1e-3));
+            let pose = Pose::new(turn, at).expect("unit");
+            let (answer, _) = bench.tick(pose);
+            let tool_from_scene = pose.inverse();
+            let corners = [0, 1, 2].map(|v| bench.tissue_mesh.positions[v].as_dvec3());
+            let depth = greatest_depth(faces, &corners.map(|p| tool_from_scene.point(p)));
+            if depth <= 0.0 {
+                continue;
+            }
+            touched += 1;
+            flagged += usize::from(answer.depth_max_m.is_some());
+            let contact = answer.contacts.first().expect("it is inside");
+            assert_eq!(answer.depth_max_m, contact.depth_max_m);
+            let told = -contact.signed_distance_m;
+            let loose = || told + 2.0 * tolerance_m(bench);
+            let most = answer.depth_max_m.unwrap_or_else(loose) + ROUNDING_M;
+            let what = format!("{told}, at most {most}, in truth {depth}, {length} by {width} m");
+            assert!(told <= depth + ROUNDING_M && depth <= most, "{what} at {pose:?}");
+        }
+    }
+    assert!(touched > scaled(200), "{touched} touched");
+    assert!(flagged > 0 && flagged < touched / 2, "{flagged} of {touched} flagged");
 }
 
 /// Just on either side of a subspace's border a contact is as deep to within the distance between, and its

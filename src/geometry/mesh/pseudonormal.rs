@@ -7,14 +7,16 @@
 use glam::DVec3;
 
 use super::topology::has_three_vertices;
-use crate::geometry::{TriangleId, TriangleMesh, distance::point_triangle::Feature};
+use crate::geometry::{
+    TriangleId, TriangleMesh, direction::direction, distance::point_triangle::Feature,
+};
 
 /// The direction out of the surface at a feature.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pseudonormal {
-    /// Unit; zero when nothing at the feature has an area.
+    /// Unit.
     pub direction: DVec3,
-    /// Every triangle at the feature had an area, so the direction can be trusted.
+    /// Every triangle at the feature had an area, and their normals do not cancel, so the direction can be trusted.
     pub complete: bool,
 }
 
@@ -48,7 +50,21 @@ pub fn pseudonormal(mesh: &TriangleMesh, t: TriangleId, feature: Feature) -> Pse
             }
         }
     }
-    Pseudonormal { direction: sum.normalize_or_zero(), complete }
+    // Those of a doubled triangle cancel at its edges: one of its two faces is as right as the other.
+    let direction = direction(sum);
+    complete &= direction.is_some();
+    Pseudonormal { direction: direction.unwrap_or_else(|| some_normal(mesh, t)), complete }
+}
+
+/// The triangle's unit normal; a unit vector square to its longest edge when it has no area, any when it is a point.
+pub fn some_normal(mesh: &TriangleMesh, t: TriangleId) -> DVec3 {
+    let [a, b, c] = mesh.triangle(t);
+    let edges = [b - a, c - b, a - c];
+    let longest =
+        edges.into_iter().max_by(|u, v| u.length_squared().total_cmp(&v.length_squared()));
+    let square_to = |edge: DVec3| direction(edge).map(|e| e.any_orthonormal_vector());
+    let normal = direction((b - a).cross(c - a));
+    normal.or_else(|| longest.and_then(square_to)).unwrap_or(DVec3::Z)
 }
 
 /// The triangle's unit normal, zero when it has no area.
@@ -61,4 +77,38 @@ fn corner_angle(triangle: &[DVec3; 3], k: usize) -> f64 {
     let (u, v) = (triangle[(k + 1) % 3] - triangle[k], triangle[(k + 2) % 3] - triangle[k]);
     // Exact at small and at flat angles, where an arc cosine is not.
     u.cross(v).length().atan2(u.dot(v))
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+
+    use super::*;
+    use crate::geometry::MeshData;
+
+    /// Triangles without area, and one doubled with its back to itself.
+    #[test]
+    fn a_normal_is_unit_whatever_the_triangles_are() {
+        let positions = [Vec3::ZERO, Vec3::X, Vec3::Y, Vec3::X * 0.3, Vec3::X * 1e-30];
+        for triangles in [
+            vec![[0, 1, 2], [2, 1, 0]],
+            vec![[0, 1, 3]],
+            vec![[0, 0, 1]],
+            vec![[2, 2, 2]],
+            vec![[0, 4, 0]],
+        ] {
+            let data = MeshData { positions: positions.to_vec(), triangles };
+            let mesh = TriangleMesh::new(data);
+            let corners = (0..3).flat_map(|k| [Feature::Vertex(k), Feature::Edge(k)]);
+            for t in mesh.triangle_ids() {
+                for feature in corners.clone() {
+                    let Pseudonormal { direction, complete } = pseudonormal(&mesh, t, feature);
+                    assert!((direction.length() - 1.0).abs() < 1e-12, "{direction}");
+                    assert!(!complete, "no normal can be trusted at {feature:?} of {t:?}");
+                }
+                let face = pseudonormal(&mesh, t, Feature::Face).direction;
+                assert!((face.length() - 1.0).abs() < 1e-12, "{face}");
+            }
+        }
+    }
 }

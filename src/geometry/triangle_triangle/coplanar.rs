@@ -91,7 +91,7 @@ fn shape(t: &Triangle) -> Shape {
 }
 
 /// The two coordinates other than `axis`, in right-handed order.
-fn seen(p: DVec3, axis: usize) -> DVec2 {
+pub(super) fn seen(p: DVec3, axis: usize) -> DVec2 {
     match axis {
         0 => DVec2::new(p.y, p.z),
         1 => DVec2::new(p.z, p.x),

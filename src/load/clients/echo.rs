@@ -70,6 +70,7 @@ fn answer_of(bytes: usize) -> TrackResponse {
                 toi: vec![-1.0; n],
                 forbidden: Vec::new(),
                 wholly_inside: Vec::new(),
+                depth_max_m: Vec::new(),
             }),
             ..LinkAnswer::default()
         }],

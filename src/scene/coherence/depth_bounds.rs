@@ -30,6 +30,8 @@ pub(in crate::scene) struct DepthBounds {
     last: Vec<(BoundKey, DepthBound)>,
     /// Of this one.
     now: Vec<(BoundKey, DepthBound)>,
+    /// Of this tick, metres.
+    loose: Option<f64>,
 }
 
 type BoundKey = (TissueId, TriangleId);
@@ -52,7 +54,8 @@ impl DepthBound {
 impl DepthBounds {
     /// None yet.
     pub(in crate::scene) fn new() -> DepthBounds {
-        DepthBounds { last: Vec::with_capacity(BOUNDS_MAX), now: Vec::with_capacity(BOUNDS_MAX) }
+        let [last, now] = [(); 2].map(|()| Vec::with_capacity(BOUNDS_MAX));
+        DepthBounds { last, now, loose: None }
     }
 
     /// What the last tick left of a triangle.
@@ -70,16 +73,24 @@ impl DepthBounds {
         }
     }
 
+    /// Notes that something may be as deep as this, metres, in this tick, and was not found.
+    pub(in crate::scene) fn note_loose(&mut self, depth_max: Option<f64>) {
+        debug_assert!(depth_max.is_none_or(|d| d > 0.0), "{depth_max:?} m");
+        let deeper = depth_max.filter(|d| self.loose.is_none_or(|loose| *d > loose));
+        self.loose = deeper.or(self.loose);
+    }
+
     /// The link was put elsewhere: what it meets there depends on nothing before.
     pub(in crate::scene) fn forget(&mut self) {
         self.last.clear();
     }
 
-    /// The tick is over.
-    pub(in crate::scene) fn end_tick(&mut self) {
+    /// The tick is over. Returns how deep something may be at most that was not found, metres.
+    pub(in crate::scene) fn end_tick(&mut self) -> Option<f64> {
         self.now.sort_unstable_by_key(|(key, _)| *key);
         debug_assert!(self.now.windows(2).all(|b| b[0].0 < b[1].0), "a triangle has two bounds");
         std::mem::swap(&mut self.last, &mut self.now);
         self.now.clear();
+        self.loose.take()
     }
 }

@@ -59,6 +59,9 @@ pub struct Contact {
     pub signed_distance_m: f64,
     /// 0 (the sign is a guess) to 1 (certain).
     pub sign_certainty: f64,
+    /// No point of the tissue triangle is deeper in the link than this, metres. `None`: none is deeper than
+    /// `signed_distance_m` says by more than twice the tolerance of the link's field.
+    pub depth_max_m: Option<f64>,
     /// Time of impact that the sweep found, 0 to 1 from the last answered pose to this one.
     pub toi: Option<f64>,
     /// The link has left the triangle behind: the contact is given where it was at `toi`, its distance 0.
@@ -83,7 +86,7 @@ impl Contact {
     /// Panics unless all that its fields promise is so.
     pub(super) fn assert_sound(&self) {
         let is_unit = (self.normal.length() - 1.0).abs() <= CONTACT_SLACK;
-        assert!(is_unit || self.normal == DVec3::ZERO, "normal {}", self.normal);
+        assert!(is_unit, "normal {}", self.normal);
         assert!(self.signed_distance_m.is_finite(), "{} m", self.signed_distance_m);
         assert!((0.0..=1.0).contains(&self.sign_certainty), "certainty {}", self.sign_certainty);
         assert!(self.toi.is_none_or(|t| (0.0..=1.0).contains(&t)), "toi {:?}", self.toi);
@@ -123,6 +126,9 @@ pub struct LinkAnswer {
     /// To the nearest tissue: the closest points of the two surfaces, or the deepest contact when something
     /// is inside.
     pub distance: Distance<Contact>,
+    /// No point of a tissue is deeper in the link, and no vertex of the link in a tissue, than this, metres. `None`: as
+    /// deep as `distance` says, to twice the tolerance of the link's field.
+    pub depth_max_m: Option<f64>,
     /// Deepest first, at most `max_contacts`.
     pub contacts: Vec<Contact>,
     /// The id and state of each, in the same order.
@@ -183,6 +189,8 @@ pub struct Flags {
     pub stale: bool,
     /// Some sign is less than certain.
     pub sign_uncertain: bool,
+    /// Something may be deeper than is told: see [`LinkAnswer::depth_max_m`].
+    pub depth_uncertain: bool,
     /// A tool moved farther than its own size without `teleport`.
     pub pose_jump: bool,
     /// No contact since the last answered pose can have been missed.

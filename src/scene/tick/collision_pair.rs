@@ -10,7 +10,7 @@ use crate::scene::{Link, Revision, TissueId, distance::to_surface};
 use crate::{
     geometry::{
         Aabb, Pose, TriangleId, distance::triangle_triangle::ClosestPair,
-        mesh::pseudonormal::unit_normal,
+        mesh::pseudonormal::some_normal,
     },
     surface::SignedNearest,
 };
@@ -72,10 +72,10 @@ impl CollisionPair<'_> {
         let scene = |p| self.scene_from_link.point(p);
         let apart = found.closest.direction();
         // Each surface says how certain it is of the other's point: less than 1 about open ends only.
-        let of_tissue = self.revision.surface.certainty_about(scene(on_b));
-        let of_link = self.link.surface.certainty_about(on_a);
+        let of_tissue = self.revision.surface.certainty_about(scene(on_b), found.tissue_triangle);
+        let of_link = self.link.surface.certainty_about(on_a, found.link_triangle);
         // Triangles that touch have no direction between their closest points.
-        let into_link = || -unit_normal(self.link.surface.mesh(), found.link_triangle);
+        let into_link = || -some_normal(self.link.surface.mesh(), found.link_triangle);
         let on_tissue = SurfacePoint {
             position: scene(on_a),
             triangle: found.tissue_triangle,
@@ -106,6 +106,7 @@ impl CollisionPair<'_> {
             normal,
             signed_distance_m,
             sign_certainty,
+            depth_max_m: None,
             toi: None,
             left_behind: false,
             wholly_inside: false,

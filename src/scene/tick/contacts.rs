@@ -5,7 +5,7 @@ use glam::DVec3;
 use super::{
     answer::{Contact, SurfacePoint},
     collision_pair::CollisionPair,
-    penetration::{DeepestPoint, at, deepest_point},
+    penetration::{DeepestPoint, OPEN_READS, SearchedTriangle, at, deepest_point},
 };
 use crate::geometry::{Aabb, Pose, TriangleId};
 use crate::scene::coherence::depth_bounds::DepthBounds;
@@ -24,7 +24,7 @@ impl CollisionPair<'_> {
         let tissue = &self.revision.surface;
         let bounds = self.link_bounds().grown(self.margin);
         // Triangles come in the index's order, neighbours after each other, and touch the link near each other.
-        let (mut hint, mut is_late) = (None, false);
+        let (mut hint, mut is_late, mut open_reads) = (None, false, OPEN_READS);
         let near = |b: &Aabb| self.may_touch(&link_from_scene, b);
         tissue.overlap(&(bounds, near), |t| {
             is_late = is_late || late();
@@ -34,11 +34,13 @@ impl CollisionPair<'_> {
             let triangle = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
             let key = (self.tissue, t);
             let known = depth_bounds.get(key);
-            let (found, bound) = deepest_point(self.link, &triangle, self.margin, known, hint);
+            let SearchedTriangle { found, bound, depth_max } =
+                deepest_point(self.link, &triangle, self.margin, known, hint, &mut open_reads);
             depth_bounds.note(key, bound);
+            depth_bounds.note_loose(depth_max);
             if let Some(contact) = found.and_then(|found| self.contact_at(t, &triangle, &found)) {
                 hint = Some(contact.on_tool.triangle);
-                contacts.push(contact);
+                contacts.push(Contact { depth_max_m: depth_max, ..contact });
             }
         });
         !is_late

@@ -16,12 +16,24 @@ pub(super) struct PairMemory {
     near: NearList,
     deepest_vertex: Option<u32>,
     samples: DistanceSamples,
+    /// A vertex of the link that was not looked at may be as deep as this now, metres.
+    depth_max: Option<f64>,
 }
 
 impl PairMemory {
     /// Knows nothing.
     pub(super) fn new() -> PairMemory {
-        PairMemory { near: NearList::new(), deepest_vertex: None, samples: DistanceSamples::new() }
+        PairMemory {
+            near: NearList::new(),
+            deepest_vertex: None,
+            samples: DistanceSamples::new(),
+            depth_max: None,
+        }
+    }
+
+    /// A vertex of the link that was not looked at may be as deep as this in the tissue, metres.
+    pub(super) fn depth_max(&self) -> Option<f64> {
+        self.depth_max
     }
 }
 
@@ -35,14 +47,21 @@ impl CollisionPair<'_> {
         memory: &mut PairMemory,
     ) -> Option<Contact> {
         let deepest = contacts.iter().min_by(|a, b| a.by_depth(b)).copied();
+        memory.depth_max = None;
         if let Some(in_link) = deepest.filter(|c| c.signed_distance_m < 0.0) {
             // A blunt link that presses on a fine mesh is deepest at one of its own vertices.
             let in_tissue = self.deepest_vertex(-in_link.signed_distance_m, memory);
             return Some(in_tissue.filter(|v| v.by_depth(&in_link).is_lt()).unwrap_or(in_link));
         }
         let reach = deepest.map_or(max_distance, |c| c.signed_distance_m.min(max_distance));
-        // The nearest contact may be in reach when by rounding its triangle is not.
-        let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance);
+        // The nearest contact may be in reach when by rounding its triangle is not. It knows its place's side of the link
+        // alone.
+        let tissue = &self.revision.surface;
+        let with_both = |c: Contact| {
+            let of_tissue = tissue.certainty_about(c.on_tool.position, c.on_tissue.triangle);
+            Contact { sign_certainty: c.sign_certainty.min(of_tissue), ..c }
+        };
+        let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance).map(with_both);
         let apart = self.apart(reach, memory).or_else(in_reach);
         // Surfaces that cross may do so at triangles that are as good as beside each other.
         let crosses = apart.is_some_and(|a| a.signed_distance_m <= 0.0);
@@ -59,6 +78,7 @@ impl CollisionPair<'_> {
         max_distance: f64,
         memory: &mut PairMemory,
     ) -> Option<Contact> {
+        memory.depth_max = None;
         let apart = self.apart(max_distance, memory);
         let tried = memory.deepest_vertex.into_iter().chain(self.link.vertex_of_each_body());
         self.first_inside(tried).map(|(v, found)| self.contact_of_vertex(v, &found)).or(apart)
@@ -91,7 +111,9 @@ impl CollisionPair<'_> {
     fn deepest_vertex(&self, at_least: f64, memory: &mut PairMemory) -> Option<Contact> {
         debug_assert!(at_least >= 0.0, "{at_least} m is no depth");
         memory.samples.follow(self.tissue, self.revision);
-        let found = DeepestVertex::of(self, at_least, memory.deepest_vertex, &memory.samples);
+        let (found, depth_max) =
+            DeepestVertex::of(self, at_least, memory.deepest_vertex, &memory.samples);
+        memory.depth_max = depth_max;
         if let Some((v, nearest)) = &found {
             debug_assert!(nearest.signed_distance < -at_least, "{nearest:?}");
             memory.deepest_vertex = Some(*v);

@@ -9,6 +9,7 @@ use std::{cell::RefCell, cmp::Ordering, collections::BinaryHeap};
 
 use glam::DVec3;
 
+use super::clipped_triangle::ClippedTriangle;
 use crate::scene::{Link, coherence::depth_bounds::DepthBound, tool::link_distance::exact_reading};
 use crate::{
     bvh::Guess,
@@ -55,13 +56,22 @@ const LOOSENESS: f64 = 2.0;
 const AHEAD: f64 = 4.0;
 /// Points at which a search reads the field at most; each adds three parts to those that wait.
 const READS_MAX: usize = 1024;
+/// Points at which the link is read for one triangle about an open end, beside a search by distance; for all triangles
+/// of a tissue that is [`OPEN_READS`]. Exact to the tolerance would be some hundred for each: a tick of the pliers at a
+/// hole of 0.4 mm took 1.1 ms instead of 0.25.
+const OPEN_READS_MAX: usize = 48;
+/// As many for all triangles of a tissue.
+pub(super) const OPEN_READS: usize = 192;
 /// Parts that wait at most.
-const PARTS_MAX: usize = 3 * READS_MAX + 1;
+const PARTS_MAX: usize = 3 * READS_MAX + 13;
 /// Reads of a descent from the best point, those of them that may find nothing deeper in a row, and the first
 /// step in tolerances.
 const DESCENT_READS_MAX: usize = 8;
 const VAIN_READS_MAX: usize = 2;
 const FIRST_STEP: f64 = 2.0;
+/// A triangle is clipped to the link when it is larger than so many times the link's diagonal. Of a smaller one few
+/// parts are beside the link.
+const LARGE: f64 = 4.0;
 /// Depths that differ by less are level, in tolerances.
 const LEVEL: f64 = 0.01;
 
@@ -85,37 +95,47 @@ thread_local! {
         RefCell::new(BinaryHeap::with_capacity(PARTS_MAX));
 }
 
-/// The deepest point of `triangle` (link frame) with the link's exact distance there, and a bound for the next tick.
-/// `None` when all of the triangle is farther than `margin`. No other point is deeper by more than [`LOOSENESS`]
-/// tolerances of the field, unless the cap on reads is met; the bound tells then. `known`: the last tick's bound.
-/// `hint`: a triangle of the link that is likely near.
-///
-/// About an open end of the link some other point may be deeper than that: the side changes there off the surface,
-/// and a bound by distance does not hold. A triangle that is not inside at its deepest point is there held to the
-/// link's surface and to its own corners.
+/// What a search says of a triangle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SearchedTriangle {
+    /// The deepest point with the link's exact distance there; `None` when nothing within the margin was found.
+    pub(super) found: Option<DeepestPoint>,
+    /// For the next tick.
+    pub(super) bound: DepthBound,
+    /// No point of the triangle is deeper than this, metres; `None` when none is deeper than the one found by more
+    /// than [`LOOSENESS`] tolerances of the field, or none is within the margin.
+    pub(super) depth_max: Option<f64>,
+}
+
+/// The deepest point of `triangle` (link frame), if any is within `margin`. `known`: the last tick's bound. `hint`: a
+/// triangle of the link that is likely near. `open_reads`: reads of the link that may still be spent about open ends.
 pub(super) fn deepest_point(
     link: &Link,
     triangle: &[DVec3; 3],
     margin: f64,
     known: Option<&DepthBound>,
     hint: Option<TriangleId>,
-) -> (Option<DeepestPoint>, DepthBound) {
+    open_reads: &mut usize,
+) -> SearchedTriangle {
     let about = known.iter().flat_map(|known| &known.corners).chain(triangle);
     let is_open = link.is_open_about(about);
     let candidate = TissueTriangle { link, triangle, margin, is_open, hint };
     let (mut found, bound) = candidate.by_distance(known);
+    let mut lower = bound.lower_of(triangle);
     if is_open {
         found = found.filter(|best| best.reading.value <= margin);
         if found.is_none_or(|best| best.reading.value > 0.0) {
-            // To search the whole triangle by how much the winding number may change is exact to the tolerance, but a
-            // tick of the pliers at a hole of 0.4 mm took 1.1 ms instead of 0.25.
             found = candidate.nearest_or_corner(found, bound.near);
         }
+        (found, lower) = candidate.about_open_end(found, bound.near, open_reads);
     }
     if cfg!(debug_assertions) {
         found.iter().for_each(DeepestPoint::assert_sound);
     }
-    (found, bound)
+    // What was not found is at the margin or beyond, or not there.
+    let told = found.map_or(margin.min(0.0), |best| best.reading.value.min(0.0));
+    let is_loose = lower < told - LOOSENESS * link.field.tolerance() * BOUND_COVER;
+    SearchedTriangle { found, bound, depth_max: is_loose.then_some(-lower) }
 }
 
 impl TissueTriangle<'_> {
@@ -193,7 +213,7 @@ impl TissueTriangle<'_> {
         }
         waiting.clear();
         debug_assert!(waiting.capacity() >= PARTS_MAX, "room for {}", waiting.capacity());
-        waiting.push(Part { near, ..whole });
+        best.lower = self.add_first_parts(Part { near, ..whole }, waiting);
         let mut n_reads = 0;
         // Best first: going down where it looks deepest now would spend all reads in one flat place.
         while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
@@ -248,6 +268,30 @@ impl TissueTriangle<'_> {
         debug_assert!(radius.is_finite() && !lower.is_nan(), "{radius} m, {lower} m");
         // Signed distance is 1-Lipschitz, so a part is at most its radius deeper than its middle.
         Part { corners, radius, lower: lower.max(bound - radius), near }
+    }
+
+    /// Adds what is to be searched of the triangle: `whole`, or of one much larger than the link what is as near as the
+    /// margin to the link's box. Returns how near the rest is at most, metres.
+    fn add_first_parts(&self, whole: Part, waiting: &mut BinaryHeap<Part>) -> f64 {
+        let TissueTriangle { link, triangle, margin, .. } = *self;
+        let bounds = link.surface.bounds();
+        if whole.radius <= LARGE * bounds.diagonal() {
+            waiting.push(whole);
+            return f64::INFINITY;
+        }
+        // Quarters of a triangle of ten metres that is a centimetre wide are as slim as it: all reads were taken before a
+        // part was as short as the link. Halves of the longest edge get less slim, but there are as many side by side.
+        let reach = margin + link.field.tolerance();
+        let (low, high) = (bounds.min.as_dvec3() - reach, bounds.max.as_dvec3() + reach);
+        let mut polygon = ClippedTriangle::new(DVec3::AXES);
+        for axis in 0..3 {
+            polygon.clip(|w| at(triangle, w)[axis] - low[axis]);
+            polygon.clip(|w| high[axis] - at(triangle, w)[axis]);
+        }
+        waiting.extend(
+            polygon.triangles().map(|c| self.part(c, whole.lower, f64::NEG_INFINITY, whole.near)),
+        );
+        margin.next_up()
     }
 
     /// Reads the field at the triangle's corners. Returns link triangles that are near.
@@ -327,6 +371,70 @@ impl TissueTriangle<'_> {
         let corners = DVec3::AXES.into_iter().zip(link.field.reads(mesh, triangle));
         corners.filter(|(_, reading)| reading.lower < 0.0).for_each(|(corner, _)| offer(corner));
         found
+    }
+
+    /// Looks on for a deeper point than `found` about an open end, where the side changes without a triangle of the link.
+    /// There a part of a triangle is no deeper than it is far from the link's surface, and not inside only where the
+    /// winding number cannot come to change in it. Returns the deepest point, and how deep any is at most, metres,
+    /// negative inside.
+    fn about_open_end(
+        &self,
+        found: Option<DeepestPoint>,
+        near: Option<TriangleId>,
+        reads_left: &mut usize,
+    ) -> (Option<DeepestPoint>, f64) {
+        WAITING.with_borrow_mut(|waiting| {
+            let TissueTriangle { link, triangle, margin, .. } = *self;
+            let tolerance = link.field.tolerance();
+            let point = |w: DVec3| at(triangle, w);
+            let unknown =
+                DeepestPoint { barycentric: DVec3::X, reading: Reading::BEYOND, lower: 0.0 };
+            let mut best = found.unwrap_or(unknown);
+            waiting.clear();
+            waiting.push(self.part(
+                DVec3::AXES,
+                f64::NEG_INFINITY,
+                f64::NEG_INFINITY,
+                [near, None],
+            ));
+            let mut n_reads = 0;
+            let mut shown = f64::INFINITY;
+            while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
+                let is_wanted = |lower: f64, best: &DeepestPoint| {
+                    lower <= (best.reading.upper - tolerance).min(margin)
+                };
+                // The first part that is not looked into has the least bound of all that are left.
+                if !is_wanted(lower, &best) || n_reads == OPEN_READS_MAX || *reads_left == 0 {
+                    shown = shown.min(lower);
+                    break;
+                }
+                (n_reads, *reads_left) = (n_reads + 1, *reads_left - 1);
+                let middle = point(middle(&corners));
+                let reading = link.read(middle, radius.max(0.5 * tolerance), near[0]);
+                best.offer(self::middle(&corners), reading);
+                let near = nearer_by(&reading, near);
+                let farthest = reading.lower.abs().max(reading.upper.abs());
+                lower = lower.max(-farthest - radius);
+                lower = lower.max(link.depth_bound(&near, &corners.map(point)));
+                if is_wanted(lower, &best) && reading.lower > 0.0 && link.side_holds(middle, radius)
+                {
+                    lower = lower.max(reading.lower - radius);
+                }
+                if is_wanted(lower, &best) {
+                    let bound = f64::NEG_INFINITY;
+                    waiting.extend(quarters(&corners).map(|c| self.part(c, lower, bound, near)));
+                } else {
+                    shown = shown.min(lower);
+                }
+            }
+            let is_new = found.is_none_or(|f| f.barycentric != best.barycentric);
+            if is_new && best.reading.upper <= margin {
+                best = self.exactly(best, near);
+            }
+            let found =
+                if is_new { Some(best).filter(|b| b.reading.value <= margin) } else { found };
+            (found, shown.min(found.map_or(f64::INFINITY, |best| best.reading.value)))
+        })
     }
 
     /// Where a triangle that has a point outside the link is nearest to it; `None` when they cross. The bound reaches

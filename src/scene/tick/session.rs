@@ -343,6 +343,7 @@ fn empty_answer(tools: &[TrackedTool], options: &TickOptions) -> TickAnswer {
         tool: tool.id,
         link,
         distance: Distance::Beyond(options.max_distance_m),
+        depth_max_m: None,
         contacts: Vec::with_capacity(options.max_contacts),
         statuses: Vec::with_capacity(options.max_contacts),
         ended: Vec::with_capacity(options.max_contacts),

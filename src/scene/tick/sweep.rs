@@ -15,7 +15,7 @@ use crate::{
     ccd::{MovingTriangle, Owned, Shared, TriangleContact, triangle_pair},
     geometry::{
         Aabb, Pose, TriangleId,
-        mesh::pseudonormal::unit_normal,
+        mesh::pseudonormal::some_normal,
         tolerance::{BOUND_COVER, CHORD_ERROR_SHARE},
     },
 };
@@ -193,7 +193,7 @@ impl Sweep<'_> {
         let on_link = weigh(link_mesh.triangle(own), found.second);
         // From the link to the tissue as they come together; the link's own normal where they tell none.
         let away =
-            if found.normal == DVec3::ZERO { unit_normal(link_mesh, own) } else { found.normal };
+            if found.normal == DVec3::ZERO { some_normal(link_mesh, own) } else { found.normal };
         Contact {
             tissue: self.tissue,
             on_tissue: SurfacePoint {
@@ -209,6 +209,7 @@ impl Sweep<'_> {
             normal: -pose.vector(away),
             signed_distance_m: 0.0,
             sign_certainty: 1.0,
+            depth_max_m: None,
             toi: Some(start + (end - start) * found.toi),
             left_behind: true,
             wholly_inside: false,

@@ -152,10 +152,15 @@ impl TrackedLink {
                 nearest = Some(closest);
             }
         }
-        self.depth_bounds.end_tick();
+        let in_link = self.depth_bounds.end_tick();
         if *late {
             found.clear();
         }
+        // A late tick says itself that it may be deeper.
+        let in_tissues = self.memories[..n_tissues].iter().filter_map(PairMemory::depth_max);
+        let depth_max_m = in_link.into_iter().chain(in_tissues).fold(0.0, f64::max);
+        answer.depth_max_m = Some(depth_max_m).filter(|d| *d > 0.0 && !*late);
+        tick.flags.depth_uncertain |= answer.depth_max_m.is_some();
         nearest
     }
 

@@ -28,6 +28,8 @@ pub(super) struct DeepestVertex<'a> {
     near: Cell<Option<TriangleId>>,
     /// Boxes about open ends whose side may still be asked for.
     queries_left: Cell<u32>,
+    /// No vertex of the boxes that were left out without a query is deeper than this, metres.
+    unasked_depth: Cell<f64>,
     samples: &'a DistanceSamples,
 }
 
@@ -36,14 +38,15 @@ pub(super) struct DeepestVertex<'a> {
 const SIDE_QUERIES_MAX: u32 = 64;
 
 impl DeepestVertex<'_> {
-    /// The vertex and what is nearest to it, if any is deeper than `at_least` metres. `hint`: a vertex that is
-    /// likely deep.
+    /// The vertex and what is nearest to it, if any is deeper than `at_least` metres; and how deep another may be at most,
+    /// metres, where that is deeper by more than twice the tolerance of the link's field. `hint`: a vertex that is likely
+    /// deep.
     pub(super) fn of(
         pair: &CollisionPair,
         at_least: f64,
         hint: Option<u32>,
         samples: &DistanceSamples,
-    ) -> Option<(u32, SignedNearest)> {
+    ) -> (Option<(u32, SignedNearest)>, Option<f64>) {
         let search = DeepestVertex {
             pair,
             best: Cell::new(None),
@@ -51,6 +54,7 @@ impl DeepestVertex<'_> {
             // A vertex is near the vertex before it, and so are their nearest triangles.
             near: Cell::new(None),
             queries_left: Cell::new(SIDE_QUERIES_MAX),
+            unasked_depth: Cell::new(0.0),
             samples,
         };
         let (surface, mesh) = (&pair.link.surface, pair.link.surface.mesh());
@@ -63,7 +67,8 @@ impl DeepestVertex<'_> {
             let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
             mesh.vertices(t).into_iter().filter(first).for_each(|v| search.offer(v));
         });
-        search.best.get()
+        let told = search.depth.get() + 2.0 * pair.link.field.tolerance();
+        (search.best.get(), Some(search.unasked_depth.get()).filter(|depth| *depth > told))
     }
 
     fn in_scene(&self, p: DVec3) -> DVec3 {
@@ -136,8 +141,12 @@ impl DeepestVertex<'_> {
             tissue.side_reach(centre, found.certainty, radius)
         };
         self.samples.note(centre, found.signed_distance, side_reach);
-        (is_within || side_reach < radius && !is_blind)
-            && !self.is_covered(found.closest.point, centre, half)
+        let is_covered = || self.is_covered(found.closest.point, centre, half);
+        if is_blind && !is_within && !is_covered() {
+            let depth = found.signed_distance + radius;
+            self.unasked_depth.set(self.unasked_depth.get().max(depth));
+        }
+        (is_within || side_reach < radius && !is_blind) && !is_covered()
     }
 
     /// Nothing in a box is farther from a point of the tissue's surface than the depth that was found, and so nothing

@@ -97,6 +97,7 @@ impl Revision {
     /// Makes a copy that has the published positions and triangles the same revision.
     pub(super) fn take_counts_of(&mut self, current: &Revision) {
         self.history.clone_from(&current.history);
+        self.surface.take_findings_of(&current.surface);
         self.geometry_revision = current.geometry_revision;
         self.topology_revision = current.topology_revision;
         self.published_ns = current.published_ns;

@@ -7,7 +7,7 @@ use glam::Vec3;
 use super::{
     deform::Deformation, edit::TopologyEdit, revision::Revision, vertex_history::VertexHistory,
 };
-use crate::geometry::TriangleId;
+use crate::{geometry::TriangleId, surface::CrossingSearch};
 
 #[derive(Default)]
 pub(super) struct TissueWriter {
@@ -17,7 +17,14 @@ pub(super) struct TissueWriter {
     pub(super) missed: Option<Change>,
     /// Old revisions that readers still had: kept so that they are freed here and not in a tick.
     pub(super) retired: Vec<Arc<Revision>>,
+    /// Whether the tissue crosses itself, from its first change on, and the revision (geometry, topology) that it
+    /// follows.
+    pub(super) crossings: Option<CrossingSearch>,
+    pub(super) followed: (u64, u64),
 }
+
+/// Triangles that are tested between two questions whether there is a change to make: a quarter of a millisecond.
+const TRIANGLES_PER_SEARCH: usize = 256;
 
 /// A change that was published.
 pub(super) enum Change {
@@ -51,11 +58,30 @@ impl TissueWriter {
         next
     }
 
+    /// Before the first change of a tissue: from then on its crossings are followed.
+    pub(super) fn begin_search(&mut self, current: &Revision) {
+        if self.crossings.is_none() {
+            self.crossings = Some(current.surface.crossing_search());
+            self.followed = (current.geometry_revision, current.topology_revision);
+        }
+    }
+
+    /// Goes on with the search for crossings in the published revision. True when there is nothing more to find out.
+    pub(super) fn search_crossings(&mut self, current: &Revision) -> bool {
+        let Some(search) = &mut self.crossings else { return true };
+        let newest = (current.geometry_revision, current.topology_revision);
+        if std::mem::replace(&mut self.followed, newest) != newest {
+            search.follow(current.surface.mesh());
+        }
+        current.surface.search_crossings(search, TRIANGLES_PER_SEARCH)
+    }
+
     /// Memory of what it keeps, without what the published revision's `history` shares with it.
     pub(super) fn heap_bytes_beside(&self, history: &VertexHistory) -> usize {
         let kept = self.spare.iter().chain(&self.retired);
         kept.map(|r| r.heap_bytes_beside(history)).sum::<usize>()
             + self.missed.as_ref().map_or(0, Change::heap_bytes)
+            + self.crossings.as_ref().map_or(0, CrossingSearch::heap_bytes)
     }
 }
 

@@ -1,7 +1,7 @@
 //! A link's field, sampled from the link's own exact surface.
 
 use crate::{
-    geometry::{Aabb, mesh::topology::SignRule},
+    geometry::Aabb,
     sdf::{self, BuildProgress, BuildStopped, Exact, ExactDistance, Field, FieldOptions},
     surface::Surface,
 };
@@ -35,7 +35,7 @@ pub fn is_field_of(field: &Field, surface: &Surface, options: &FieldOptions) -> 
 
 fn with_exact<T>(surface: &Surface, work: impl FnOnce(&Exact) -> T) -> T {
     // The field knows neither meshes' indexes nor signs: it asks the surface, which both link and tissue are.
-    let by_winding = surface.sign_rule() == SignRule::WindingNumber;
+    let by_winding = surface.is_by_winding();
     let distance = |p, hint| {
         let found = surface.signed_distance(p, f64::INFINITY, hint).expect("a link has triangles");
         let winding = || found.winding.unwrap_or_else(|| surface.winding(p).number);

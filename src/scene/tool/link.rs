@@ -92,6 +92,15 @@ impl Link {
         }
     }
 
+    /// Whether the side of a point in link frame is that of all within `radius` metres, but for triangles of the link.
+    pub(in crate::scene) fn side_holds(&self, p: DVec3, radius: f64) -> bool {
+        !self.is_open_near(p, radius) || {
+            // The field knows sides, but not how far the winding number is from changing them.
+            let (_, certainty) = self.surface.winding(p).inside(false);
+            self.surface.side_holds(p, certainty, radius)
+        }
+    }
+
     /// The same within `radius` metres of a point.
     pub(in crate::scene) fn is_open_near(&self, p: DVec3, radius: f64) -> bool {
         self.surface.boundary().is_near(p, radius)

@@ -63,13 +63,12 @@ impl Link {
             return self.exactly_at(p, guess);
         };
         // The side costs a pseudonormal or a winding number; the field often knows it.
-        if !is_sure {
+        let Some(away) = direction(p - found.closest.point).filter(|_| is_sure) else {
             return self.signed(p, found);
-        }
+        };
         let side = if reading.lower > 0.0 { 1.0 } else { -1.0 };
         let distance = found.closest.distance_squared.sqrt();
-        let gradient = direction(p - found.closest.point).unwrap_or_default() * side;
-        exact_reading(distance * side, gradient, (found.triangle, found.closest), 1.0)
+        exact_reading(distance * side, away * side, (found.triangle, found.closest), 1.0)
     }
 
     /// The exact surface at a point in link frame.

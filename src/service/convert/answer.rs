@@ -19,6 +19,7 @@ pub fn flags(flags: &Flags) -> u32 {
         | bit(flags.degraded, proto::Flag::Degraded)
         | bit(flags.stale, proto::Flag::Stale)
         | bit(flags.sign_uncertain, proto::Flag::SignUncertain)
+        | bit(flags.depth_uncertain, proto::Flag::DepthUncertain)
         | bit(flags.pose_jump, proto::Flag::PoseJump)
         | bit(flags.swept, proto::Flag::Swept)
 }
@@ -51,6 +52,7 @@ fn link(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::LinkAnswer {
         contacts: (answer.contacts_total > 0).then(|| contacts(answer, forbidden)),
         ended_contact_ids: answer.ended.clone(),
         pairs: answer.pairs.as_ref().map(pairs::to_wire),
+        depth_max_m: answer.depth_max_m,
         ..Default::default()
     };
     match &answer.distance {
@@ -111,12 +113,22 @@ fn contacts(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::Contacts {
         forbidden: marked.iter().map(|c| forbidden.contains(&c.tissue)).collect(),
         wholly_inside: if_any(given, |c| c.wholly_inside),
         states: answer.statuses.iter().map(|l| contact_state(l.state) as i32).collect(),
+        depth_max_m: depths_max(given),
     }
 }
 
 /// Empty where it is so of none, as it mostly is: an answer is no longer for it.
 fn if_any(contacts: &[Contact], is: impl Fn(&Contact) -> bool) -> Vec<bool> {
     if contacts.iter().any(&is) { contacts.iter().map(is).collect() } else { Vec::new() }
+}
+
+/// Empty when each contact is as deep as it says.
+fn depths_max(contacts: &[Contact]) -> Vec<f32> {
+    let is_any = contacts.iter().any(|c| c.depth_max_m.is_some());
+    let given = if is_any { contacts } else { &[] };
+    // Rounded up, as a bound; an exact depth like the distance that it repeats.
+    let bound = |depth: f64| (depth as f32).next_up();
+    given.iter().map(|c| c.depth_max_m.map_or(-c.signed_distance_m as f32, bound)).collect()
 }
 
 /// Rounded down: a time of impact is never later than the true one.
@@ -150,6 +162,7 @@ mod tests {
             (Flags { sign_uncertain: true, ..none }, 1 << 4),
             (Flags { pose_jump: true, ..none }, 1 << 5),
             (Flags { swept: true, ..none }, 1 << 6),
+            (Flags { depth_uncertain: true, ..none }, 1 << 10),
         ];
         assert_eq!(flags(&none), 0);
         for (one, bits) in set {

@@ -1,7 +1,8 @@
 //! The one thread of a scene that deforms and cuts its tissues.
 //!
 //! Jobs run in the order they were handed in. While there are none, the tissues that were written are
-//! brought up to date for the next job. Ticks read what was published and never meet this thread.
+//! brought up to date for the next job, and searched for where they cross themselves. Ticks read what was published and
+//! never meet this thread.
 //!
 //! A job that panics publishes nothing. After several in a row the scene is quarantined, until the indices of
 //! all its tissues were rebuilt from what they last published; when that fails too, for good.
@@ -10,9 +11,10 @@ use std::{
     io,
     sync::{Arc, atomic::Ordering::Relaxed},
     thread,
+    time::Duration,
 };
 
-use crossbeam::channel::{Receiver, Sender, TryRecvError};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 use tracing::{error, warn};
@@ -54,6 +56,32 @@ pub enum WriterError {
     /// The thread ended before the job ran.
     #[error("the scene's writer has ended")]
     Gone,
+}
+
+/// Longest time without a job that a search for crossings waits for.
+const PATIENCE_MAX: Duration = Duration::from_secs(1);
+
+/// What is left to do of the tissues that were written, each the last written last.
+#[derive(Default)]
+struct IdleWork {
+    /// Their spare copy is behind what was published.
+    behind: Vec<Arc<Tissue>>,
+    /// They may cross themselves.
+    unsearched: Vec<Arc<Tissue>>,
+    /// A search for crossings is under way.
+    is_searching: bool,
+    /// How long no job has to come before a search begins: twice as long each time a job overtook one. While all of a
+    /// large tissue deforms, each would be overtaken, and would take the ticks' time for nothing.
+    patience: Duration,
+}
+
+impl IdleWork {
+    /// Before a job: a search under way waits for the next quiet time.
+    fn leave(&mut self) {
+        if std::mem::take(&mut self.is_searching) {
+            self.patience = (2 * self.patience).clamp(Duration::from_millis(1), PATIENCE_MAX);
+        }
+    }
 }
 
 struct Job {
@@ -127,22 +155,21 @@ impl SceneWriter {
 }
 
 fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
-    let mut behind: Vec<Arc<Tissue>> = Vec::new();
-    // Tissues whose spare copy is behind what was published, the last written last.
+    let mut idle = IdleWork::default();
     let mut panics = 0;
-    while let Some(Job { tissue, run, _room }) = next(queue, &mut behind) {
+    while let Some(Job { tissue, run, _room }) = next(queue, &mut idle) {
         panics = if run(&tissue) == JobOutcome::Panicked { panics + 1 } else { 0 };
         if panics == PANICS_MAX {
             panics = 0;
-            behind.clear();
+            idle = IdleWork::default();
             if recover(scene, life).is_err() {
                 // Whoever waits for a job learns that it will not run.
                 return queue.iter().for_each(drop);
             }
             continue;
         }
-        if !behind.iter().any(|t| Arc::ptr_eq(t, &tissue)) {
-            behind.push(tissue);
+        if !idle.behind.iter().any(|t| Arc::ptr_eq(t, &tissue)) {
+            idle.behind.push(tissue);
         }
     }
 }
@@ -164,17 +191,37 @@ fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
     rebuilt
 }
 
-/// The next job; while there is none, brings up to date what is `behind`. `None` when the scene is gone.
-fn next(queue: &Receiver<Job>, behind: &mut Vec<Arc<Tissue>>) -> Option<Job> {
+/// The next job; while there is none, does the idle work. `None` when the scene is gone.
+fn next(queue: &Receiver<Job>, idle: &mut IdleWork) -> Option<Job> {
     loop {
         match queue.try_recv() {
-            Ok(job) => return Some(job),
-            Err(TryRecvError::Disconnected) => return None,
-            Err(TryRecvError::Empty) => {
-                let Some(tissue) = behind.pop() else { return queue.recv().ok() };
-                // A panic is in the log already; the next job meets the tissue as it is.
-                let _ = catch_panic(|| tissue.catch_up());
+            Ok(job) => {
+                idle.leave();
+                return Some(job);
             }
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) => {}
+        }
+        if let Some(tissue) = idle.behind.pop() {
+            // A panic is in the log already; the next job meets the tissue as it is.
+            let _ = catch_panic(|| tissue.catch_up());
+            if !idle.unsearched.iter().any(|t| Arc::ptr_eq(t, &tissue)) {
+                idle.unsearched.push(tissue);
+            }
+            continue;
+        }
+        let Some(tissue) = idle.unsearched.last() else { return queue.recv().ok() };
+        if !idle.is_searching {
+            match queue.recv_timeout(idle.patience) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => idle.is_searching = true,
+            }
+        }
+        // A slice at a time, so that a job waits for a fraction of a millisecond.
+        if catch_panic(|| tissue.search_crossings()).unwrap_or(true) {
+            idle.unsearched.pop();
+            (idle.is_searching, idle.patience) = (false, Duration::ZERO);
         }
     }
 }

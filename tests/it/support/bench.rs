@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use glam::Vec3;
 use palpate::{
     geometry::{LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load},
     scene::{
         Limits, Link, LinkAnswer, Scene, Tissue, TissueOptions, Tool, ToolParts,
         tick::{Session, TickOptions, ToolPose},
+        tissue::deform::Deformation,
         tool::field::default_field,
     },
+    sdf::Field,
+    surface::Surface,
 };
 
 /// Small enough to be looked at from every side.
@@ -28,12 +32,22 @@ fn loaded(data: MeshData) -> LoadedMesh {
 
 impl Bench {
     pub fn new(tissue_mesh: MeshData, link_mesh: MeshData, options: TickOptions) -> Bench {
+        Bench::with_field(tissue_mesh, link_mesh, options, default_field)
+    }
+
+    /// With another field of the link than the default.
+    pub fn with_field(
+        tissue_mesh: MeshData,
+        link_mesh: MeshData,
+        options: TickOptions,
+        field_of: impl FnOnce(&Surface) -> Field,
+    ) -> Bench {
         let scene = Arc::new(Scene::new("bench".to_owned(), Limits::default()));
         let tissue_options = TissueOptions::default();
         let mesh = loaded(tissue_mesh.clone());
         let tissue = scene.add_tissue("tissue", mesh, tissue_options, 0).expect("added");
         let mesh = loaded(link_mesh.clone());
-        let links = vec![Link::new("tip".to_owned(), mesh, Pose::IDENTITY, default_field)];
+        let links = vec![Link::new("tip".to_owned(), mesh, Pose::IDENTITY, field_of)];
         let parts = ToolParts { name: "tool".to_owned(), links, probes: Vec::new() };
         let tool = scene.add_tool(parts).expect("added");
         let session = Session::new(scene, &[tool.id], options).expect("the tool is there");
@@ -44,6 +58,12 @@ impl Bench {
             teleport: false,
         };
         Bench { tissue_mesh, link_mesh, tissue, tool, session, pose, sequence: 0 }
+    }
+
+    /// Moves all vertices of the tissue.
+    pub fn move_all(&mut self, positions: Vec<Vec3>) {
+        self.tissue_mesh.positions.clone_from(&positions);
+        self.tissue.deform(Deformation::Dense(positions), 0).expect("all are there");
     }
 
     /// The next sequence, and the tool's pose for it.

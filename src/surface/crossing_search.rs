@@ -1,0 +1,295 @@
+//! Where a closed surface crosses itself: found a few triangles at a time, and only where it moved since.
+//!
+//! The normal of the nearest feature tells inside from outside while a surface is closed, of one body, faces outwards and
+//! is nowhere in touch with itself; where it is, on its outer sheet alone. Each triangle is tested against all others
+//! when it was new or had moved, so that of every two the one tested last was tested where both still are.
+
+use glam::Vec3;
+
+use crate::{
+    geometry::{
+        TriangleId, TriangleMesh, mesh::topology::has_three_vertices,
+        triangle_triangle::meet_beyond_shared,
+    },
+    index::SkipList,
+};
+
+/// Which triangles of a mesh are still to be tested for crossing others.
+#[derive(Debug, Default)]
+pub struct CrossingSearch {
+    /// Where the vertices were when it last followed the mesh.
+    positions: Vec<Vec3>,
+    /// Triangles whose ids are below this were there then.
+    id_end: u32,
+    /// To be tested, the next one last; and the same by id.
+    waiting: Vec<TriangleId>,
+    waits: Vec<bool>,
+    /// Those that were found to meet another in more than they share; and the same by id.
+    found: Vec<TriangleId>,
+    crosses: Vec<bool>,
+    /// Pairs that were tested, and that meet, since it last followed the mesh.
+    n_tested: usize,
+    n_met: usize,
+}
+
+/// Pairs that are tested, beside so many for each triangle, and pairs that meet, before a search gives up: where all is
+/// in one place, pairs are the square of the triangles. A surface has 7 for each.
+const PAIRS_MAX: usize = 1 << 20;
+const PAIRS_PER_TRIANGLE: usize = 64;
+const MEETING_MAX: usize = 1 << 16;
+
+/// What is known when a search stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Searched {
+    /// All triangles that meet others are known.
+    Crosses,
+    /// No two triangles meet but in what they share.
+    Clear,
+    /// Too many came near each other.
+    GivenUp,
+    /// There are triangles left to test.
+    Unfinished,
+}
+
+impl CrossingSearch {
+    /// With all triangles to be tested.
+    pub(super) fn of_all(mesh: &TriangleMesh) -> CrossingSearch {
+        let mut search = CrossingSearch::default();
+        search.follow(mesh);
+        search
+    }
+
+    /// With none to be tested: of a mesh that is known not to cross itself.
+    pub(super) fn of_none(mesh: &TriangleMesh) -> CrossingSearch {
+        let id_end = mesh.triangle_id_end();
+        let positions = mesh.positions().to_vec();
+        let [waits, crosses] = [(); 2].map(|()| vec![false; id_end as usize]);
+        CrossingSearch { positions, id_end, waits, crosses, ..CrossingSearch::default() }
+    }
+
+    /// Adds the triangles that are new or have moved since. O(vertices).
+    pub fn follow(&mut self, mesh: &TriangleMesh) {
+        self.waits.resize(mesh.triangle_id_end() as usize, false);
+        self.crosses.resize(mesh.triangle_id_end() as usize, false);
+        // What they met may have gone elsewhere.
+        for t in std::mem::take(&mut self.found) {
+            self.crosses[t.0 as usize] = false;
+            self.wait(t);
+        }
+        (self.n_tested, self.n_met) = (0, 0);
+        for t in (self.id_end..mesh.triangle_id_end()).map(TriangleId) {
+            self.wait(t);
+        }
+        self.id_end = mesh.triangle_id_end();
+        let known = self.positions.len();
+        for (v, p) in (0..).zip(mesh.positions()).take(known) {
+            if self.positions[v as usize] != *p {
+                self.positions[v as usize] = *p;
+                mesh.ring(v).for_each(|(t, _)| self.wait(t));
+            }
+        }
+        // A vertex is new only with its triangles, or has none.
+        self.positions.extend_from_slice(&mesh.positions()[known..]);
+    }
+
+    fn wait(&mut self, t: TriangleId) {
+        if !std::mem::replace(&mut self.waits[t.0 as usize], true) {
+            self.waiting.push(t);
+        }
+    }
+
+    /// Tests so many triangles at most.
+    pub(super) fn advance(
+        &mut self,
+        list: &SkipList,
+        mesh: &TriangleMesh,
+        triangles_max: usize,
+    ) -> Searched {
+        let pairs_max = PAIRS_MAX + PAIRS_PER_TRIANGLE * mesh.n_triangles();
+        for _ in 0..triangles_max {
+            let Some(t) = self.waiting.last().copied() else { break };
+            if self.n_tested > pairs_max || self.n_met > MEETING_MAX {
+                return Searched::GivenUp;
+            }
+            if mesh.get(t).is_some() {
+                self.test(list, mesh, t);
+            }
+            self.waiting.pop();
+            self.waits[t.0 as usize] = false;
+        }
+        match (self.waiting.is_empty(), self.found.is_empty()) {
+            (false, _) => Searched::Unfinished,
+            (true, true) => Searched::Clear,
+            (true, false) => Searched::Crosses,
+        }
+    }
+
+    /// By triangle id: it meets another in more than they share.
+    pub(super) fn crossing(&self) -> &[bool] {
+        &self.crosses
+    }
+
+    /// Tests a triangle against all that do not wait; of two that wait, the later one is tested against the other.
+    fn test(&mut self, list: &SkipList, mesh: &TriangleMesh, t: TriangleId) {
+        let own = (mesh.vertices(t), mesh.triangle(t));
+        // It bounds nothing, but may be what is nearest to a point, and no normal tells the side there.
+        if !has_three_vertices(own.0) {
+            self.note(t);
+        }
+        let (mut n_tested, mut met) = (0, Vec::new());
+        let waits = &self.waits;
+        list.overlap(&mesh.triangle_box(t), |other| {
+            if other == t || waits[other.0 as usize] || met.len() > MEETING_MAX {
+                return;
+            }
+            n_tested += 1;
+            if meet_beyond_shared(&own, &(mesh.vertices(other), mesh.triangle(other))) {
+                met.push(other);
+            }
+        });
+        (self.n_tested, self.n_met) = (self.n_tested + n_tested, self.n_met + met.len());
+        if !met.is_empty() {
+            self.note(t);
+        }
+        met.into_iter().for_each(|other| self.note(other));
+    }
+
+    fn note(&mut self, t: TriangleId) {
+        if !std::mem::replace(&mut self.crosses[t.0 as usize], true) {
+            self.found.push(t);
+        }
+    }
+
+    /// Bytes that it has allocated.
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<Vec3>() * self.positions.capacity()
+            + size_of::<TriangleId>() * self.waiting.capacity()
+            + size_of::<TriangleId>() * self.found.capacity()
+            + self.waits.capacity()
+            + self.crosses.capacity()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::DVec3;
+
+    use super::*;
+    use crate::{
+        geometry::{MeshData, mesh::topology::SignRule},
+        index::LatLonOptions,
+        oracle::{random::Random, shapes},
+        surface::Surface,
+    };
+
+    fn surface(data: MeshData) -> Surface {
+        Surface::new(TriangleMesh::new(data), LatLonOptions::default())
+    }
+
+    fn crossing(mesh: &TriangleMesh) -> Vec<bool> {
+        let mut crosses = vec![false; mesh.triangle_id_end() as usize];
+        let of = |t: TriangleId| (mesh.vertices(t), mesh.triangle(t));
+        for t in mesh.triangle_ids() {
+            for other in mesh.triangle_ids().filter(|u| *u < t) {
+                if meet_beyond_shared(&of(t), &of(other)) {
+                    (crosses[t.0 as usize], crosses[other.0 as usize]) = (true, true);
+                }
+            }
+        }
+        crosses
+    }
+
+    /// A ball is dented, mended, cut and split; searches break off and go on in later shapes of it. What is told is what
+    /// all pairs of triangles say.
+    #[test]
+    fn a_search_in_slices_finds_what_all_pairs_have() {
+        let seed = 14;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut s = surface(shapes::sphere(0.05, 5));
+        let mut rest: Vec<Vec3> = s.mesh().positions().to_vec();
+        let mut search = s.crossing_search();
+        assert!(!s.is_by_winding(), "a ball does not cross itself");
+        let (mut n_crossing, mut n_clear) = (0, 0);
+        for round in 0..300 {
+            let at = random.unit_vector() * 0.05;
+            let depth = [0.0, 0.04, 0.13][random.below(3)];
+            let dented = |p: &Vec3| {
+                let p = p.as_dvec3();
+                let fall = (-(p.distance_squared(at)) / 4e-4).exp();
+                (p - at.normalize() * depth * fall).as_vec3()
+            };
+            let moved: Vec<Vec3> = rest.iter().map(dented).collect();
+            match random.below(3) {
+                0 => {
+                    let far = |v: &u32| moved[*v as usize] != s.mesh().positions()[*v as usize];
+                    let vertices: Vec<u32> = (0..rest.len() as u32).filter(far).collect();
+                    let to: Vec<Vec3> = vertices.iter().map(|v| moved[*v as usize]).collect();
+                    s.move_vertices(&vertices, &to);
+                }
+                1 => drop(s.move_all(&moved)),
+                _ => {
+                    // One triangle in three, at a vertex in its middle.
+                    let ids: Vec<TriangleId> = s.mesh().triangle_ids().collect();
+                    let t = ids[random.below(ids.len())];
+                    let ([a, b, c], v) = (s.mesh().vertices(t), rest.len() as u32);
+                    let middle =
+                        |p: &[Vec3]| [a, b, c].map(|v| p[v as usize]).iter().sum::<Vec3>() / 3.0;
+                    let here = middle(s.mesh().positions());
+                    rest.push(middle(&rest));
+                    s.edit(&[t], &[here], &[[a, b, v], [b, c, v], [c, a, v]]);
+                }
+            }
+            assert!(s.is_by_winding(), "nothing is known of round {round}");
+            search.follow(s.mesh());
+            if random.below(3) == 0 {
+                s.search_crossings(&mut search, 40);
+                continue;
+            }
+            while !s.search_crossings(&mut search, 40) {}
+            let truth = crossing(s.mesh());
+            let crosses = truth.contains(&true);
+            assert_eq!(s.is_by_winding(), crosses, "round {round}");
+            assert!(!crosses || search.crossing() == truth, "round {round}");
+            s.assert_well_formed();
+            *(if crosses { &mut n_crossing } else { &mut n_clear }) += 1;
+        }
+        assert!(n_crossing > 30 && n_clear > 30, "{n_crossing} crossing, {n_clear} clear");
+    }
+
+    /// Facing inwards, folded flat, touching itself, or with a triangle that names a vertex twice: closed and of one
+    /// body, and no normal tells the side.
+    #[test]
+    fn what_only_seems_embedded_is_told_by_winding() {
+        let ball = shapes::sphere(0.05, 3);
+        let inside_out = MeshData {
+            triangles: ball.triangles.iter().map(|[a, b, c]| [*c, *b, *a]).collect(),
+            ..ball.clone()
+        };
+        let flat = |p: &Vec3| p.with_z(0.0);
+        let folded =
+            MeshData { positions: ball.positions.iter().map(flat).collect(), ..ball.clone() };
+        let mut stray = ball.clone();
+        stray.triangles.push([0, 0, 7]);
+        for (name, data) in [("inside out", inside_out), ("folded", folded), ("stray", stray)] {
+            let s = surface(data);
+            assert_eq!(s.sign_rule(), SignRule::Pseudonormal, "{name}");
+            assert!(s.is_by_winding(), "{name}");
+        }
+        let s = surface(ball);
+        assert!(!s.is_by_winding());
+        assert_eq!(s.contains(DVec3::ZERO), (true, 1.0));
+    }
+
+    /// What a ball turned inside out encloses is outside, and that is flagged as a guess.
+    #[test]
+    fn negative_winding_is_a_guess() {
+        let mut s = surface(shapes::sphere(0.05, 3));
+        let through: Vec<Vec3> = s.mesh().positions().iter().map(|p| -*p).collect();
+        s.move_all(&through);
+        assert_eq!(s.contains(DVec3::splat(0.01)), (false, 0.0));
+        assert_eq!(s.contains(DVec3::splat(0.06)), (false, 1.0));
+        let nearest = s.nearest(DVec3::splat(0.01), 1.0, None).expect("a ball").triangle;
+        assert_eq!(s.certainty_about(DVec3::splat(0.01), nearest), 0.0);
+    }
+}
