@@ -2,7 +2,10 @@
 
 use glam::DVec3;
 
-use super::near::{ContactKey, NearContact};
+use super::{
+    near::{ContactKey, NearContact},
+    quadratic_programme::ROWS_MAX,
+};
 use crate::geometry::{TriangleId, tolerance::SAME_CONTACT_M};
 
 /// A contact of the last tick.
@@ -36,7 +39,7 @@ impl FrictionAnchor {
 }
 
 /// The contacts of the last tick.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct ContactMemory {
     known: Vec<KnownProxyContact>,
     next: Vec<KnownProxyContact>,
@@ -44,9 +47,15 @@ pub(super) struct ContactMemory {
 }
 
 impl ContactMemory {
+    /// With room for the contacts of a programme.
+    pub(super) fn new() -> ContactMemory {
+        let room = || Vec::with_capacity(ROWS_MAX);
+        ContactMemory { known: room(), next: room(), last_id: 0 }
+    }
+
     /// One without contacts that gives no id again.
     pub(super) fn after(&self) -> ContactMemory {
-        ContactMemory { last_id: self.last_id, ..ContactMemory::default() }
+        ContactMemory { last_id: self.last_id, ..ContactMemory::new() }
     }
 
     /// Begins the contacts of a tick.

@@ -12,7 +12,7 @@ use super::{
     contact_memory::FrictionAnchor,
     friction::{FrictionRows, with_friction},
     motion::{Extent, ProxyMotion},
-    near::{ContactKey, NearContact, NearSearch, SearchEnd},
+    near::{ContactKey, NEAR_CONTACTS_MAX, NearContact, NearSearch, SearchEnd},
     options::RenderOptions,
     posture::{FIRST_LINK, LinkScrews, Posture},
     quadratic_programme::{
@@ -90,8 +90,8 @@ impl GodObject {
             posture: Posture::AT_ORIGIN,
             screws: LinkScrews::default(),
             margin_m: PROXY_MARGIN_MAX_M,
-            search: NearSearch::default(),
-            contacts: Vec::new(),
+            search: NearSearch::new(),
+            contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             forces: Vec::with_capacity(ROWS_MAX),
             residual_m: 0.0,
             rows: Vec::with_capacity(ROWS_MAX),
@@ -102,7 +102,7 @@ impl GodObject {
             held_last: Vec::with_capacity(ROWS_MAX),
             x_last: [0.0; COORDINATES_MAX],
             likely: Vec::with_capacity(ROWS_MAX),
-            distances: Vec::new(),
+            distances: Vec::with_capacity(NEAR_CONTACTS_MAX),
             tool,
         }
     }

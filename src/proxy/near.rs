@@ -21,10 +21,10 @@ use crate::scene::{Link, TissueId, Tool};
 /// Pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
 const NEAR_PAIRS_MAX: usize = 8_192;
 /// Contacts in one search, before they are reduced to rows.
-const NEAR_CONTACTS_MAX: usize = 1_024;
+pub(super) const NEAR_CONTACTS_MAX: usize = 1_024;
 
 /// What a search found, and room for the next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct NearSearch {
     /// Every pair within the margin.
     pub(super) pairs: Vec<NearTriangles>,
@@ -83,6 +83,15 @@ pub(super) enum SearchEnd {
 }
 
 impl NearSearch {
+    /// With room for all that a search may find.
+    pub(super) fn new() -> NearSearch {
+        NearSearch {
+            pairs: Vec::with_capacity(NEAR_PAIRS_MAX),
+            contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
+            clearance_m: 0.0,
+        }
+    }
+
     /// Finds all pairs of triangles within `margin` metres of each other. `constrained`: the links that count.
     pub(super) fn run(
         &mut self,

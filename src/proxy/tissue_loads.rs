@@ -2,17 +2,25 @@
 
 use glam::DVec3;
 
-use super::rendering::{ProxyContact, TissueLoad};
+use super::{
+    quadratic_programme::ROWS_MAX,
+    rendering::{ProxyContact, TissueLoad},
+};
 use crate::scene::{RevisionGuard, TissueId};
 
 /// The loads of one tick, and room for those of the next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LoadRoom {
     spread: Vec<(TissueId, u32, DVec3)>,
     spare: Vec<TissueLoad>,
 }
 
 impl LoadRoom {
+    /// With room for the contacts of a programme.
+    pub(super) fn new() -> LoadRoom {
+        LoadRoom { spread: Vec::with_capacity(3 * ROWS_MAX), spare: Vec::new() }
+    }
+
     /// Fills `loads` with minus the force of each contact at its triangle's vertices, by the weights of its point: force
     /// and moment are those of the contact. `weights`: of each contact. Forbidden regions bear none.
     pub(super) fn fill(
@@ -45,8 +53,8 @@ impl LoadRoom {
                 let mut load = self.spare.pop().unwrap_or_else(|| TissueLoad {
                     tissue: id,
                     geometry_revision: 0,
-                    vertices: Vec::new(),
-                    forces_n: Vec::new(),
+                    vertices: Vec::with_capacity(3 * ROWS_MAX),
+                    forces_n: Vec::with_capacity(3 * ROWS_MAX),
                 });
                 let revision = tissues.iter().find(|(other, _)| *other == id);
                 load.tissue = id;

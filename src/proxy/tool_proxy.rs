@@ -11,6 +11,7 @@ use super::{
     grasps::Grasps,
     options::{RenderError, RenderOptions},
     posture::Posture,
+    quadratic_programme::ROWS_MAX,
     rendering::{ProxyContact, RenderState, Rendering},
     seen_tissues::{self, SeenTissue},
     tissue_loads::LoadRoom,
@@ -74,7 +75,7 @@ impl ToolProxy {
             state: RenderState::Free,
             residual_m: 0.0,
             limited: false,
-            contacts: Vec::new(),
+            contacts: Vec::with_capacity(ROWS_MAX),
             loads: Vec::new(),
             grasps: Vec::new(),
         };
@@ -86,12 +87,12 @@ impl ToolProxy {
             waypoints: Vec::with_capacity(WAYPOINTS_MAX),
             has_begun: false,
             seen: Vec::new(),
-            memory: ContactMemory::default(),
+            memory: ContactMemory::new(),
             sent: Wrench::default(),
             wanted: Wrench::default(),
             grasps: Grasps::default(),
-            loads: LoadRoom::default(),
-            weights: Vec::new(),
+            loads: LoadRoom::new(),
+            weights: Vec::with_capacity(ROWS_MAX),
             rendering,
         })
     }

@@ -16,10 +16,11 @@ use palpate::{
     geometry::{Basis, LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load},
     mesh_io::{self, MeshFormat},
     oracle::{shapes, shared_data},
+    proxy::{RenderOptions, RenderedSession},
     scene::{
         Limits, Link, Probe, Scene, Tissue, TissueOptions, ToolParts,
         limits::CONTACTS_MAX,
-        tick::{Session, TickOptions, ToolPose},
+        tick::{TickOptions, ToolPose},
         tissue::deform::Deformation,
         tool::field::default_field,
     },
@@ -31,14 +32,15 @@ static ALLOCATOR: Counting = Counting;
 /// One tissue, one tool with a probe at its first vertex, and a path for it.
 struct Bench {
     tissue: Arc<Tissue>,
-    session: Session,
+    session: RenderedSession,
     path: Vec<[ToolPose; 1]>,
     sequence: u64,
     contacts_met: usize,
 }
 
 impl Bench {
-    fn new(tissue: LoadedMesh, tool: LoadedMesh) -> Bench {
+    /// `renders`: the tool has a proxy, which friction holds too.
+    fn new(tissue: LoadedMesh, tool: LoadedMesh, renders: bool) -> Bench {
         let scene = Arc::new(Scene::new("bench".to_owned(), Limits::default()));
         let tip = tool.mesh.position(0);
         let tissue =
@@ -67,7 +69,10 @@ impl Bench {
             })
             .map(|pose| [pose])
             .collect();
-        let session = Session::new(scene, &[tool.id], options).expect("the tool is there");
+        let render = RenderOptions { friction: 0.2, ..RenderOptions::of(tool.id) };
+        let render = if renders { vec![render] } else { Vec::new() };
+        let session =
+            RenderedSession::new(scene, &[tool.id], options, &render).expect("the tool is there");
         Bench { tissue, session, path, sequence: 0, contacts_met: 0 }
     }
 
@@ -131,13 +136,13 @@ fn shared(file: &str, scale_to_m: f64) -> Option<LoadedMesh> {
 }
 
 /// Generated meshes, and the real ones where they are.
-fn benches() -> Vec<Bench> {
+fn benches(renders: bool) -> Vec<Bench> {
     let organ = loaded(shapes::organ(5000, 1), 1.0);
     let capsule = loaded(shapes::capsule(0.004, 0.05, 24), 1.0);
-    let mut benches = vec![Bench::new(organ, capsule)];
+    let mut benches = vec![Bench::new(organ, capsule, renders)];
     let liver = shared("liver-smooth.obj", 0.03);
     if let (Some(liver), Some(probe)) = (liver, shared("dental_instrument_light.obj", 0.01)) {
-        benches.push(Bench::new(liver, probe));
+        benches.push(Bench::new(liver, probe, renders));
     }
     benches
 }
@@ -153,7 +158,7 @@ fn the_counter_counts() {
 
 #[test]
 fn a_tick_on_a_tissue_at_rest() {
-    for mut bench in benches() {
+    for mut bench in benches(false) {
         bench.run(|_, _| ());
         assert_eq!(bench.run(|_, _| ()), 0);
         assert!(bench.contacts_met > 0, "the path touches nothing");
@@ -163,7 +168,7 @@ fn a_tick_on_a_tissue_at_rest() {
 /// Each tick finds another revision than the one before.
 #[test]
 fn a_tick_after_a_deformation() {
-    for mut bench in benches() {
+    for mut bench in benches(false) {
         let rest = rest(&bench.tissue);
         let deform = |tissue: &Tissue, step: u64| {
             tissue.deform(ripple(&rest, step), step).expect("accepted");
@@ -180,7 +185,7 @@ fn a_tick_after_a_deformation() {
 /// Another thread deforms without rest; revisions change while a tick looks at them.
 #[test]
 fn a_tick_while_another_thread_deforms() {
-    for mut bench in benches() {
+    for mut bench in benches(false) {
         let rest = rest(&bench.tissue);
         let (tissue, done) = (bench.tissue.clone(), AtomicBool::new(false));
         let deformations = AtomicU64::new(0);
@@ -204,6 +209,26 @@ fn a_tick_while_another_thread_deforms() {
             assert_eq!(calls, 0);
             assert!(meanwhile > 0, "nothing was deformed meanwhile");
         });
+        assert!(bench.contacts_met > 0, "the path touches nothing");
+    }
+}
+
+/// A proxy is drawn and pushed first, and the tick is answered where it is.
+#[test]
+fn a_rendered_tick_on_a_tissue_that_deforms() {
+    for mut bench in benches(true) {
+        let rest = rest(&bench.tissue);
+        let deform = |tissue: &Tissue, step: u64| {
+            if step.is_multiple_of(5) {
+                tissue.deform(ripple(&rest, step), step).expect("accepted");
+                tissue.catch_up();
+            }
+        };
+        bench.run(deform);
+        bench.run(deform);
+        assert_eq!(bench.run(deform), 0);
+        let rendering = bench.session.renderings().next().expect("one tool");
+        println!("{:?}, {} contacts at the end", rendering.state, rendering.contacts.len());
         assert!(bench.contacts_met > 0, "the path touches nothing");
     }
 }
