@@ -94,7 +94,8 @@ async fn headers_that_never_end_are_closed() {
         let closed = async {
             if trickles {
                 while raw.send(&frame(CONTINUATION, 0, 1, b"\x00\x01x\x01y")).await {
-                    sleep(preface_max / 10).await;
+                    // Slowly: more than a few such frames end the connection for their number.
+                    sleep(preface_max / 2).await;
                 }
             } else {
                 // Any other frame would end the connection, for its own sake.
