@@ -12,7 +12,8 @@ use super::stage::{ProxyStage, slab, to, turned};
 use crate::seed::{Seed, scaled};
 
 const RUNS: usize = 150;
-const SHEET_CELLS: u32 = 12;
+/// So many that no tool reaches the border, which it could go around.
+const SHEET_CELLS: u32 = 24;
 const SHEET_DX: f64 = 0.004;
 
 /// A needle of 0.3 mm along z, its tip at the origin, pointing down.
