@@ -46,6 +46,8 @@ pub struct Config {
     pub transport: TransportSettings,
     /// Haptic loops.
     pub sessions: SessionSettings,
+    /// What one answer may take.
+    pub ticks: TickSettings,
     /// Metrics for Prometheus, and the health page.
     pub metrics: MetricsSettings,
     /// Who may connect, and with what.
@@ -157,6 +159,18 @@ pub struct SessionSettings {
     pub objective: Duration,
 }
 
+/// What one answer may take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TickSettings {
+    /// A tick that takes longer answers with what it has, and the next one goes on. Clients can only ask for less.
+    #[serde(with = "humantime_serde")]
+    pub time_max: Duration,
+    /// The share of the threads' time that the ticks of one key may take while other keys have streams too, above 0; 1:
+    /// all of it.
+    pub key_share: f64,
+}
+
 /// Metrics and the health page, over plain HTTP.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -200,6 +214,7 @@ impl Default for Config {
             log: LogSettings::default(),
             transport: TransportSettings::default(),
             sessions: SessionSettings::default(),
+            ticks: TickSettings::default(),
             metrics: MetricsSettings::default(),
             access: AccessSettings::default(),
             limits: Limits::default(),
@@ -255,6 +270,13 @@ impl Default for SessionSettings {
             grace: Duration::from_secs(10),
             objective: Duration::from_millis(1),
         }
+    }
+}
+
+impl Default for TickSettings {
+    fn default() -> TickSettings {
+        // The quarter that is left is what keeps others from waiting for longer than a window.
+        TickSettings { time_max: Duration::from_millis(5), key_share: 0.75 }
     }
 }
 

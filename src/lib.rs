@@ -1,6 +1,6 @@
 //! Palpate: deformable tissue against rigid instruments, a thousand times a second.
 //!
-//! Layer 0 is [`geometry`], [`mesh_io`] and [`oracle`]; layer 1 the [`index`], the [`sdf`], the [`bvh`] and
+//! Layer 0 is [`geometry`], [`mesh_io`], [`oracle`] and [`time_left`]; layer 1 the [`index`], the [`sdf`], the [`bvh`] and
 //! [`ccd`], and the [`surface`] above the index; layer 2 the [`scene`]; layer 3 the [`proxy`]. That is the engine:
 //! feature `engine`, plain synchronous code. Layer 4 is around it: the contract ([`proto`]), the [`client`], the
 //! [`service`] with its [`config`] and [`store`], and the tools of the command line ([`load`], [`inspect`],
@@ -32,3 +32,4 @@ pub mod service;
 #[cfg(feature = "server")]
 pub mod store;
 pub mod surface;
+pub mod time_left;

@@ -11,7 +11,7 @@
 //! Time comes from `clock` and goes into the engine as an argument. Ticks are computed where their bytes arrive, on the
 //! runtime's threads; what may take longer is answered by the threads of `transport::background`; writes go to the
 //! scene's writer thread (`host::writer`); parsing and indexing of uploads, many distances and self-collisions to the
-//! background's blocking pool.
+//! background's blocking pool. Metrics, the health page and the watchdog have a thread of their own (`control`).
 
 mod access;
 mod catch_panic;
@@ -19,8 +19,10 @@ pub mod clock;
 #[cfg(not(fuzzing))]
 mod convert;
 // The fuzz targets parse as the service does.
+mod control;
 #[cfg(fuzzing)]
 pub mod convert;
+mod heartbeat;
 mod host;
 pub mod log;
 mod metrics;

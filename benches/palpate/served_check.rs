@@ -13,6 +13,7 @@ use palpate::{
         tick::{Session, TickOptions, ToolPose},
         tool::field::default_field,
     },
+    time_left::TimeLeft,
 };
 
 const SCENE: &str = "check";
@@ -50,7 +51,7 @@ pub async fn check(server: &ServerAddress, plan: &Plan, tool: &MeshData) -> f64 
         let scene_from_tool = Pose::new(turn, at).expect("a turn");
         let tool = twin.1;
         let pose = ToolPose { tool, scene_from_tool, tool_from_link: vec![], teleport: true };
-        let expected = twin.0.tick(sequence, &[pose], 0, &|| false).expect("an answer");
+        let expected = twin.0.tick(sequence, &[pose], 0, &TimeLeft::endless()).expect("an answer");
         assert_eq!(said(&got), engine_said(expected), "tick {sequence}");
         sum += said(&got).0 + f64::from(said(&got).1);
     }

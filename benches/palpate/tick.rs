@@ -20,6 +20,7 @@ use palpate::{
     },
     sdf::FieldOptions,
     surface::Surface,
+    time_left::TimeLeft,
 };
 use parry3d::{
     query::{
@@ -109,7 +110,8 @@ impl Stage {
         let mut session = self.session(TickOptions::default());
         let (mut contacts, mut checksum, mut swept) = (0, 0.0, 0);
         for (i, poses) in self.way.iter().enumerate() {
-            let answer = session.tick(i as u64 + 1, poses, 0, &|| false).expect("accepted");
+            let answer =
+                session.tick(i as u64 + 1, poses, 0, &TimeLeft::endless()).expect("accepted");
             contacts += answer.links[0].contacts_total;
             swept += usize::from(answer.flags.swept);
             checksum += answer.links[0].contacts.iter().map(|c| c.signed_distance_m).sum::<f64>();
@@ -232,7 +234,7 @@ impl Stage {
             let (tool, tool_from_link) = (self.tool.id, Vec::new());
             let pose = [ToolPose { tool, scene_from_tool, tool_from_link, teleport: false }];
             sequence += 1;
-            let answer = session.tick(sequence, &pose, 0, &|| false).expect("accepted");
+            let answer = session.tick(sequence, &pose, 0, &TimeLeft::endless()).expect("accepted");
             let press = CONTACTS as f64 - answer.links[0].contacts_total as f64;
             depth = (depth + PRESS_M * press.clamp(-1.0, 1.0)).clamp(-DEPTH_MAX_M, DEPTH_MAX_M);
             pose
@@ -263,7 +265,7 @@ impl ThereAndBack<'_> {
         for i in 0..self.way.len() {
             let at = if self.turns.is_multiple_of(2) { i } else { self.way.len() - 1 - i };
             self.sequence += 1;
-            let answer = self.session.tick(self.sequence, &self.way[at], 0, &|| false);
+            let answer = self.session.tick(self.sequence, &self.way[at], 0, &TimeLeft::endless());
             black_box(answer.expect("accepted"));
         }
         self.turns += 1;

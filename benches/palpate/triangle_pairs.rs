@@ -16,6 +16,7 @@ use palpate::{
     },
     index::LatLonOptions,
     surface::Surface,
+    time_left::TimeLeft,
 };
 use parry3d::{
     partitioning::BvhNode,
@@ -101,7 +102,9 @@ impl Stage<'_> {
         let placed = self.tree.placed(&self.mesh, pose, self.liver.bounds());
         let liver = self.liver.mesh();
         self.liver.overlap(&|b: &_| placed.may_meet(b), |other| {
-            placed.meeting(&liver.triangle(other), |own| out.push(LeafPair { other, own }));
+            placed.meeting(&liver.triangle(other), &TimeLeft::endless(), |own| {
+                out.push(LeafPair { other, own })
+            });
         });
     }
 

@@ -4,7 +4,7 @@
 use std::{cell::Cell, collections::HashSet, sync::Arc};
 
 use glam::DVec3;
-use palpate::{geometry::TriangleMesh, scene::{Contact, ContactState, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId, tick::{Session, TickOptions, ToolPose, answer::TissueState, crossings::TrianglePairs, scene_from_link}}};
+use palpate::{geometry::TriangleMesh, scene::{Contact, ContactState, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId, tick::{Session, TickOptions, ToolPose, answer::TissueState, crossings::TrianglePairs, scene_from_link}}, time_left::TimeLeft};
 
 /// What rounding may do to places and lengths, as a share of the greatest coordinates met.
 const ROUNDING: f64 = 1e-8;
@@ -57,7 +57,7 @@ impl Watched {
         self.last_sequence = None;
     }
 
-    /// One tick that is late once it has asked `late_after` times.
+    /// One tick whose time is over once its clock was read `late_after` times.
     pub fn tick(
         &mut self,
         sequence: u64,
@@ -66,26 +66,23 @@ impl Watched {
         late_after: Option<u32>,
     ) -> Option<&TickAnswer> {
         let accepted = self.accepts(sequence, poses);
-        let was_late = Cell::new(false);
-        let late_at = || {
-            let asked = Cell::new(0);
-            let was_late = &was_late;
-            move || {
-                asked.set(asked.get() + 1);
-                let late = late_after.is_some_and(|after| asked.get() > after);
-                was_late.set(was_late.get() || late);
-                late
-            }
+        let until = late_after.map_or(u64::MAX, u64::from);
+        let clock = || {
+            let read = Cell::new(0);
+            move || read.replace(read.get() + 1)
         };
-        let answer = self.session.tick(sequence, poses, now_ns, &late_at());
+        let (first, second) = (clock(), clock());
+        let answer = self.session.tick(sequence, poses, now_ns, &TimeLeft::until(&first, until));
         assert_eq!(answer.is_ok(), accepted, "{:?}", answer.err());
         let answer = answer.ok()?;
         self.last_sequence = Some(sequence);
         let check = Check { scene: &self.scene, options: &self.options, answer };
         check.all(&self.tools, poses, now_ns);
-        assert!(was_late.get() || !answer.flags.degraded);
+        assert!(late_after.is_some() || !answer.flags.degraded);
+        assert_eq!(answer.flags.swept, answer.flags.unswept_reason.is_none());
         self.contact_ids.follow(answer);
-        let twins = self.twin.tick(sequence, poses, now_ns, &late_at()).expect("accepted");
+        let time = TimeLeft::until(&second, until);
+        let twins = self.twin.tick(sequence, poses, now_ns, &time).expect("accepted");
         assert_eq!(answer, twins);
         Some(answer)
     }
@@ -161,7 +158,7 @@ impl Check<'_> {
         assert_eq!(probes.len(), if self.options.probes { n_probes } else { 0 });
         for probe in probes {
             match &probe.distance {
-                Distance::Beyond(bound) => assert_eq!(*bound, self.options.max_distance_m),
+                Distance::Beyond(bound) => self.bound(*bound, flags.degraded),
                 Distance::Within(near) => {
                     assert!(near.signed_distance_m.is_finite());
                     assert_on_triangle(&near.on_surface);
@@ -188,8 +185,9 @@ impl Check<'_> {
     fn link(&self, answer: &LinkAnswer, tool: &Tool, pose: &ToolPose) {
         let max_distance = self.options.max_distance_m;
         match &answer.distance {
-            Distance::Beyond(bound) => assert_eq!(*bound, max_distance),
+            Distance::Beyond(bound) => self.bound(*bound, answer.is_cut_short),
             Distance::Within(near) => {
+                assert!(near.signed_distance_m >= answer.lower_bound_m, "{answer:?}");
                 assert!(near.signed_distance_m <= max_distance * (1.0 + ROUNDING), "{near:?}");
                 self.contact(near, tool, answer.link, pose);
             }
@@ -212,6 +210,12 @@ impl Check<'_> {
             assert_pairs(pairs);
             assert!(pairs.given.len() <= self.options.max_pairs);
         }
+    }
+
+    /// What is said of a distance that is beyond: as far as was asked for, or less for want of time.
+    fn bound(&self, bound: f64, is_cut_short: bool) {
+        let max_distance = self.options.max_distance_m;
+        assert!(bound == max_distance || is_cut_short && bound <= max_distance, "{bound}");
     }
 
     fn contact(&self, contact: &Contact, tool: &Tool, link: usize, pose: &ToolPose) {

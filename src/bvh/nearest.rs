@@ -112,8 +112,13 @@ impl BoxTree {
     }
 
     /// Gives every triangle that is within `reach` metres of one in the tree's frame to `visit`, and some that
-    /// are farther.
-    pub fn each_within(&self, to: &Triangle, reach: f64, mut visit: impl FnMut(TriangleId)) {
+    /// are farther, until it says no.
+    pub fn each_within(
+        &self,
+        to: &Triangle,
+        reach: f64,
+        mut visit: impl FnMut(TriangleId) -> bool,
+    ) {
         if !self.wide_nodes.is_empty() {
             let single = SingleTriangle::of(to, self.farthest(), 0.0);
             // What is within a triangle's displacement, and not what its swept box overlaps: a fifth of the pairs,
@@ -127,8 +132,8 @@ impl BoxTree {
         wide_node: u32,
         single: &SingleTriangle,
         limit: f64,
-        visit: &mut impl FnMut(TriangleId),
-    ) {
+        visit: &mut impl FnMut(TriangleId) -> bool,
+    ) -> bool {
         let wide_node = &self.wide_nodes[wide_node as usize];
         let bounds = wide_node.distances_squared(single);
         for (bound, below) in bounds.into_iter().zip(wide_node.below) {
@@ -136,12 +141,16 @@ impl BoxTree {
             if f64::from(bound) > limit || below == u32::MAX {
                 continue;
             }
-            if below & LEAF == 0 {
-                self.within(below, single, limit, visit);
+            let goes_on = if below & LEAF == 0 {
+                self.within(below, single, limit, visit)
             } else {
-                visit(self.triangles[(below & !LEAF) as usize]);
+                visit(self.triangles[(below & !LEAF) as usize])
+            };
+            if !goes_on {
+                return false;
             }
         }
+        true
     }
 
     /// A lower bound of the projections of all triangles on a unit vector, in the tree's frame, metres; infinite for
@@ -308,7 +317,10 @@ mod tests {
                 let t = triangle_about(&mesh, &mut random);
                 let reach = random.range(0.0, 0.01);
                 let mut visited = Vec::new();
-                tree.each_within(&t, reach, |own| visited.push(own));
+                tree.each_within(&t, reach, |own| {
+                    visited.push(own);
+                    true
+                });
                 given += visited.len();
                 for own in mesh.triangle_ids() {
                     if triangle_distance(&t, &mesh.triangle(own)) <= reach {

@@ -4,10 +4,13 @@ use super::{
     tree::{BoxTree, DEPTH_MAX},
     volume::BoxNode,
 };
-use crate::geometry::{
-    Dop16, Pose, TriangleId, TriangleMesh,
-    tolerance::POSE_ROUNDING,
-    triangle_triangle::{PairVerdict, meet},
+use crate::{
+    geometry::{
+        Dop16, Pose, TriangleId, TriangleMesh,
+        tolerance::POSE_ROUNDING,
+        triangle_triangle::{PairVerdict, meet},
+    },
+    time_left::TimeLeft,
 };
 
 /// Two triangles that meet.
@@ -30,8 +33,14 @@ pub struct Rigid<'a> {
 
 impl Rigid<'_> {
     /// Gives every pair that meets to `visit`, once, where `this_from_other` takes the other's vertices to
-    /// this one's frame. Does not allocate.
-    pub fn pairs(&self, other: &Rigid, this_from_other: &Pose, visit: &mut impl FnMut(LeafPair)) {
+    /// this one's frame; some of them once the time is over. Does not allocate.
+    pub fn pairs(
+        &self,
+        other: &Rigid,
+        this_from_other: &Pose,
+        time: &TimeLeft,
+        visit: &mut impl FnMut(LeafPair),
+    ) {
         if !this_from_other.aabb(&other.tree.bounds).overlaps(&self.tree.bounds) {
             return;
         }
@@ -41,7 +50,7 @@ impl Rigid<'_> {
         // Going down one level leaves one pair waiting.
         let mut stack = [(0u32, 0u32); 2 * DEPTH_MAX + 2];
         let mut height = 1;
-        while height > 0 {
+        while height > 0 && !time.is_over() {
             height -= 1;
             let (i, j) = stack[height];
             debug_assert!(height + 2 <= stack.len(), "{height} pairs wait");

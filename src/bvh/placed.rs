@@ -13,6 +13,7 @@ use crate::geometry::{
     tolerance::{POSE_ROUNDING, SLAB_ROUNDING, UNITY_ROUNDING},
     triangle_triangle::{PairVerdict, Rounded, Triangle, meet},
 };
+use crate::time_left::TimeLeft;
 
 /// A mesh and its tree somewhere in the scene.
 #[derive(Clone, Debug)]
@@ -79,8 +80,8 @@ impl PlacedTree<'_> {
     }
 
     /// Gives every triangle of the tree that meets a triangle of the scene to `visit`, once. Exact: as brute
-    /// force decides on the given corners and [`Pose::point`] of the mesh's.
-    pub fn meeting(&self, triangle: &Triangle, mut visit: impl FnMut(TriangleId)) {
+    /// force decides on the given corners and [`Pose::point`] of the mesh's. Some of them once the time is over.
+    pub fn meeting(&self, triangle: &Triangle, time: &TimeLeft, mut visit: impl FnMut(TriangleId)) {
         debug_assert!(triangle.iter().all(|p| p.is_finite()), "{triangle:?}");
         if self.tree.wide_nodes.is_empty() {
             return;
@@ -97,15 +98,24 @@ impl PlacedTree<'_> {
             rounded: Rounded::new(in_tool, error),
             single: SingleTriangle::of(&in_tool, self.tree.farthest(), error),
         };
-        self.descend(0, &query, &mut visit);
+        self.descend(0, &query, time, &mut visit);
     }
 
-    fn descend(&self, wide_node: u32, query: &TriangleQuery, visit: &mut impl FnMut(TriangleId)) {
+    fn descend(
+        &self,
+        wide_node: u32,
+        query: &TriangleQuery,
+        time: &TimeLeft,
+        visit: &mut impl FnMut(TriangleId),
+    ) {
         let wide_node = &self.tree.wide_nodes[wide_node as usize];
         for lane in lanes(wide_node.meet(&query.single)) {
             let below = wide_node.below[lane];
+            if time.is_over() {
+                return;
+            }
             if below & LEAF == 0 {
-                self.descend(below, query, visit);
+                self.descend(below, query, time, visit);
             } else if self.leaf_meets((below & !LEAF) as usize, query) {
                 visit(self.tree.triangles[(below & !LEAF) as usize]);
             }

@@ -10,6 +10,8 @@ use super::{Config, ConfigError};
 const WINDOW_BYTES: [u64; 2] = [65_535, (1 << 31) - 1];
 /// A message limit below the first makes honest clients fail; above the second one message is a burden.
 const MESSAGE_BYTES: [u64; 2] = [1 << 10, 64 << 20];
+/// A key with less would have a tick in a few windows only.
+const KEY_SHARE_MIN: f64 = 0.05;
 const DAY: Duration = Duration::from_secs(86_400);
 const MOMENT: Duration = Duration::from_micros(100);
 
@@ -30,6 +32,12 @@ impl Config {
                 let expected = format!("a duration from {min:?} to {DAY:?}");
                 return Err(ConfigError::Range { key, got: format!("{got:?}"), expected });
             }
+        }
+        let share = self.ticks.key_share;
+        if !(KEY_SHARE_MIN..=1.0).contains(&share) {
+            let expected = format!("a number from {KEY_SHARE_MIN} to 1");
+            let (key, got) = ("ticks.key_share", share.to_string());
+            return Err(ConfigError::Range { key, got, expected });
         }
         if EnvFilter::try_new(&self.log.filter).is_err() {
             let (key, got) = ("log.filter", format!("{:?}", self.log.filter));
@@ -95,6 +103,7 @@ impl Config {
             ("sessions.stale_after", s.stale_after, 10 * MOMENT),
             ("sessions.grace", s.grace, Duration::ZERO),
             ("sessions.objective", s.objective, MOMENT),
+            ("ticks.time_max", self.ticks.time_max, MOMENT),
             ("access.reload_interval", self.access.reload_interval, 100 * MOMENT),
         ]
         .into_iter()

@@ -160,6 +160,9 @@ impl Config {
             Value::Integer(_) => {
                 Value::Integer(text.parse().map_err(|_| wrong("expected a whole number".into()))?)
             }
+            Value::Float(_) => {
+                Value::Float(text.parse().map_err(|_| wrong("expected a number".into()))?)
+            }
             Value::Boolean(_) => {
                 Value::Boolean(text.parse().map_err(|_| wrong("expected true or false".into()))?)
             }
@@ -302,6 +305,8 @@ mod tests {
             ("sessions.grace", "48h", &["sessions.grace", "172800s", "86400s"]),
             ("sessions", "3", &["no key \"sessions\"", "sessions.grace"]),
             ("transport.none", "3", &["no key \"transport.none\""]),
+            ("ticks.key_share", "half", &["ticks.key_share", "\"half\"", "a number"]),
+            ("ticks.key_share", "1.5", &["ticks.key_share is 1.5", "from 0.05 to 1"]),
             ("transport.connections_max", "0", &["transport.connections_max is 0", "from 1"]),
             ("transport.connections_max", "many", &["\"many\"", "whole number"]),
             ("transport.stream_window_bytes", "5000000000", &["5000000000"]),

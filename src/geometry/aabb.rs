@@ -69,6 +69,13 @@ impl Aabb {
         outside.length_squared()
     }
 
+    /// Distance from another box, metres: 0 when they overlap, infinite when one is empty.
+    pub fn distance(&self, other: &Aabb) -> f64 {
+        let (a, b) = (self, other);
+        let gap = (a.min.as_dvec3() - b.max.as_dvec3()).max(b.min.as_dvec3() - a.max.as_dvec3());
+        gap.max(DVec3::ZERO).length()
+    }
+
     /// Midpoint.
     pub fn centre(&self) -> DVec3 {
         (self.min.as_dvec3() + self.max.as_dvec3()) * 0.5

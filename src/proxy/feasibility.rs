@@ -2,7 +2,7 @@
 
 use super::posture::Posture;
 use crate::scene::{Link, Tool, distance::to_surface};
-use crate::{geometry::Pose, surface::Surface};
+use crate::{geometry::Pose, surface::Surface, time_left::TimeLeft};
 
 /// A link counts as wholly inside where the tissue is at least this sure of it: near an open sheet nothing is inside.
 const INSIDE_CERTAINTY_MIN: f64 = 0.5;
@@ -26,7 +26,7 @@ pub(super) fn crosses(tissue: &Surface, link: &Link, scene_from_link: &Pose) -> 
     let placed = link.tree.placed(link.surface.mesh(), scene_from_link, tissue.bounds());
     tissue.overlap(&|b: &_| placed.may_meet(b), |t| {
         if !crosses {
-            placed.meeting(&tissue.mesh().triangle(t), |_| crosses = true);
+            placed.meeting(&tissue.mesh().triangle(t), &TimeLeft::endless(), |_| crosses = true);
         }
     });
     crosses

@@ -144,7 +144,7 @@ impl NearSearch {
             link.tree.each_within(&corners, reach, |own| {
                 if self.pairs.len() == NEAR_PAIRS_MAX {
                     end = SearchEnd::Full;
-                    return;
+                    return false;
                 }
                 let pair = PairInLink {
                     place,
@@ -155,6 +155,7 @@ impl NearSearch {
                     link: link.surface.mesh().triangle(own),
                 };
                 self.offer(&pair, margin);
+                true
             });
         });
         end

@@ -11,6 +11,7 @@ use crate::scene::{
     LinkAnswer, Scene, SceneError, TickAnswer, TissueId, ToolId,
     tick::{Session, TickError, TickOptions, ToolPose},
 };
+use crate::time_left::TimeLeft;
 
 /// A haptic loop whose rendered tools have proxies. Without any it is a [`Session`], and answers as one.
 pub struct RenderedSession {
@@ -129,11 +130,11 @@ impl RenderedSession {
         sequence: u64,
         poses: &[ToolPose],
         now_ns: u64,
-        late: &dyn Fn() -> bool,
+        time: &TimeLeft,
     ) -> Result<&TickAnswer, TickError> {
         self.scene.forbidden_regions(&mut self.forbidden);
         if self.proxies.is_empty() {
-            return self.session.tick(sequence, poses, now_ns, late);
+            return self.session.tick(sequence, poses, now_ns, time);
         }
         self.session.begin_tick(sequence, poses, now_ns)?;
         // A clock that goes back, or the first tick: no time has passed, and no force may change.
@@ -148,7 +149,7 @@ impl RenderedSession {
             tissues: self.session.tick_tissues(),
             forbidden: &self.forbidden,
             dt_s: (since as f64 / NS_PER_S).min(STEP_S_MAX),
-            late,
+            late: &|| time.is_over(),
         };
         for proxy in &mut self.proxies {
             let tool = proxy.options().tool;
@@ -157,9 +158,9 @@ impl RenderedSession {
             proxy.place(&poses[at], &mut self.poses[at]);
         }
         if let Some(at_device) = &mut self.at_device {
-            at_device.answer_tick(&self.device_poses, late);
+            at_device.answer_tick(&self.device_poses, time);
         }
-        Ok(self.session.answer_tick(&self.poses, late))
+        Ok(self.session.answer_tick(&self.poses, time))
     }
 
     /// Takes the poses of a tick that a newer one coalesced: proxies are drawn by them with the next tick.

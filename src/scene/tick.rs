@@ -27,7 +27,9 @@ mod penetration;
 mod pose_path;
 mod session;
 mod sweep;
+mod tissue_log;
 mod tracked_link;
+mod triangle_blocks;
 mod vertex_penetration;
 
 pub use options::{TickOptions, ToolPose, scene_from_link};

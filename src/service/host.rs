@@ -1,5 +1,5 @@
 //! What a server keeps between calls: scenes with their writers, sessions, quotas, and what
-//! keys share.
+//! keys share: places, and the threads' time.
 
 pub(super) mod answer_room;
 pub(super) mod fair_places;
@@ -9,4 +9,5 @@ pub(super) mod quota;
 pub(super) mod scene_life;
 pub(super) mod scene_registry;
 pub(super) mod sessions;
+pub(super) mod tick_budget;
 pub(super) mod writer;

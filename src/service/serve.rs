@@ -1,12 +1,13 @@
 //! Binds, serves and drains.
 
 use std::{
-    future::{Future, pending},
+    future::Future,
     io::{self, Write},
     sync::Arc,
 };
 
 use tokio::{
+    net::TcpListener,
     signal::unix::{SignalKind, signal},
     sync::Notify,
 };
@@ -22,11 +23,12 @@ use tracing::{info, warn};
 
 use super::{
     access::{Access, credential_file::AccessError},
+    control::Control,
+    heartbeat::Heartbeat,
     host::{
         answer_room::AnswerRooms, fields::Fields, scene_registry::SceneRegistry,
         sessions::SessionRegistry,
     },
-    metrics,
     rpc::{haptic_service::Haptics, scene_service::Scenes},
     systemd,
     transport::{
@@ -123,12 +125,7 @@ pub async fn serve(
     if let Some(listener) = &metrics_listener {
         info!("metrics and health are at http://{}", listener.local_addr()?);
     }
-    let metrics_served = async {
-        match metrics_listener {
-            Some(listener) => metrics::serve::serve(listener, &registry, &sessions).await,
-            None => pending().await,
-        }
-    };
+    let metrics_listener = metrics_listener.map(TcpListener::into_std).transpose()?;
     let (told, drain_max) = (Notify::new(), config.transport.drain_max);
     let drain = async {
         shutdown.await;
@@ -147,14 +144,15 @@ pub async fn serve(
     let acceptor = Acceptor::new(&config.transport, &table, &access, registry.metrics());
     let connections = ReceiverStream::new(acceptor.open(tcp, unix));
     systemd::ready();
+    let heart = Arc::new(Heartbeat::default());
+    let _control = Control::start(metrics_listener, &heart, &registry, &sessions)?;
     tokio::select! {
         // The parts that run without end are dropped when the server has ended, or its time to drain.
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = access.watch(hangup) => unreachable!("files are watched without end"),
         () = table.watch() => unreachable!("connections are watched without end"),
         () = sessions.watch() => unreachable!("sessions are watched without end"),
-        () = metrics_served => unreachable!("metrics are served without end"),
-        () = systemd::stay_alive() => unreachable!("systemd is told without end"),
+        () = heart.beat() => unreachable!("it beats without end"),
         () = out_of_time => {
             warn!("streams were still open after {drain_max:?}; they are cut");
             Ok(())
@@ -211,6 +209,8 @@ async fn report_health(health: &HealthReporter, status: ServingStatus) {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use tokio::sync::mpsc;
     use tonic::Code;
 

@@ -6,6 +6,8 @@ use sd_notify::NotifyState;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::warn;
 
+use super::heartbeat::Heartbeat;
+
 /// Clients can connect now.
 pub fn ready() {
     tell(NotifyState::Ready);
@@ -16,15 +18,18 @@ pub fn stopping() {
     tell(NotifyState::Stopping);
 }
 
-/// Says twice in the time that the unit allows (`WatchdogSec`) that the runtime still runs. Never ends.
-pub async fn stay_alive() {
+/// Says twice in the time that the unit allows (`WatchdogSec`) that the runtime of ticks still runs, if it does: one that
+/// is busy is not taken for one that hangs. Never ends.
+pub async fn stay_alive(heart: &Heartbeat) {
     let Some(silence_max) = sd_notify::watchdog_enabled() else { return pending().await };
-    // A task of the runtime: it says nothing when the runtime's threads hang, which is what the watchdog is for.
     let mut due = interval(silence_max / 2);
     due.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         due.tick().await;
-        tell(NotifyState::Watchdog);
+        // Told late by as much as that, systemd restarts a hanging server after twice the time at most.
+        if heart.silence() < silence_max {
+            tell(NotifyState::Watchdog);
+        }
     }
 }
 

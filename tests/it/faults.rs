@@ -2,4 +2,5 @@
 
 mod disk;
 mod floods;
+mod hogs;
 mod stops;

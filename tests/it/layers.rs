@@ -14,7 +14,7 @@ use source::{Source, files, root, sources};
 
 /// Modules of each layer, from the bottom up; of one layer, none names another unless `SIBLINGS` says so.
 const LAYERS: [&[&str]; 7] = [
-    &["geometry", "mesh_io", "oracle"],
+    &["geometry", "mesh_io", "oracle", "time_left"],
     &["index", "sdf", "bvh", "ccd"],
     &["surface"],
     &["scene"],

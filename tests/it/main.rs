@@ -8,6 +8,7 @@
 
 mod config;
 mod continuous;
+mod deadline;
 mod demo;
 mod deploy;
 mod differential;

@@ -19,6 +19,7 @@ use palpate::{
         tissue::{Tissue, deform::Deformation},
         tool::field::default_field,
     },
+    time_left::TimeLeft,
 };
 
 use std::sync::Arc;
@@ -194,7 +195,7 @@ fn probes_touch_where_the_organ_is() {
             tool_from_link: Vec::new(),
             teleport: true,
         };
-        let answer = session.tick(sequence, &[pose], 0, &|| false).expect("a good tick");
+        let answer = session.tick(sequence, &[pose], 0, &TimeLeft::endless()).expect("a good tick");
         let Distance::Within(found) = &answer.probes[0].distance else { panic!("none is near") };
         let centred =
             NearestSurface { signed_distance_m: found.signed_distance_m + 2e-3, ..*found };

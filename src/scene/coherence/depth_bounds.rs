@@ -85,9 +85,21 @@ impl DepthBounds {
         self.last.clear();
     }
 
-    /// The tick is over. Returns how deep something may be at most that was not found, metres.
-    pub(in crate::scene) fn end_tick(&mut self) -> Option<f64> {
+    /// The tick is over. Returns how deep something may be at most that was not found, metres. `is_complete`: it looked at
+    /// all triangles that it may want in the next one; otherwise what the last tick left of the others is kept too, which
+    /// holds however old it is.
+    pub(in crate::scene) fn end_tick(&mut self, is_complete: bool) -> Option<f64> {
         self.now.sort_unstable_by_key(|(key, _)| *key);
+        if !is_complete {
+            let n = self.now.len();
+            for old in &self.last {
+                let is_new = self.now[..n].binary_search_by_key(&old.0, |(key, _)| *key).is_err();
+                if is_new && self.now.len() < BOUNDS_MAX {
+                    self.now.push(*old);
+                }
+            }
+            self.now.sort_unstable_by_key(|(key, _)| *key);
+        }
         debug_assert!(self.now.windows(2).all(|b| b[0].0 < b[1].0), "a triangle has two bounds");
         std::mem::swap(&mut self.last, &mut self.now);
         self.now.clear();

@@ -99,6 +99,12 @@ impl NearList {
         }
     }
 
+    /// The search was broken off: triangles that it did not come by may be anywhere.
+    pub(in crate::scene) fn abandon(&mut self) {
+        self.triangles.clear();
+        self.radius = NO_LIST;
+    }
+
     /// The search is over. Triangles that it did not come by are beyond `radius`, and so are those that are not `near`.
     pub(in crate::scene) fn end(&mut self, radius: f64, near: impl Fn(TriangleId) -> bool) {
         debug_assert!(radius >= 0.0, "listed to {radius} m");
@@ -107,8 +113,7 @@ impl NearList {
             self.triangles.retain(|t| near(*t));
             self.radius = radius;
         } else {
-            self.triangles.clear();
-            self.radius = NO_LIST;
+            self.abandon();
         }
     }
 }
@@ -129,6 +134,7 @@ mod tests {
         },
         sdf::FieldOptions,
         surface::Surface,
+        time_left::TimeLeft,
     };
 
     fn loaded(data: MeshData) -> LoadedMesh {
@@ -150,7 +156,7 @@ mod tests {
         let ball = loaded(shapes::sphere(0.05, 12));
         let rest: Vec<Vec3> = ball.mesh.positions().to_vec();
         let tissue = scene.add_tissue("ball", ball, TissueOptions::default(), 0).expect("room");
-        let (mut near, mut searches) = (NearList::new(), 0);
+        let (mut near, mut searches, time) = (NearList::new(), 0, TimeLeft::endless());
         const TICKS: usize = 2_000;
         for tick in 0..TICKS {
             let t = tick as f64;
@@ -181,8 +187,9 @@ mod tests {
             let max_distance = if tick % 7 == 0 { 5e-3 } else { 0.05 };
             let held = tissue.current();
             let of = (tissue.id(), &**held);
-            let found = closest_pair(of, &link, &pose, max_distance, &mut near);
-            let truth = closest_pair(of, &link, &pose, max_distance, &mut NearList::new());
+            let found = closest_pair(of, &link, &pose, max_distance, &mut near, &time);
+            let mut none = NearList::new();
+            let truth = closest_pair(of, &link, &pose, max_distance, &mut none, &time);
             assert_eq!(found, truth, "tick {tick}");
             searches += usize::from(near.ticks == 0);
         }

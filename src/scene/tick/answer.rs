@@ -139,6 +139,27 @@ pub struct LinkAnswer {
     pub contacts_total: usize,
     /// Triangles that cross; `None` when not asked for.
     pub pairs: Option<TrianglePairs>,
+    /// The time was over before all of the link was looked at: contacts and pairs may lack some, and the distance is
+    /// that of the closest points that were found, or its lower bound.
+    pub is_cut_short: bool,
+    /// No tissue is nearer to the link or deeper in it than this, metres: the distance itself, unless it was cut short.
+    pub lower_bound_m: f64,
+}
+
+/// Why a contact since the last answered pose may not be among those given. Of several links and reasons the last one
+/// here is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnsweptReason {
+    /// Contacts or the sweep were not asked for.
+    NotAskedFor,
+    /// There is no pose to come from.
+    FirstTick,
+    /// The tool was put here.
+    Teleport,
+    /// A tissue was not there before.
+    NewTissue,
+    /// The time was over first. The next ticks go on, and give the contacts that are still to be found.
+    GoingOn,
 }
 
 /// A probe against the tissues.
@@ -183,7 +204,7 @@ impl TissueState {
 pub struct Flags {
     /// More contacts than `max_contacts` or pairs than `max_pairs`.
     pub truncated: bool,
-    /// The deadline cut the answer short; distances are complete.
+    /// The time was over before all was found; links say whether they were cut short.
     pub degraded: bool,
     /// A tissue is older than asked for.
     pub stale: bool,
@@ -193,8 +214,10 @@ pub struct Flags {
     pub depth_uncertain: bool,
     /// A tool moved farther than its own size without `teleport`.
     pub pose_jump: bool,
-    /// No contact since the last answered pose can have been missed.
+    /// No contact up to this pose can have been missed.
     pub swept: bool,
+    /// Why not.
+    pub unswept_reason: Option<UnsweptReason>,
 }
 
 /// What one tick answers.

@@ -17,6 +17,7 @@ use crate::{
         tolerance::{BOUND_COVER, CONTACT_SLACK, POSE_ROUNDING},
     },
     surface::Surface,
+    time_left::TimeLeft,
 };
 
 /// A tissue triangle and a link triangle with their closest points: A is the tissue's, in link frame.
@@ -28,13 +29,14 @@ pub(in crate::scene) struct ClosestTriangles {
 }
 
 /// The closest pair of triangles within `max_distance` metres; 0 apart when the surfaces cross. `near`: the list of
-/// this link and tissue.
+/// this link and tissue. Once the time is over it is the closest of those that were looked at, the last one first.
 pub(in crate::scene) fn closest_pair(
     (tissue, revision): (TissueId, &Revision),
     link: &Link,
     scene_from_link: &Pose,
     max_distance: f64,
     near: &mut NearList,
+    time: &TimeLeft,
 ) -> Option<ClosestTriangles> {
     let others = near.follow(tissue, revision, link, scene_from_link);
     let (tissue, mesh) = (&revision.surface, link.surface.mesh());
@@ -64,9 +66,9 @@ pub(in crate::scene) fn closest_pair(
     };
     // Ties go to the smaller ids, so that the order of these offers does not show.
     near.pair.into_iter().for_each(|(t, l)| offer(t, Some(l)));
-    near.triangles.iter().for_each(|t| offer(*t, None));
+    near.triangles.iter().take_while(|_| !time.is_over()).for_each(|t| offer(*t, None));
     // What is not listed is farther than `others`; as near may still win a tie.
-    if reach() >= others {
+    if reach() >= others && !time.is_over_now() {
         if best.get().is_none() {
             let first = near_an_extreme(tissue, link, scene_from_link, max_distance);
             first.into_iter().for_each(|t| offer(t, None));
@@ -75,7 +77,8 @@ pub(in crate::scene) fn closest_pair(
         let list_radius = || reach() + skin;
         let bounds = scene_from_link.aabb(link.surface.bounds()).grown(list_radius());
         let is_near = |b: &Aabb| {
-            !slab.get().is_box_before(b, list_radius())
+            !time.is_over()
+                && !slab.get().is_box_before(b, list_radius())
                 && link.may_be_near(&link_from_scene, b, list_radius())
         };
         // The reach shrinks while the search runs. What the search left out was beyond a larger radius, and at the end
@@ -88,7 +91,11 @@ pub(in crate::scene) fn closest_pair(
                 offer(t, None);
             }
         });
-        near.end(list_radius(), |t| !slab.get().is_before(&corners(t), list_radius()));
+        if time.was_over() {
+            near.abandon();
+        } else {
+            near.end(list_radius(), |t| !slab.get().is_before(&corners(t), list_radius()));
+        }
     }
     debug_assert!(best.get().is_none_or(|b| b.closest.distance_squared >= 0.0));
     near.pair = best.get().map(|b| (b.tissue_triangle, b.link_triangle));

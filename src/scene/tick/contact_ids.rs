@@ -22,6 +22,8 @@ struct KnownContact {
     position: DVec3,
     id: u64,
     is_taken: bool,
+    /// It was looked for in this tick.
+    is_checked: bool,
     /// The link touched it when the tick ended: it was not only near, nor left behind.
     touches: bool,
 }
@@ -35,11 +37,41 @@ impl ContactTracker {
         ContactTracker { known: Vec::with_capacity(n), next: Vec::with_capacity(n) }
     }
 
-    /// Gives each contact its status, in the same order, and names those that ended. `last_id` is the last id
-    /// that the session has given.
+    /// Looks for the known contacts with a tissue, from a triangle on and round. Returns the first one that was not
+    /// looked at for want of time.
+    pub(super) fn check_each(
+        &mut self,
+        tissue: TissueId,
+        from: TriangleId,
+        mut is_done: impl FnMut(TriangleId) -> bool,
+    ) -> Option<TriangleId> {
+        let begin = self.known.partition_point(|k| k.at < (tissue, TriangleId(0)));
+        let end = self.known.partition_point(|k| k.at.0 <= tissue);
+        let known = &mut self.known[begin..end];
+        let first = known.partition_point(|k| k.at.1 < from);
+        let mut last = None;
+        for i in (first..known.len()).chain(0..first) {
+            let known = &mut known[i];
+            // A triangle may have two: once is enough.
+            if last.replace(known.at) != Some(known.at) && !is_done(known.at.1) {
+                return Some(known.at.1);
+            }
+            known.is_checked = true;
+        }
+        None
+    }
+
+    /// Whether a contact with the triangle was there in the last tick.
+    pub(super) fn knows(&self, at: (TissueId, TriangleId)) -> bool {
+        self.known.binary_search_by_key(&at, |k| k.at).is_ok()
+    }
+
+    /// Gives each contact its status, in the same order, and names those that ended: unless the search was
+    /// `complete`, those only that were looked for. `last_id` is the last id that the session has given.
     pub(super) fn match_ids(
         &mut self,
         contacts: &[Contact],
+        complete: bool,
         tissues: &[(TissueId, RevisionGuard)],
         last_id: &mut u64,
         statuses: &mut Vec<ContactStatus>,
@@ -60,7 +92,7 @@ impl ContactTracker {
         }
         for (contact, status) in contacts.iter().zip(statuses.iter_mut()).filter(|(_, s)| s.id == 0)
         {
-            *status = match self.beside(contact, tissues) {
+            *status = match self.beside(contact, complete, tissues) {
                 Some(k) => ContactStatus { id: self.take(k), state: ContactState::Persist },
                 None => {
                     *last_id += 1;
@@ -68,13 +100,20 @@ impl ContactTracker {
                 }
             };
         }
-        ended.extend(self.known.iter().filter(|k| !k.is_taken).map(|k| k.id));
         self.next.clear();
+        for known in self.known.iter().filter(|k| !k.is_taken) {
+            if complete || known.is_checked {
+                ended.push(known.id);
+            } else {
+                self.next.push(*known);
+            }
+        }
         self.next.extend(contacts.iter().zip(statuses.iter()).map(|(c, status)| KnownContact {
             at: (c.tissue, c.on_tissue.triangle),
             position: c.on_tissue.position,
             id: status.id,
             is_taken: false,
+            is_checked: false,
             touches: !c.left_behind && !c.wholly_inside && c.signed_distance_m <= 0.0,
         }));
         debug_assert!(statuses.iter().all(|s| (1..=*last_id).contains(&s.id)), "{statuses:?}");
@@ -101,8 +140,13 @@ impl ContactTracker {
     }
 
     /// The nearest known contact on a triangle that shares a vertex with the contact's, or that such a one was
-    /// cut from.
-    fn beside(&self, contact: &Contact, tissues: &[(TissueId, RevisionGuard)]) -> Option<usize> {
+    /// cut from. Unless the search was `complete`, one that was not looked for may still be where it was.
+    fn beside(
+        &self,
+        contact: &Contact,
+        complete: bool,
+        tissues: &[(TissueId, RevisionGuard)],
+    ) -> Option<usize> {
         let revision = revision_of(contact.tissue, tissues)?;
         let mesh = revision.surface.mesh();
         // The ring of the contact's triangle, and what each of it was cut from: where the contact slid to in a tick, or
@@ -112,6 +156,7 @@ impl ContactTracker {
         let with_ancestors = around.flat_map(|(t, _)| revision.ancestors(t));
         with_ancestors
             .filter_map(|t| self.find((contact.tissue, t)))
+            .filter(|k| complete || self.known[*k].is_checked)
             .filter(|k| self.is_near(*k, contact, tissues))
             .min_by(|a, b| {
                 self.distance(*a, contact).total_cmp(&self.distance(*b, contact)).then(a.cmp(b))

@@ -1,51 +1,182 @@
 //! Where a link touches a tissue: each tissue triangle that it touches, at that triangle's deepest point.
+//!
+//! A search that takes longer than its tick has goes on in the next one. It then looks at the triangles of known
+//! contacts first and goes round the others by their ids, so that each has its turn.
 
 use glam::DVec3;
 
 use super::{
     answer::{Contact, SurfacePoint},
     collision_pair::CollisionPair,
+    contact_ids::ContactTracker,
     penetration::{DeepestPoint, OPEN_READS, SearchedTriangle, at, deepest_point},
+    triangle_blocks::{BlockCursor, Wanted},
 };
-use crate::geometry::{Aabb, Pose, TriangleId};
-use crate::scene::coherence::depth_bounds::DepthBounds;
+use crate::{
+    geometry::{Aabb, Pose, TriangleId},
+    scene::coherence::depth_bounds::DepthBounds,
+    time_left::TimeLeft,
+};
 
-impl CollisionPair<'_> {
-    /// Adds a contact for every tissue triangle that is inside the link or within the margin of it: at its
-    /// point deepest in the link. `depth_bounds`: of the last tick. False when it became `late` before all were found.
-    pub(super) fn find_contacts(
-        &self,
-        contacts: &mut Vec<Contact>,
-        depth_bounds: &mut DepthBounds,
-        late: &dyn Fn() -> bool,
-    ) -> bool {
-        debug_assert!(self.margin >= 0.0, "margin {} m", self.margin);
-        let link_from_scene = self.scene_from_link.inverse();
-        let tissue = &self.revision.surface;
-        let bounds = self.link_bounds().grown(self.margin);
-        // Triangles come in the index's order, neighbours after each other, and touch the link near each other.
-        let (mut hint, mut is_late, mut open_reads) = (None, false, OPEN_READS);
-        let near = |b: &Aabb| self.may_touch(&link_from_scene, b);
-        tissue.overlap(&(bounds, near), |t| {
-            is_late = is_late || late();
-            if is_late {
-                return;
-            }
-            let triangle = tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
-            let key = (self.tissue, t);
-            let known = depth_bounds.get(key);
-            let SearchedTriangle { found, bound, depth_max } =
-                deepest_point(self.link, &triangle, self.margin, known, hint, &mut open_reads);
-            depth_bounds.note(key, bound);
-            depth_bounds.note_loose(depth_max);
-            if let Some(contact) = found.and_then(|found| self.contact_at(t, &triangle, &found)) {
-                hint = Some(contact.on_tool.triangle);
-                contacts.push(Contact { depth_max_m: depth_max, ..contact });
-            }
-        });
-        !is_late
+/// The share of a search's time that goes to known contacts first.
+const KNOWN_SHARE: f64 = 0.5;
+
+/// Where a search that took longer than its tick goes on.
+#[derive(Debug)]
+pub(super) struct ContactTurn {
+    known: TriangleId,
+    others: BlockCursor,
+}
+
+impl ContactTurn {
+    pub(super) const START: ContactTurn =
+        ContactTurn { known: TriangleId(0), others: BlockCursor::START };
+}
+
+/// A search for the contacts of a link and a tissue.
+pub(super) struct ContactSearch<'a> {
+    pair: &'a CollisionPair<'a>,
+    link_from_scene: Pose,
+    contacts: &'a mut Vec<Contact>,
+    /// Of the last tick.
+    depth_bounds: &'a mut DepthBounds,
+    time: &'a TimeLeft<'a>,
+    /// A triangle of the link that the last contact was at. Triangles that come after each other mostly are neighbours,
+    /// and touch the link near each other.
+    hint: Option<TriangleId>,
+    /// Reads about open ends that are left.
+    open_reads: usize,
+}
+
+impl<'a> ContactSearch<'a> {
+    /// Contacts are added to `contacts`.
+    pub(super) fn new(
+        pair: &'a CollisionPair<'a>,
+        contacts: &'a mut Vec<Contact>,
+        depth_bounds: &'a mut DepthBounds,
+        time: &'a TimeLeft<'a>,
+    ) -> ContactSearch<'a> {
+        debug_assert!(pair.margin >= 0.0, "margin {} m", pair.margin);
+        let link_from_scene = pair.scene_from_link.inverse();
+        let (hint, open_reads) = (None, OPEN_READS);
+        ContactSearch { pair, link_from_scene, contacts, depth_bounds, time, hint, open_reads }
     }
 
+    /// Adds a contact for every tissue triangle that is inside the link or within the margin of it: at its
+    /// point deepest in the link. False when the time was over before all were found.
+    pub(super) fn all(mut self) -> bool {
+        let (pair, time, link_from_scene) = (self.pair, self.time, self.link_from_scene);
+        let near = |b: &Aabb| !time.is_over() && pair.may_touch(&link_from_scene, b);
+        let bounds = pair.link_bounds().grown(pair.margin);
+        pair.revision.surface.overlap(&(bounds, near), |t| {
+            if !time.is_over() {
+                self.look_at(t);
+            }
+        });
+        !time.was_over()
+    }
+
+    /// The same after a tick that had too little time for it: first at the triangles of `known` contacts, then at the
+    /// others, each from where the last tick stopped and round.
+    pub(super) fn in_turn(
+        mut self,
+        known: &mut ContactTracker,
+        turn: &mut ContactTurn,
+        block: &mut Vec<TriangleId>,
+    ) -> bool {
+        let all_known = self.known_in_turn(known, turn);
+        let all_others = self.others_in_turn(known, &mut turn.others, block);
+        all_known && all_others
+    }
+
+    /// In a share of the time: many known contacts must not keep new ones from being found.
+    fn known_in_turn(&mut self, known: &mut ContactTracker, turn: &mut ContactTurn) -> bool {
+        let mesh = self.pair.revision.surface.mesh();
+        let all = self.time;
+        let share = all.share(KNOWN_SHARE);
+        let tissue = self.pair.tissue;
+        let mut n_done = 0;
+        let left = known.check_each(tissue, turn.known, |t| {
+            if share.is_over() {
+                return false;
+            }
+            if mesh.get(t).is_some() {
+                self.look_at(t);
+            }
+            n_done += 1;
+            !all.was_over()
+        });
+        // One that takes all of a tick must not keep the others from their turn.
+        let passed = u32::from(n_done == 1 && all.was_over());
+        turn.known = left.map_or(TriangleId(0), |t| TriangleId(t.0 + passed));
+        left.is_none()
+    }
+
+    fn others_in_turn(
+        &mut self,
+        known: &ContactTracker,
+        cursor: &mut BlockCursor,
+        block: &mut Vec<TriangleId>,
+    ) -> bool {
+        let (pair, time, link_from_scene) = (self.pair, self.time, self.link_from_scene);
+        let mesh = pair.revision.surface.mesh();
+        let near = |b: &Aabb| pair.may_touch(&link_from_scene, b);
+        let region = pair.link_bounds().grown(pair.margin);
+        let wanted = Wanted { region: &region, near: &near };
+        let id_end = TriangleId(mesh.triangle_id_end());
+        let (begin, mut is_round, mut n_done) = (cursor.next, cursor.is_at_start(), 0);
+        loop {
+            let Some(end) = cursor.block(&pair.revision.surface, &wanted, block, time) else {
+                return false;
+            };
+            for t in block.iter().copied().filter(|t| !known.knows((pair.tissue, *t))) {
+                if is_round && begin > TriangleId(0) && t >= begin {
+                    break;
+                }
+                cursor.next = t;
+                if time.is_over() {
+                    return false;
+                }
+                self.look_at(t);
+                if time.was_over() {
+                    // One that takes all of a tick must not keep the others from their turn.
+                    let passed = u32::from(n_done == 0);
+                    cursor.next = TriangleId(t.0 + passed);
+                    return false;
+                }
+                n_done += 1;
+            }
+            cursor.next = end;
+            if is_round && (end >= begin && begin > TriangleId(0) || end >= id_end) {
+                *cursor = BlockCursor::START;
+                return true;
+            }
+            if end >= id_end {
+                (cursor.next, is_round) = (TriangleId(0), true);
+            }
+        }
+    }
+
+    /// One triangle.
+    pub(super) fn look_at(&mut self, t: TriangleId) {
+        let ContactSearch { pair, time, hint, .. } = *self;
+        let triangle = pair.revision.surface.mesh().triangle(t);
+        let triangle = triangle.map(|p| self.link_from_scene.point(p));
+        let key = (pair.tissue, t);
+        let known = self.depth_bounds.get(key);
+        let open_reads = &mut self.open_reads;
+        let SearchedTriangle { found, bound, depth_max } =
+            deepest_point(pair.link, &triangle, pair.margin, known, hint, open_reads, time);
+        self.depth_bounds.note(key, bound);
+        self.depth_bounds.note_loose(depth_max);
+        if let Some(contact) = found.and_then(|found| pair.contact_at(t, &triangle, &found)) {
+            self.hint = Some(contact.on_tool.triangle);
+            self.contacts.push(Contact { depth_max_m: depth_max, ..contact });
+        }
+    }
+}
+
+impl CollisionPair<'_> {
     /// False only when nothing in a box of the scene touches the link.
     fn may_touch(&self, link_from_scene: &Pose, b: &Aabb) -> bool {
         // About an open end the side changes without a triangle, so that no distance rules a box out.

@@ -8,6 +8,7 @@ use crate::geometry::{
     triangle_triangle::{Crossing, crossing},
 };
 use crate::scene::{Link, RevisionGuard, TissueId, ToolId, limits::PAIRS_MAX};
+use crate::time_left::TimeLeft;
 
 /// Two triangles with a point in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +49,9 @@ pub(super) type FoundPair = (usize, TriangleId, TriangleId);
 /// Pairs of one link that are found without more room being taken.
 pub(super) const FOUND_ROOM: usize = 4 * PAIRS_MAX;
 
+/// The share of the time that goes to the search for pairs; the rest is for the segments of those that are given.
+const SEARCH_SHARE: f64 = 0.6;
+
 /// A link at its place, scene frame from link frame.
 pub(super) type PlacedLink<'a> = (&'a Link, Pose);
 
@@ -57,23 +61,25 @@ impl TrianglePairs {
         TrianglePairs { given: Vec::with_capacity(max_pairs.min(PAIRS_MAX)), total: 0 }
     }
 
-    /// The pairs of all tissues with a link, exactly those of brute force on its placed vertices. `found`: room
-    /// to work in.
+    /// The pairs of all tissues with a link, exactly those of brute force on its placed vertices. False when the
+    /// time was over before all were found and given. `found`: room to work in.
     pub(super) fn find(
         &mut self,
         tissues: &[(TissueId, RevisionGuard)],
         (link, scene_from_link): PlacedLink,
         max_pairs: usize,
         found: &mut Vec<FoundPair>,
-    ) {
+        time: &TimeLeft,
+    ) -> bool {
         // The index is pruned by the link's placed tree, each tissue triangle then goes down that tree. Keeping the
         // traversal between ticks was left out: a candidate visits 1.4 wide nodes of a probe, 16 of pliers.
+        let search = time.share(SEARCH_SHARE);
         found.clear();
         for (at, (_, revision)) in tissues.iter().enumerate() {
             let tissue = &revision.surface;
             let placed = link.tree.placed(link.surface.mesh(), &scene_from_link, tissue.bounds());
-            tissue.overlap(&|b: &_| placed.may_meet(b), |t| {
-                placed.meeting(&tissue.mesh().triangle(t), |own| found.push((at, t, own)));
+            tissue.overlap(&|b: &_| !search.is_over() && placed.may_meet(b), |t| {
+                placed.meeting(&tissue.mesh().triangle(t), &search, |own| found.push((at, t, own)));
             });
         }
         let pair = |&(at, triangle, link_triangle): &FoundPair| {
@@ -86,21 +92,24 @@ impl TrianglePairs {
             let crossing = crossing.expect("triangles that meet");
             TrianglePair { tissue: Some(*tissue), triangle, link_triangle, crossing }
         };
-        self.take(found, max_pairs, pair);
+        self.take(found, max_pairs, time, pair);
+        !search.was_over() && !time.was_over()
     }
 
-    /// The pairs of two links.
+    /// The pairs of two links, and whether these are all.
     pub(super) fn find_of_links(
         &mut self,
         (link, scene_from_link): PlacedLink,
         (other, scene_from_other): PlacedLink,
         max_pairs: usize,
         found: &mut Vec<FoundPair>,
-    ) {
+        time: &TimeLeft,
+    ) -> bool {
         // In the frame of the first link, so that one of the two trees need not be moved.
+        let search = time.share(SEARCH_SHARE);
         found.clear();
         let link_from_other = scene_from_link.inverse().then_from(&scene_from_other);
-        link.rigid().pairs(&other.rigid(), &link_from_other, &mut |pair| {
+        link.rigid().pairs(&other.rigid(), &link_from_other, &search, &mut |pair| {
             found.push((0, pair.other, pair.own));
         });
         let pair = |&(_, triangle, link_triangle): &FoundPair| {
@@ -112,7 +121,8 @@ impl TrianglePairs {
             }
             TrianglePair { tissue: None, triangle, link_triangle, crossing }
         };
-        self.take(found, max_pairs, pair);
+        self.take(found, max_pairs, time, pair);
+        !search.was_over() && !time.was_over()
     }
 
     /// Segments are computed only for those that are given.
@@ -120,6 +130,7 @@ impl TrianglePairs {
         &mut self,
         found: &mut [FoundPair],
         max_pairs: usize,
+        time: &TimeLeft,
         pair: impl Fn(&FoundPair) -> TrianglePair,
     ) {
         // Trees give pairs in an order of their own; ids give one that clients can rely on.
@@ -127,7 +138,8 @@ impl TrianglePairs {
         debug_assert!(found.windows(2).all(|f| f[0] < f[1]), "a pair was found twice");
         self.total = found.len();
         self.given.clear();
-        self.given.extend(found.iter().take(max_pairs).map(pair));
+        let in_time = found.iter().take(max_pairs).take_while(|_| !time.is_over());
+        self.given.extend(in_time.map(pair));
     }
 
     /// Nothing was looked for.

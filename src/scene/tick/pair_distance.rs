@@ -6,9 +6,12 @@
 
 use super::{
     answer::Contact, closest_pair::closest_pair, collision_pair::CollisionPair,
-    vertex_penetration::DeepestVertex,
+    contacts::ContactTurn, vertex_penetration::DeepestVertex,
 };
-use crate::scene::coherence::{distance_samples::DistanceSamples, near_list::NearList};
+use crate::{
+    scene::coherence::{distance_samples::DistanceSamples, near_list::NearList},
+    time_left::TimeLeft,
+};
 
 /// What was closest or deepest last time: changes the work of the next search, never its answer.
 #[derive(Debug)]
@@ -18,6 +21,8 @@ pub(super) struct PairMemory {
     samples: DistanceSamples,
     /// A vertex of the link that was not looked at may be as deep as this now, metres.
     depth_max: Option<f64>,
+    /// Where a search for contacts that took longer than its tick goes on.
+    pub(super) contact_turn: ContactTurn,
 }
 
 impl PairMemory {
@@ -28,6 +33,7 @@ impl PairMemory {
             deepest_vertex: None,
             samples: DistanceSamples::new(),
             depth_max: None,
+            contact_turn: ContactTurn::START,
         }
     }
 
@@ -45,12 +51,13 @@ impl CollisionPair<'_> {
         contacts: &[Contact],
         max_distance: f64,
         memory: &mut PairMemory,
+        time: &TimeLeft,
     ) -> Option<Contact> {
         let deepest = contacts.iter().min_by(|a, b| a.by_depth(b)).copied();
         memory.depth_max = None;
         if let Some(in_link) = deepest.filter(|c| c.signed_distance_m < 0.0) {
             // A blunt link that presses on a fine mesh is deepest at one of its own vertices.
-            let in_tissue = self.deepest_vertex(-in_link.signed_distance_m, memory);
+            let in_tissue = self.deepest_vertex(-in_link.signed_distance_m, memory, time);
             return Some(in_tissue.filter(|v| v.by_depth(&in_link).is_lt()).unwrap_or(in_link));
         }
         let reach = deepest.map_or(max_distance, |c| c.signed_distance_m.min(max_distance));
@@ -62,32 +69,36 @@ impl CollisionPair<'_> {
             Contact { sign_certainty: c.sign_certainty.min(of_tissue), ..c }
         };
         let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance).map(with_both);
-        let apart = self.apart(reach, memory).or_else(in_reach);
+        let apart = self.apart(reach, memory, time).or_else(in_reach);
         // Surfaces that cross may do so at triangles that are as good as beside each other.
         let crosses = apart.is_some_and(|a| a.signed_distance_m <= 0.0);
-        if crosses || self.has_come_in(memory.deepest_vertex) {
-            return self.deepest_vertex(0.0, memory).or(apart);
+        if crosses || self.has_come_in(memory.deepest_vertex, time) {
+            return self.deepest_vertex(0.0, memory, time).or(apart);
         }
         apart
     }
 
-    /// For a tick without time to look for contacts: the closest points of the two surfaces, but a vertex of
-    /// the link that is inside the tissue when there is one at the first try: the one that was deepest last, if it is.
-    pub(super) fn apart_or_inside(
+    /// For a tick without time: the pair of triangles that was closest last, or one vertex of the link if that is
+    /// inside the tissue, the one that was deepest last. Takes some microseconds.
+    pub(super) fn at_a_glance(
         &self,
         max_distance: f64,
         memory: &mut PairMemory,
+        time: &TimeLeft,
     ) -> Option<Contact> {
         memory.depth_max = None;
-        let apart = self.apart(max_distance, memory);
+        let apart = self.apart(max_distance, memory, time);
         let tried = memory.deepest_vertex.into_iter().chain(self.link.vertex_of_each_body());
-        self.first_inside(tried).map(|(v, found)| self.contact_of_vertex(v, &found)).or(apart)
+        let inside = self.first_inside(tried.take(1));
+        inside.map(|(v, found)| self.contact_of_vertex(v, &found)).or(apart)
     }
 
     /// Whether a link that crosses nothing is inside the tissue: one of its bodies, or a tip that came in through an
     /// open end. `last`: the vertex that was deepest last.
-    fn has_come_in(&self, last: Option<u32>) -> bool {
-        if self.first_inside(self.link.vertex_of_each_body()).is_some() {
+    fn has_come_in(&self, last: Option<u32>, time: &TimeLeft) -> bool {
+        // A link may have as many bodies as triangles.
+        let bodies = self.link.vertex_of_each_body().take_while(|_| !time.is_over());
+        if self.first_inside(bodies).is_some() {
             return true;
         }
         // Far from any open end the first vertices have told. Near one the tips may be on the other side than they; the
@@ -100,19 +111,29 @@ impl CollisionPair<'_> {
     }
 
     /// The closest points of the two surfaces, sign aside.
-    fn apart(&self, max_distance: f64, memory: &mut PairMemory) -> Option<Contact> {
+    fn apart(
+        &self,
+        max_distance: f64,
+        memory: &mut PairMemory,
+        time: &TimeLeft,
+    ) -> Option<Contact> {
         let tissue = (self.tissue, self.revision);
         let (link, pose) = (self.link, &self.scene_from_link);
-        let found = closest_pair(tissue, link, pose, max_distance, &mut memory.near)?;
+        let found = closest_pair(tissue, link, pose, max_distance, &mut memory.near, time)?;
         Some(self.contact_of_closest(&found))
     }
 
     /// The vertex of the link that is deepest in the tissue, if any is deeper than `at_least` metres.
-    fn deepest_vertex(&self, at_least: f64, memory: &mut PairMemory) -> Option<Contact> {
+    fn deepest_vertex(
+        &self,
+        at_least: f64,
+        memory: &mut PairMemory,
+        time: &TimeLeft,
+    ) -> Option<Contact> {
         debug_assert!(at_least >= 0.0, "{at_least} m is no depth");
         memory.samples.follow(self.tissue, self.revision);
         let (found, depth_max) =
-            DeepestVertex::of(self, at_least, memory.deepest_vertex, &memory.samples);
+            DeepestVertex::of(self, at_least, memory.deepest_vertex, &memory.samples, time);
         memory.depth_max = depth_max;
         if let Some((v, nearest)) = &found {
             debug_assert!(nearest.signed_distance < -at_least, "{nearest:?}");

@@ -22,6 +22,7 @@ use crate::{
         tolerance::{BOUND_COVER, CONTACT_SLACK},
     },
     sdf::Reading,
+    time_left::TimeLeft,
 };
 
 /// The deepest point of a triangle, as far as it was looked for.
@@ -87,6 +88,7 @@ struct TissueTriangle<'a> {
     is_open: bool,
     /// A triangle of the link that is likely near.
     hint: Option<TriangleId>,
+    time: &'a TimeLeft<'a>,
 }
 
 thread_local! {
@@ -116,10 +118,11 @@ pub(super) fn deepest_point(
     known: Option<&DepthBound>,
     hint: Option<TriangleId>,
     open_reads: &mut usize,
+    time: &TimeLeft,
 ) -> SearchedTriangle {
     let about = known.iter().flat_map(|known| &known.corners).chain(triangle);
     let is_open = link.is_open_about(about);
-    let candidate = TissueTriangle { link, triangle, margin, is_open, hint };
+    let candidate = TissueTriangle { link, triangle, margin, is_open, hint, time };
     let (mut found, bound) = candidate.by_distance(known);
     let mut lower = bound.lower_of(triangle);
     if is_open {
@@ -221,7 +224,7 @@ impl TissueTriangle<'_> {
             let is_wanted = |lower: f64, best: &DeepestPoint| {
                 lower <= (best.reading.upper - tolerance).min(margin)
             };
-            if is_wanted(lower, &best) && n_reads < READS_MAX {
+            if is_wanted(lower, &best) && n_reads < READS_MAX && !self.time.is_over() {
                 let barycentric = middle(&corners);
                 // An interval wider than the part does not get narrower by splitting the part.
                 let reading = link.read(point(barycentric), radius.max(0.5 * tolerance), near[0]);

@@ -1,7 +1,8 @@
-//! The poses that a link went through since the last answered tick.
+//! The poses that a link went through since it was last swept up to where it was.
 //!
-//! The path begins at the last answered pose, and every coalesced tick adds a waypoint. Between two waypoints a link
-//! turns and moves evenly. A long path drops waypoints and remembers how far off the link may have been.
+//! The path begins where the sweep has come to, and every tick adds a waypoint, answered or coalesced. Between two
+//! waypoints a link turns and moves evenly. A long path drops waypoints and remembers how far off the link may have
+//! been.
 
 use glam::{DMat3, DQuat};
 
@@ -12,23 +13,30 @@ use crate::scene::Link;
 /// the path is as much thicker as the others were off it.
 const WAYPOINTS_MAX: usize = 64;
 
-/// From the last answered pose to the newest. Empty before the first tick.
+/// From where the sweep has come to, to the newest pose. Empty before the first tick.
 #[derive(Debug)]
 pub(super) struct PosePath {
     waypoints: Vec<Waypoint>,
+    /// The tick at time 0: that of the last answer that was swept, or at which the link was put somewhere.
+    origin: u64,
     /// Ticks between waypoints; the last one may be nearer.
-    stride: u32,
-    /// How far a point of the link was from the even motion between two waypoints, metres: before the last waypoint
-    /// but one, and since.
-    slack: f64,
-    slack_since: f64,
+    stride: u64,
 }
 
+/// Where a link was in a tick.
 #[derive(Clone, Copy, Debug)]
-struct Waypoint {
-    scene_from_link: Pose,
-    /// Ticks since the path's start.
-    tick: u32,
+pub(super) struct Waypoint {
+    pub(super) scene_from_link: Pose,
+    /// Number of the tick, coalesced ones counted.
+    pub(super) tick: u64,
+    /// The session's [`travel`](super::tissue_log::TissueLog::travel_m) then or before, metres.
+    pub(super) travel_m: f64,
+    /// No tissue was nearer then than this, metres; minus infinity when nobody looked.
+    pub(super) clearance_m: f64,
+    /// The link was put here: it was nowhere between the waypoint before and this one.
+    pub(super) put: bool,
+    /// How far a point of the link was from the even motion from the waypoint before to this one, metres.
+    pub(super) slack_m: f64,
 }
 
 /// A part of a path.
@@ -38,59 +46,67 @@ pub(super) struct PathSegment {
     pub(super) to: Pose,
     /// The part's start and end, 0 to 1 over the whole path.
     pub(super) times: (f64, f64),
+    /// How far a point of the link may have been off it, metres.
+    pub(super) slack_m: f64,
 }
 
 impl PosePath {
     pub(super) fn new() -> PosePath {
-        PosePath {
-            waypoints: Vec::with_capacity(WAYPOINTS_MAX),
-            stride: 1,
-            slack: 0.0,
-            slack_since: 0.0,
-        }
+        PosePath { waypoints: Vec::with_capacity(WAYPOINTS_MAX), origin: 0, stride: 1 }
     }
 
-    /// The link is put here: nothing lies between.
-    pub(super) fn start(&mut self, scene_from_link: Pose) {
+    /// The path is only this waypoint.
+    pub(super) fn start(&mut self, at: Waypoint) {
         self.waypoints.clear();
-        self.waypoints.push(Waypoint { scene_from_link, tick: 0 });
-        (self.stride, self.slack, self.slack_since) = (1, 0.0, 0.0);
+        self.waypoints.push(at);
+        (self.origin, self.stride) = (at.tick, 1);
     }
 
-    /// The link moves on to a pose.
-    pub(super) fn push(&mut self, link: &Link, scene_from_link: Pose) {
+    /// The link moves on to a waypoint. `negligible_m`: one so little off the even motion may be dropped at once.
+    pub(super) fn push(&mut self, link: &Link, next: Waypoint, negligible_m: f64) {
         if self.waypoints.len() == WAYPOINTS_MAX {
             self.thin(link);
         }
-        let tick = self.waypoints.last().map_or(0, |last| last.tick + 1);
-        let next = Waypoint { scene_from_link, tick };
-        match self.waypoints[..] {
-            // The last waypoint is not due to be kept: the new one takes its place.
-            [.., before, last] if last.tick % self.stride != 0 => {
-                self.slack_since += off_the_path(link, &[before, last, next]);
+        debug_assert!(self.waypoints.last().is_none_or(|last| last.tick < next.tick));
+        // The first segment stays as it is, for a sweep may be in the middle of it.
+        if let [_, .., before, last] = self.waypoints[..] {
+            let slack_m = last.slack_m + off_the_path(link, &[before, last, next]);
+            let is_on_time = last.tick - before.tick < self.stride;
+            if is_on_time || slack_m <= negligible_m && !last.put && !next.put {
+                // The last waypoint is not due to be kept: the new one takes its place.
                 self.waypoints.pop();
+                let put = last.put && next.put;
+                return self.waypoints.push(Waypoint { put, slack_m, ..next });
             }
-            _ => self.settle(),
         }
         self.waypoints.push(next);
-        debug_assert!(self.waypoints.len() <= WAYPOINTS_MAX && self.slack().is_finite());
     }
 
     fn thin(&mut self, link: &Link) {
-        // A client that sends 64 ticks while one is answered is far behind: the path is then tested coarsely and as
-        // thick as what was dropped, and still misses nothing.
-        self.settle();
-        let each = (1..self.waypoints.len() - 1).step_by(2);
-        let off = each.map(|i| off_the_path(link, &[i - 1, i, i + 1].map(|i| self.waypoints[i])));
-        self.slack += off.fold(0.0, f64::max);
+        // A path of 64 ticks is far behind: it is then tested coarsely and as thick as what was dropped, and still
+        // misses nothing.
+        let w = &mut self.waypoints;
+        let last = w.len() - 1;
+        for i in (2..last).step_by(2) {
+            let off = off_the_path(link, &[w[i - 1], w[i], w[i + 1]]);
+            w[i + 1].slack_m = w[i].slack_m.max(w[i + 1].slack_m) + off;
+            // One of the two parts was gone through, so that the whole has to be.
+            w[i + 1].put &= w[i].put;
+        }
         self.stride *= 2;
-        let (stride, last) = (self.stride, self.waypoints.last().map_or(0, |last| last.tick));
-        self.waypoints.retain(|w| w.tick % stride == 0 || w.tick == last);
+        let mut at = 0..;
+        self.waypoints.retain(|_| at.next().is_some_and(|i| i < 2 || i % 2 == 1 || i == last));
     }
 
-    fn settle(&mut self) {
-        self.slack = self.slack.max(self.slack_since);
-        self.slack_since = 0.0;
+    /// What is known of the newest waypoint, now that its tick is answered.
+    pub(super) fn note_end(&mut self, travel_m: f64, clearance_m: f64) {
+        let end = self.waypoints.last_mut().expect("a tick has a pose");
+        (end.travel_m, end.clearance_m) = (travel_m, clearance_m);
+    }
+
+    /// Where the path begins; `None` before the first tick.
+    pub(super) fn front(&self) -> Option<&Waypoint> {
+        self.waypoints.first()
     }
 
     /// There is a pose to come from.
@@ -98,31 +114,56 @@ impl PosePath {
         self.waypoints.len() > 1
     }
 
-    /// How far a point of the link may have been off the segments, metres.
-    pub(super) fn slack(&self) -> f64 {
-        self.slack.max(self.slack_since)
+    /// The first segment has been swept: the path begins at its end.
+    pub(super) fn pass_front(&mut self) {
+        self.waypoints.remove(0);
+        debug_assert!(!self.waypoints.is_empty(), "a path ends somewhere");
+    }
+
+    /// Nothing of it has been passed.
+    pub(super) fn is_whole(&self) -> bool {
+        self.front().is_some_and(|front| front.tick == self.origin)
+    }
+
+    /// The newest waypoint was put there.
+    pub(super) fn ends_put(&self) -> bool {
+        self.waypoints.last().is_some_and(|end| end.put)
+    }
+
+    /// The first part and where it begins; no part where the link was put at its end.
+    pub(super) fn first_segment(&self) -> Option<(Waypoint, Option<PathSegment>)> {
+        let (front, to) = (self.waypoints.first()?, self.waypoints.get(1)?);
+        Some((*front, self.segments().next().filter(|_| !to.put)))
     }
 
     /// The parts between waypoints; each tick takes as long as the others.
     pub(super) fn segments(&self) -> impl Iterator<Item = PathSegment> + '_ {
         debug_assert!(self.waypoints.windows(2).all(|w| w[0].tick < w[1].tick), "{:?}", self);
-        let n = f64::from(self.waypoints.last().map_or(1, |last| last.tick.max(1)));
+        let end = self.waypoints.last().map_or(0, |last| last.tick);
+        let n = end.saturating_sub(self.origin).max(1) as f64;
+        let time = move |w: &Waypoint| (w.tick - self.origin) as f64 / n;
         self.waypoints.windows(2).map(move |ends| PathSegment {
             from: ends[0].scene_from_link,
             to: ends[1].scene_from_link,
-            times: (f64::from(ends[0].tick) / n, f64::from(ends[1].tick) / n),
+            times: (time(&ends[0]), time(&ends[1])),
+            slack_m: ends[1].slack_m,
         })
     }
 
     /// No point of the link was ever farther than this from where it began, metres.
     pub(super) fn displacement_max(&self, link: &Link) -> f64 {
-        self.segments().map(|s| s.displacement_max(link)).sum::<f64>() + self.slack()
+        let slack = self.segments().map(|s| s.slack_m).fold(0.0, f64::max);
+        self.segments().map(|s| s.displacement_max(link)).sum::<f64>() + slack
     }
 }
 
 impl PathSegment {
     /// No point of the link is ever farther than this from where it began, metres: along its chord, and off it.
     pub(super) fn displacement_max(&self, link: &Link) -> f64 {
+        // To rounding a turn by nothing is one: a link at rest would be swept again and again.
+        if self.from == self.to {
+            return 0.0;
+        }
         link.displacement(&self.from, &self.to) + self.chord_error(link)
     }
 
@@ -159,7 +200,8 @@ impl PathSegment {
     fn part(&self, a: f64, b: f64) -> PathSegment {
         debug_assert!(0.0 <= a && a <= b && b <= 1.0, "from {a} to {b}");
         let time = |s: f64| self.times.0 + (self.times.1 - self.times.0) * s;
-        PathSegment { from: self.pose_at(a), to: self.pose_at(b), times: (time(a), time(b)) }
+        let times = (time(a), time(b));
+        PathSegment { from: self.pose_at(a), to: self.pose_at(b), times, ..*self }
     }
 
     /// 0 at its start, 1 at its end.
@@ -178,12 +220,16 @@ impl PathSegment {
 /// How far points of the link are at most from the even motion between two waypoints when they go by one between:
 /// as far as there, and as arcs are from their chords.
 fn off_the_path(link: &Link, [from, via, to]: &[Waypoint; 3]) -> f64 {
+    let poses = [from, via, to].map(|w| w.scene_from_link);
+    if poses[0] == poses[1] && poses[1] == poses[2] {
+        return 0.0;
+    }
     let step = |a: &Waypoint, b: &Waypoint| {
-        let times = (f64::from(a.tick), f64::from(b.tick));
-        PathSegment { from: a.scene_from_link, to: b.scene_from_link, times }
+        let times = (a.tick as f64, b.tick as f64);
+        PathSegment { from: a.scene_from_link, to: b.scene_from_link, times, slack_m: 0.0 }
     };
     let whole = step(from, to);
-    let share = f64::from(via.tick - from.tick) / f64::from(to.tick - from.tick);
+    let share = (via.tick - from.tick) as f64 / (to.tick - from.tick) as f64;
     let off = link.displacement(&via.scene_from_link, &whole.pose_at(share));
     let arcs = [whole, step(from, via), step(via, to)];
     off + arcs.map(|s| s.chord_error(link)).into_iter().sum::<f64>()

@@ -1,11 +1,15 @@
 //! One haptic loop: which tools it poses, what the last tick left, and the order of a tick's parts.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
+
+use glam::DVec3;
 
 use super::{
     answer::{Distance, Flags, LinkAnswer, ProbeAnswer, TickAnswer, TissueState, is_uncertain},
     crossings::{FOUND_ROOM, FoundPair, LinkPairs, TrianglePairs},
     options::{TickOptions, ToolPose, scene_from_link},
+    sweep::SweepRoom,
+    tissue_log::TissueLog,
     tracked_link::{TickContext, TrackedLink},
 };
 use crate::geometry::Pose;
@@ -13,6 +17,10 @@ use crate::scene::{
     RevisionGuard, Scene, SceneError, TissueId, Tool, ToolId,
     distance::{Hint, to_tissues},
 };
+use crate::time_left::TimeLeft;
+
+/// The share of a tick's time that its probes may take.
+const PROBES_SHARE: f64 = 0.5;
 
 /// One haptic loop: the tools it poses, what the last tick found, and room to work in.
 pub struct Session {
@@ -24,7 +32,14 @@ pub struct Session {
     answer: TickAnswer,
     /// The revisions that the tick under way looks at.
     tissues: Vec<(TissueId, RevisionGuard)>,
+    log: TissueLog,
     found: Vec<FoundPair>,
+    room: SweepRoom,
+    /// Ticks so far, coalesced ones counted.
+    n_ticks: u64,
+    /// Which link, and which two links, the next tick begins with: the first that had no time in the last.
+    first_link: usize,
+    first_pair: usize,
 }
 
 /// A tool of the session and what is known of it.
@@ -73,16 +88,20 @@ impl Session {
             last_sequence: None,
             last_contact_id: 0,
             tissues: Vec::new(),
+            log: TissueLog::default(),
             found: Vec::with_capacity(if has_pairs { FOUND_ROOM } else { 0 }),
+            room: SweepRoom::new(),
+            n_ticks: 0,
+            first_link: 0,
+            first_pair: 0,
         }
     }
 
     /// Answers one tick. Allocates nothing once the buffers have grown.
     ///
     /// `poses`: one for each tool of the session, in any order. `now_ns`: the caller's monotonic clock.
-    /// `late` says that the deadline has passed, and is asked before every triangle. The contacts of a link that
-    /// was not finished are left out then. Its distance is given always, but the depth of a penetration is no longer
-    /// looked for.
+    /// `time` is asked in every search. Once it is over the rest is answered by bounds and by what was known, and the
+    /// next tick goes on: a link says whether it was cut short.
     ///
     /// # Errors
     /// The session is as it was before the tick.
@@ -91,10 +110,10 @@ impl Session {
         sequence: u64,
         poses: &[ToolPose],
         now_ns: u64,
-        late: &dyn Fn() -> bool,
+        time: &TimeLeft,
     ) -> Result<&TickAnswer, TickError> {
         self.begin_tick(sequence, poses, now_ns)?;
-        Ok(self.answer_tick(poses, late))
+        Ok(self.answer_tick(poses, time))
     }
 
     /// The first half of [`Session::tick`]: checks it and takes hold of the newest revisions, which the second half
@@ -108,6 +127,7 @@ impl Session {
         // Nothing may change before all of the tick is known to be good.
         self.check(sequence, poses)?;
         self.last_sequence = Some(sequence);
+        self.n_ticks += 1;
         // The sweep of each link takes the flag away where it has missed something.
         self.answer.flags = Flags { swept: true, ..Flags::default() };
         self.take_revisions(now_ns);
@@ -127,6 +147,7 @@ impl Session {
         self.check(sequence, poses)?;
         self.last_sequence = Some(sequence);
         self.answer.flags = Flags { swept: true, ..Flags::default() };
+        self.n_ticks += 1;
         self.answer.tissues.clone_from(&other.answer.tissues);
         self.tissues.clear();
         let shared = |guard: &RevisionGuard| RevisionGuard::from_inner(Arc::clone(guard));
@@ -145,22 +166,19 @@ impl Session {
     }
 
     /// The second half, of poses in the order of the first; they may be other ones: those of proxies.
-    pub(crate) fn answer_tick(
-        &mut self,
-        poses: &[ToolPose],
-        late: &dyn Fn() -> bool,
-    ) -> &TickAnswer {
+    pub(crate) fn answer_tick(&mut self, poses: &[ToolPose], time: &TimeLeft) -> &TickAnswer {
+        self.log.begin_tick(self.n_ticks, &self.tissues);
         self.answer.probes.clear();
-        let mut first_link = 0;
+        let for_probes = time.share(PROBES_SHARE);
         for i in 0..self.tools.len() {
             let pose = &poses[self.tools[i].at];
             if self.options.probes {
-                self.answer_probes(i, pose);
+                self.answer_probes(i, pose, &for_probes);
             }
-            first_link += self.answer_links(i, first_link, pose, late);
         }
-        debug_assert_eq!(first_link, self.answer.links.len(), "a link has no answer");
-        self.answer_link_pairs(poses, late);
+        self.answer_links(poses, time);
+        self.answer_link_pairs(poses, time);
+        self.log.end_tick(&self.tissues);
         // A revision that is kept longer than its tick makes the writer copy the tissue.
         self.tissues.clear();
         &self.answer
@@ -188,13 +206,15 @@ impl Session {
     ) -> Result<(), TickError> {
         self.check(sequence, poses)?;
         self.last_sequence = Some(sequence);
+        self.n_ticks += 1;
+        let now = (self.n_ticks, self.log.travel_m());
         for TrackedTool { tool, links, at, .. } in &mut self.tools {
             if is_elsewhere(tool.id) {
                 continue;
             }
             let pose = &poses[*at];
             for (i, (tracked, link)) in links.iter_mut().zip(&tool.links).enumerate() {
-                tracked.move_to(link, scene_from_link(tool, i, pose), pose.teleport);
+                tracked.move_to(link, now, scene_from_link(tool, i, pose), pose.teleport);
             }
         }
         Ok(())
@@ -256,12 +276,19 @@ impl Session {
         tracked.last_pose = Some(here);
     }
 
-    fn answer_probes(&mut self, tool: usize, pose: &ToolPose) {
+    fn answer_probes(&mut self, tool: usize, pose: &ToolPose, time: &TimeLeft) {
         let TrackedTool { tool, probes: hints, .. } = &mut self.tools[tool];
         for (i, (probe, hint)) in tool.probes.iter().zip(hints).enumerate() {
             let centre = scene_from_link(tool, probe.link, pose).point(probe.position);
             // The sphere is as far as asked for when its centre is a radius farther.
             let reach = self.options.max_distance_m + probe.radius;
+            if time.is_over_now() {
+                let bound = bound_by_boxes(&self.tissues, centre).min(reach) - probe.radius;
+                let distance = Distance::Beyond(bound);
+                self.answer.probes.push(ProbeAnswer { tool: tool.id, probe: i, distance });
+                self.answer.flags.degraded = true;
+                continue;
+            }
             let distance = match to_tissues(&self.tissues, centre, reach, hint) {
                 Distance::Within(mut found) => {
                     self.answer.flags.sign_uncertain |= is_uncertain(found.sign_certainty);
@@ -274,34 +301,45 @@ impl Session {
         }
     }
 
-    /// The links of a tool, whose answers stand from `first` on. Returns how many there are.
-    fn answer_links(
-        &mut self,
-        tool: usize,
-        first: usize,
-        pose: &ToolPose,
-        late: &dyn Fn() -> bool,
-    ) -> usize {
-        let TrackedTool { tool, links, .. } = &mut self.tools[tool];
-        let mut tick = TickContext {
-            options: &self.options,
-            late,
-            tissues: &self.tissues,
-            flags: &mut self.answer.flags,
-            last_contact_id: &mut self.last_contact_id,
-            found: &mut self.found,
-        };
-        for (i, (tracked, link)) in links.iter_mut().zip(&tool.links).enumerate() {
-            let scene_from_link = scene_from_link(tool, i, pose);
-            tracked.move_to(link, scene_from_link, pose.teleport);
-            let answer = &mut self.answer.links[first + i];
+    /// Every link of every tool.
+    fn answer_links(&mut self, poses: &[ToolPose], time: &TimeLeft) {
+        let n_links = self.answer.links.len();
+        let first_link = mem::take(&mut self.first_link);
+        let mut was_late = false;
+        for at in (0..n_links).map(|i| (first_link + i) % n_links) {
+            // The first that is late begins the next tick, so that each link has its turn.
+            if time.is_over_now() && !mem::replace(&mut was_late, true) {
+                self.first_link = at;
+            }
+            let answer = &mut self.answer.links[at];
+            let tool = self.tools.iter_mut().find(|t| t.tool.id == answer.tool).expect("tracked");
+            let TrackedTool { tool, links, at: pose, .. } = tool;
+            let pose = &poses[*pose];
+            let (tracked, link) = (&mut links[answer.link], &tool.links[answer.link]);
+            let scene_from_link = scene_from_link(tool, answer.link, pose);
+            let mut tick = TickContext {
+                tick: self.n_ticks,
+                options: &self.options,
+                time,
+                tissues: &self.tissues,
+                log: &self.log,
+                flags: &mut self.answer.flags,
+                last_contact_id: &mut self.last_contact_id,
+                found: &mut self.found,
+                room: &mut self.room,
+            };
+            tracked.move_to(
+                link,
+                (self.n_ticks, self.log.travel_m()),
+                scene_from_link,
+                pose.teleport,
+            );
             tracked.answer(&mut tick, link, scene_from_link, answer);
         }
-        links.len()
     }
 
     /// Every two links of the session's tools.
-    fn answer_link_pairs(&mut self, poses: &[ToolPose], late: &dyn Fn() -> bool) {
+    fn answer_link_pairs(&mut self, poses: &[ToolPose], time: &TimeLeft) {
         // All pairs of links share the room, because their number grows with the square of the links.
         let mut room = self.options.max_pairs;
         let placed = |(tool, link): (ToolId, usize)| {
@@ -309,18 +347,35 @@ impl Session {
             let pose = scene_from_link(&tracked.tool, link, &poses[tracked.at]);
             (&tracked.tool.links[link], pose)
         };
-        for LinkPairs { link, other, pairs } in &mut self.answer.link_pairs {
+        let n_pairs = self.answer.link_pairs.len();
+        let first_pair = mem::take(&mut self.first_pair);
+        for at in (0..n_pairs).map(|i| (first_pair + i) % n_pairs) {
+            let LinkPairs { link, other, pairs } = &mut self.answer.link_pairs[at];
             pairs.clear();
-            if late() {
+            if time.is_over() {
                 self.answer.flags.degraded = true;
                 continue;
             }
-            pairs.find_of_links(placed(*link), placed(*other), room, &mut self.found);
+            let (found, one, two) = (&mut self.found, placed(*link), placed(*other));
+            if !pairs.find_of_links(one, two, room, found, time) {
+                self.first_pair = at;
+                self.answer.flags.degraded = true;
+            }
             debug_assert!(pairs.given.len() <= room, "{} of {room}", pairs.given.len());
             room -= pairs.given.len();
             self.answer.flags.truncated |= pairs.is_truncated();
         }
     }
+}
+
+/// No tissue is nearer to a point than this or holds it deeper, metres.
+fn bound_by_boxes(tissues: &[(TissueId, RevisionGuard)], p: DVec3) -> f64 {
+    let bound = |(_, revision): &(TissueId, RevisionGuard)| {
+        let bounds = revision.surface.bounds();
+        let gap = bounds.distance_squared(p).sqrt();
+        if gap > 0.0 { gap } else { -bounds.diagonal() }
+    };
+    tissues.iter().map(bound).fold(f64::INFINITY, f64::min)
 }
 
 impl TrackedTool {
@@ -349,6 +404,8 @@ fn empty_answer(tools: &[TrackedTool], options: &TickOptions) -> TickAnswer {
         ended: Vec::with_capacity(options.max_contacts),
         contacts_total: 0,
         pairs: options.triangle_pairs.then(|| TrianglePairs::with_room(options.max_pairs)),
+        is_cut_short: false,
+        lower_bound_m: 0.0,
     };
     let of_tool = |t: &TrackedTool| {
         let tool = t.tool.clone();

@@ -1,21 +1,27 @@
 //! A link of a session: what is remembered of it from tick to tick, and its part of an answer.
 //!
-//! An answered tick ends the link's pose path and begins the next one. The sweep needs to know two things of the path's
-//! start: which triangles the link touched there, and how far it was from all others. A tick that was late, or whose
-//! sweep broke off, ends no path, so that the next one makes up for it.
+//! A tick has only so much time, and what a link could not finish goes on in the next one: the search for contacts
+//! where it stopped, the sweep on the pose path from where it had come to. Until then known contacts stay, and what is
+//! not known is answered by bounds.
 
 use super::{
-    answer::{Contact, Distance, Flags, LinkAnswer, is_uncertain},
+    answer::{Contact, Distance, Flags, LinkAnswer, UnsweptReason, is_uncertain},
     collision_pair::CollisionPair,
     contact_ids::ContactTracker,
+    contacts::ContactSearch,
     crossings::FoundPair,
     options::TickOptions,
     pair_distance::PairMemory,
-    pose_path::PosePath,
-    sweep::Sweep,
+    pose_path::{PosePath, Waypoint},
+    sweep::{Sweep, SweepCursor, SweepRoom, add_met},
+    tissue_log::TissueLog,
 };
-use crate::geometry::{Pose, TriangleId};
-use crate::scene::{Link, RevisionGuard, TissueId, coherence::depth_bounds::DepthBounds};
+use crate::geometry::{Pose, TriangleId, tolerance::BOUND_COVER};
+use crate::scene::{
+    Link, RevisionGuard, TissueId, coherence::depth_bounds::DepthBounds,
+    tissue::vertex_history::MotionSince,
+};
+use crate::time_left::TimeLeft;
 
 /// What the last tick left, and the poses since.
 pub(super) struct TrackedLink {
@@ -24,25 +30,59 @@ pub(super) struct TrackedLink {
     depth_bounds: DepthBounds,
     contact_ids: ContactTracker,
     path: PosePath,
-    /// The tracker knows the contacts at the path's start.
+    /// Where the sweep of the path's first segment goes on.
+    sweep_from: SweepCursor,
+    /// The sweep has not come to the last answered pose.
+    is_behind: bool,
+    /// The tracker knows what the link touched at the path's start.
     start_is_known: bool,
-    /// At the path's start no tissue was nearer than this, metres; negative when one was touched.
+    /// Ticks for which contacts are still looked for in turn.
+    ticks_in_turn: u32,
+    /// The tissue that a tick begins with: the first one that had no turn in the last.
+    first_tissue: usize,
+    /// The one that was nearest last, and the triangle of the deepest contact.
+    nearest_tissue: usize,
+    deepest: Option<(TissueId, TriangleId)>,
+    last: Option<LastAnswer>,
+}
+
+/// What is known of the last answer.
+struct LastAnswer {
+    tick: u64,
+    scene_from_link: Pose,
+    travel_m: f64,
+    /// No tissue was nearer or deeper than this, metres.
     clearance_m: f64,
-    /// The geometry revisions at the path's start.
-    start_revisions: Vec<(TissueId, u64)>,
 }
 
 /// What the links of a tick share.
 pub(super) struct TickContext<'a> {
+    /// Its number, coalesced ones counted.
+    pub(super) tick: u64,
     pub(super) options: &'a TickOptions,
-    /// The deadline has passed.
-    pub(super) late: &'a dyn Fn() -> bool,
+    pub(super) time: &'a TimeLeft<'a>,
     pub(super) tissues: &'a [(TissueId, RevisionGuard)],
+    pub(super) log: &'a TissueLog,
     pub(super) flags: &'a mut Flags,
     pub(super) last_contact_id: &'a mut u64,
     /// Room to work in.
     pub(super) found: &'a mut Vec<FoundPair>,
+    pub(super) room: &'a mut SweepRoom,
 }
+
+/// What a tick found out about where a link is.
+struct Found {
+    /// The nearest of all its points to a tissue, or the deepest.
+    nearest: Option<Contact>,
+    has_all_contacts: bool,
+    /// The nearest is that.
+    is_nearest: bool,
+}
+
+/// After a search for contacts that took longer than its tick, contacts are looked for in turn for so many ticks.
+const TICKS_IN_TURN: u32 = 64;
+/// The share of a tick's time that goes to what the last tick could not finish.
+const SHARE: f64 = 0.5;
 
 impl TrackedLink {
     /// With room for so many contacts.
@@ -52,26 +92,44 @@ impl TrackedLink {
             depth_bounds: DepthBounds::new(),
             contact_ids: ContactTracker::with_room(max_contacts),
             path: PosePath::new(),
+            sweep_from: SweepCursor::START,
+            is_behind: false,
             start_is_known: false,
-            clearance_m: 0.0,
-            start_revisions: Vec::new(),
+            ticks_in_turn: 0,
+            first_tissue: 0,
+            nearest_tissue: 0,
+            deepest: None,
+            last: None,
         }
     }
 
-    /// The link moves on to a pose, or is put there.
-    pub(super) fn move_to(&mut self, link: &Link, scene_from_link: Pose, teleport: bool) {
-        if teleport {
-            self.path.start(scene_from_link);
+    /// The link moves on to a pose, or is put there. `travel_m`: of the session's log.
+    pub(super) fn move_to(
+        &mut self,
+        link: &Link,
+        (tick, travel_m): (u64, f64),
+        scene_from_link: Pose,
+        put: bool,
+    ) {
+        let clearance_m = f64::NEG_INFINITY;
+        let slack_m = 0.0;
+        let next = Waypoint { scene_from_link, tick, travel_m, clearance_m, put, slack_m };
+        if put {
+            // Other contacts than those at the start may be met after it, on triangles that are touched there.
             self.start_is_known = false;
             // What is met after a teleport depends on nothing before.
             self.depth_bounds.forget();
+        }
+        if put && !self.path.has_moved() {
+            self.path.start(next);
         } else {
-            self.path.push(link, scene_from_link);
+            // To catch up, a sweep that is behind takes a way that is as good as straight in one.
+            let negligible_m = if self.is_behind { 0.5 * link.field.tolerance() } else { -1.0 };
+            self.path.push(link, next, negligible_m);
         }
     }
 
-    /// The link at the end of its path against the tissues. Once the tick is late, only distances are looked for,
-    /// and the path goes on.
+    /// The link at the end of its path against the tissues.
     pub(super) fn answer(
         &mut self,
         tick: &mut TickContext,
@@ -79,124 +137,254 @@ impl TrackedLink {
         scene_from_link: Pose,
         answer: &mut LinkAnswer,
     ) {
+        let TickOptions { sweep, contacts, max_distance_m, .. } = *tick.options;
         answer.contacts.clear();
         answer.statuses.clear();
         answer.ended.clear();
-        let mut late = (tick.late)();
-        let nearest = self.find_contacts(tick, link, scene_from_link, &mut late, answer);
-        if let Some(pairs) = &mut answer.pairs {
-            pairs.clear();
-            if !late {
-                pairs.find(
-                    tick.tissues,
-                    (link, scene_from_link),
-                    tick.options.max_pairs,
-                    tick.found,
-                );
-            }
-            tick.flags.truncated |= pairs.is_truncated();
+        tick.room.met.clear();
+        let sweeps = sweep && contacts;
+        if sweeps && self.is_behind {
+            // First, with a share: contacts could take every tick from it.
+            let share = tick.time.share(SHARE);
+            self.sweep(tick, link, None, &share);
         }
-        let beyond = Distance::Beyond(tick.options.max_distance_m);
-        answer.distance = nearest.map_or(beyond, Distance::Within);
-        let TickOptions { sweep, contacts, .. } = *tick.options;
-        let sweeps = !late && sweep && contacts && self.path.has_moved();
-        let is_swept = sweeps && self.sweep(tick, link, &mut answer.contacts);
-        tick.flags.swept &= is_swept;
-        // The next sweep makes up for one that broke off.
-        let is_open = late || sweeps && !is_swept && (tick.late)();
-        tick.flags.degraded |= is_open;
-        let uncertain = nearest.is_some_and(|n| is_uncertain(n.sign_certainty))
+        let found = self.find_contacts(tick, link, scene_from_link, answer);
+        let lower_bound_m = if found.is_nearest {
+            found.nearest.map_or(max_distance_m, |n| n.signed_distance_m)
+        } else {
+            self.lower_bound(tick, link, &scene_from_link, found.nearest)
+        };
+        answer.lower_bound_m = lower_bound_m;
+        let beyond = Distance::Beyond(lower_bound_m);
+        answer.distance = found.nearest.map_or(beyond, Distance::Within);
+        let at_end = found.has_all_contacts.then_some(&answer.contacts[..]);
+        let time = tick.time;
+        let is_done = !sweeps || self.sweep(tick, link, at_end, time);
+        add_met(&mut tick.room.met, &mut answer.contacts);
+        if let Some(reason) = self.unswept_reason(tick, sweeps, is_done) {
+            tick.flags.swept = false;
+            tick.flags.unswept_reason = tick.flags.unswept_reason.max(Some(reason));
+        }
+        let uncertain = found.nearest.is_some_and(|n| is_uncertain(n.sign_certainty))
             || answer.contacts.iter().any(|c| is_uncertain(c.sign_certainty));
         tick.flags.sign_uncertain |= uncertain;
-        self.identify(tick, late, answer);
-        if !is_open {
-            self.end_path(tick, scene_from_link, answer);
-        }
+        self.identify(tick, found.has_all_contacts, answer);
+        let has_all_pairs = answer.pairs.as_mut().is_none_or(|pairs| {
+            let placed = (link, scene_from_link);
+            let max_pairs = tick.options.max_pairs;
+            let all = pairs.find(tick.tissues, placed, max_pairs, tick.found, tick.time);
+            tick.flags.truncated |= pairs.is_truncated();
+            all
+        });
+        answer.is_cut_short = !(found.has_all_contacts && found.is_nearest && has_all_pairs);
+        tick.flags.degraded |= answer.is_cut_short || !is_done;
+        self.end_tick(tick, scene_from_link, lower_bound_m, is_done);
     }
 
-    /// Adds the contacts where the link is. Returns the nearest of all its points to a tissue, or the deepest. Once
-    /// `late`, the contacts are left out.
+    /// Adds the contacts where the link is.
     fn find_contacts(
         &mut self,
         tick: &mut TickContext,
         link: &Link,
         scene_from_link: Pose,
-        late: &mut bool,
         answer: &mut LinkAnswer,
-    ) -> Option<Contact> {
+    ) -> Found {
         let TickOptions { contact_margin_m: margin, max_distance_m, .. } = *tick.options;
-        let found = &mut answer.contacts;
-        let mut nearest: Option<Contact> = None;
+        let contacts = &mut answer.contacts;
+        let mut found = Found { nearest: None, has_all_contacts: true, is_nearest: true };
         let n_tissues = tick.tissues.len();
         if self.memories.len() < n_tissues {
             self.memories.resize_with(n_tissues, PairMemory::new);
         }
-        for ((tissue, revision), memory) in tick.tissues.iter().zip(&mut self.memories) {
+        let first_tissue = std::mem::take(&mut self.first_tissue);
+        let (is_in_turn, mut was_late) = (self.ticks_in_turn > 0, false);
+        for i in (0..n_tissues).map(|i| (first_tissue + i) % n_tissues) {
+            let ((tissue, revision), memory) = (&tick.tissues[i], &mut self.memories[i]);
             let pair = CollisionPair { tissue: *tissue, revision, link, scene_from_link, margin };
-            let first = found.len();
+            let is_late = tick.time.is_over_now();
+            if is_late {
+                // The first that is late begins the next tick. In this one only what was nearest is looked at.
+                if !std::mem::replace(&mut was_late, true) {
+                    self.first_tissue = i;
+                }
+                (found.has_all_contacts, found.is_nearest) = (false, false);
+                if i != self.nearest_tissue {
+                    continue;
+                }
+            }
+            let first = contacts.len();
             // Farther than the nearest tissue so far nothing is wanted.
-            let reach = nearest.map_or(max_distance_m, |n| n.signed_distance_m.max(0.0));
-            *late = *late || !pair.find_contacts(found, &mut self.depth_bounds, tick.late);
-            let closest = if *late {
-                pair.apart_or_inside(reach, memory)
+            let reach = found.nearest.map_or(max_distance_m, |n| n.signed_distance_m.max(0.0));
+            let time = if is_in_turn { tick.time.share(SHARE) } else { tick.time.share(1.0) };
+            let mut search = ContactSearch::new(&pair, contacts, &mut self.depth_bounds, &time);
+            let has_all = if is_late {
+                let deepest = self.deepest.filter(|(of, _)| of == tissue);
+                deepest.into_iter().for_each(|(_, t)| search.look_at(t));
+                false
+            } else if is_in_turn {
+                let turn = &mut memory.contact_turn;
+                search.in_turn(&mut self.contact_ids, turn, &mut tick.room.block)
             } else {
-                pair.closest(&found[first..], reach, memory)
+                search.all()
             };
+            found.has_all_contacts &= has_all;
+            let closest = if tick.time.is_over_now() {
+                let at_a_glance = pair.at_a_glance(reach, memory, tick.time);
+                let deepest = contacts[first..].iter().min_by(|a, b| a.by_depth(b)).copied();
+                let both = at_a_glance.into_iter().chain(deepest);
+                both.min_by(Contact::by_depth)
+            } else {
+                pair.closest(&contacts[first..], reach, memory, tick.time)
+            };
+            found.is_nearest &= has_all && !tick.time.was_over();
             let Some(mut closest) = closest else { continue };
             // A link that is wholly inside touches no triangle: its deepest point is the contact then.
-            if !*late && found.len() == first && closest.signed_distance_m <= margin {
+            if has_all && contacts.len() == first && closest.signed_distance_m <= margin {
                 closest.wholly_inside = closest.signed_distance_m < 0.0;
-                found.push(closest);
+                contacts.push(closest);
             }
-            if nearest.is_none_or(|n| closest.signed_distance_m < n.signed_distance_m) {
-                nearest = Some(closest);
+            if found.nearest.is_none_or(|n| closest.signed_distance_m < n.signed_distance_m) {
+                found.nearest = Some(closest);
+                self.nearest_tissue = i;
             }
         }
-        let in_link = self.depth_bounds.end_tick();
-        if *late {
-            found.clear();
-        }
-        // A late tick says itself that it may be deeper.
+        let in_link = self.depth_bounds.end_tick(found.has_all_contacts);
+        // A tick that was cut short says itself that it may be deeper.
         let in_tissues = self.memories[..n_tissues].iter().filter_map(PairMemory::depth_max);
         let depth_max_m = in_link.into_iter().chain(in_tissues).fold(0.0, f64::max);
-        answer.depth_max_m = Some(depth_max_m).filter(|d| *d > 0.0 && !*late);
+        let is_complete = found.has_all_contacts && found.is_nearest;
+        answer.depth_max_m = Some(depth_max_m).filter(|d| *d > 0.0 && is_complete);
         tick.flags.depth_uncertain |= answer.depth_max_m.is_some();
-        nearest
+        self.ticks_in_turn = if found.has_all_contacts {
+            self.ticks_in_turn.saturating_sub(1)
+        } else {
+            TICKS_IN_TURN
+        };
+        found
     }
 
-    /// Adds what the link met on its path. True when no contact on the path can have been missed.
-    fn sweep(&self, tick: &TickContext, link: &Link, contacts: &mut Vec<Contact>) -> bool {
-        let mut complete = true;
-        for (tissue, revision) in tick.tissues {
-            // A tissue that was added since, or deformed too often, has no motion that could be tested.
-            let start = self.start_revisions.iter().find(|(id, _)| id == tissue);
-            let motion = start.and_then(|(_, geometry)| revision.since(*geometry));
-            let Some(motion) = motion else {
-                complete = false;
-                continue;
-            };
-            let displacement_m = self.path.displacement_max(link) + motion.displacement_max();
-            debug_assert!(displacement_m >= 0.0, "link and tissue moved by {displacement_m} m");
-            // The sweep runs when link and tissue have together moved at least as far as the last clearance. To be
-            // within the margin at the start is not to have touched: a needle may be near a membrane on one side, and
-            // near it on the other a tick later.
-            if displacement_m == 0.0 || self.start_is_known && displacement_m < self.clearance_m {
-                continue;
+    /// No tissue is nearer or deeper than this, metres, in a tick that had no time to find out. `found`: what it found.
+    fn lower_bound(
+        &self,
+        tick: &TickContext,
+        link: &Link,
+        scene_from_link: &Pose,
+        found: Option<Contact>,
+    ) -> f64 {
+        let bounds = link.surface.bounds();
+        let here = scene_from_link.aabb(bounds);
+        let by_box = |r: &RevisionGuard| {
+            let tissue = r.surface.bounds();
+            // What is inside is no farther from the surface than it is from some point of it.
+            let deepest = bounds.diagonal().max(tissue.diagonal());
+            if here.overlaps(tissue) { -deepest } else { here.distance(tissue) }
+        };
+        let by_boxes = tick.tissues.iter().map(|(_, r)| by_box(r)).fold(f64::INFINITY, f64::min);
+        let closed =
+            link.surface.is_closed() && tick.tissues.iter().all(|t| t.1.surface.is_closed());
+        // What was outside, and has not come as far as the tissue was, has crossed nothing. Through an open end it may
+        // have come in all the same.
+        let since_last = self.last.as_ref().filter(|last| {
+            let was_seen = |t: &(TissueId, RevisionGuard)| tick.log.has_seen(t.0, last.tick);
+            closed && last.clearance_m > 0.0 && tick.tissues.iter().all(was_seen)
+        });
+        let by_last = since_last.map_or(f64::NEG_INFINITY, |last| {
+            let displacement = link.displacement(&last.scene_from_link, scene_from_link);
+            let travel = tick.log.travel_m() - last.travel_m;
+            last.clearance_m - (displacement + travel) * BOUND_COVER
+        });
+        let by_last = if by_last > 0.0 { by_last } else { f64::NEG_INFINITY };
+        let most = found.map_or(f64::INFINITY, |n| n.signed_distance_m);
+        by_boxes.max(by_last).min(most).min(tick.options.max_distance_m)
+    }
+
+    /// Goes on with the sweep as far as the time allows, and adds what was met. True when it has come to the end of the
+    /// path. `contacts`: all at that end.
+    fn sweep(
+        &mut self,
+        tick: &mut TickContext,
+        link: &Link,
+        contacts: Option<&[Contact]>,
+        time: &TimeLeft,
+    ) -> bool {
+        let Some(start) = self.path.front().copied() else { return true };
+        // From the last answer on the motion of the tissue is known; before, only how far it can have moved.
+        let is_fresh =
+            self.path.is_whole() && self.last.as_ref().is_some_and(|last| last.tick <= start.tick);
+        let whole = self.path.displacement_max(link);
+        let margin = tick.options.contact_margin_m;
+        while let Some((front, segment)) = self.path.first_segment() {
+            let swept = segment.into_iter().flat_map(|s| tick.tissues.iter().map(move |t| (s, t)));
+            for (segment, (tissue, revision)) in swept {
+                // A tissue that was added later was not there to be met.
+                if *tissue < self.sweep_from.tissue || !tick.log.has_seen(*tissue, front.tick) {
+                    continue;
+                }
+                let motion = is_fresh.then(|| tick.log.motion(*tissue, revision)).flatten();
+                let mut only_near = false;
+                let sweep = if let Some(motion) = motion {
+                    let displacement_m = whole + motion.displacement_max();
+                    // The sweep runs when link and tissue have together moved at least as far as the last clearance.
+                    // To be within the margin at the start is not to have touched: a needle may be near a membrane on
+                    // one side, and near it on the other a tick later.
+                    if displacement_m == 0.0 || displacement_m < start.clearance_m {
+                        continue;
+                    }
+                    // Every triangle within the margin at the end is among the contacts, and on a path that is shorter
+                    // than the margin nothing else can have been met.
+                    let reach = displacement_m + link.field.tolerance();
+                    if let Some(contacts) = contacts.filter(|_| displacement_m < margin) {
+                        only_near = true;
+                        list_near(contacts, *tissue, reach, &mut tick.room.near);
+                    }
+                    Sweep { tissue: *tissue, revision, motion, link, slack_m: 0.0 }
+                } else {
+                    // As if it had always been where it is, and all else thicker by how far it can have moved.
+                    let slack_m = (tick.log.travel_m() - front.travel_m) * BOUND_COVER;
+                    let displacement_m = segment.displacement_max(link) + segment.slack_m + slack_m;
+                    if displacement_m == 0.0 || displacement_m < front.clearance_m {
+                        continue;
+                    }
+                    Sweep { tissue: *tissue, revision, motion: MotionSince::NONE, link, slack_m }
+                };
+                if self.sweep_from.tissue != *tissue {
+                    self.sweep_from = SweepCursor::at_tissue(*tissue);
+                }
+                let ids = &self.contact_ids;
+                let start_is_known = self.start_is_known;
+                let touched = |t: TriangleId| start_is_known && ids.touched((*tissue, t));
+                let cursor = &mut self.sweep_from;
+                if !sweep.go_on(segment, &touched, only_near, cursor, tick.room, time) {
+                    return false;
+                }
+                self.sweep_from = SweepCursor::at_tissue(TissueId(tissue.0 + 1));
             }
-            let path = &self.path;
-            let sweep = Sweep { tissue: *tissue, revision, motion, link, path, displacement_m };
-            let touched =
-                |t: TriangleId| self.start_is_known && self.contact_ids.touched((*tissue, t));
-            // Every triangle within the margin at the end is among the contacts, and on a path that is shorter than
-            // the margin nothing else can have been met.
-            let all_near = displacement_m < tick.options.contact_margin_m;
-            complete &= sweep.find(&touched, all_near, contacts, tick.late);
+            self.sweep_from = SweepCursor::START;
+            self.path.pass_front();
         }
-        complete
+        true
     }
 
-    /// Orders the contacts, gives them their ids and leaves as many as were asked for.
-    fn identify(&mut self, tick: &mut TickContext, late: bool, answer: &mut LinkAnswer) {
+    /// Why contacts may have been missed since the last answer; `None` when that cannot be.
+    fn unswept_reason(
+        &self,
+        tick: &TickContext,
+        sweeps: bool,
+        is_done: bool,
+    ) -> Option<UnsweptReason> {
+        let Some(last) = &self.last else { return Some(UnsweptReason::FirstTick) };
+        let is_new = |t: &(TissueId, RevisionGuard)| !tick.log.has_seen(t.0, last.tick);
+        match () {
+            () if !sweeps => Some(UnsweptReason::NotAskedFor),
+            () if !is_done => Some(UnsweptReason::GoingOn),
+            () if self.path.ends_put() => Some(UnsweptReason::Teleport),
+            () if tick.tissues.iter().any(is_new) => Some(UnsweptReason::NewTissue),
+            () => None,
+        }
+    }
+
+    /// Orders the contacts, gives them their ids and leaves as many as were asked for. `complete`: all there are.
+    fn identify(&mut self, tick: &mut TickContext, complete: bool, answer: &mut LinkAnswer) {
         let LinkAnswer { contacts, statuses, ended, contacts_total, .. } = answer;
         if cfg!(debug_assertions) {
             contacts.iter().for_each(Contact::assert_sound);
@@ -204,29 +392,50 @@ impl TrackedLink {
         let max_contacts = if tick.options.contacts { tick.options.max_contacts } else { 0 };
         *contacts_total = if tick.options.contacts { contacts.len() } else { 0 };
         contacts.sort_unstable_by(Contact::by_depth);
-        if tick.options.contacts && !late {
+        self.deepest = contacts.first().map(|c| (c.tissue, c.on_tissue.triangle));
+        if tick.options.contacts {
             // Before the rest is left out: a contact that is not given today keeps its id for the tick that gives it.
             let last_id = &mut *tick.last_contact_id;
-            self.contact_ids.match_ids(contacts, tick.tissues, last_id, statuses, ended);
+            let ids = &mut self.contact_ids;
+            ids.match_ids(contacts, complete, tick.tissues, last_id, statuses, ended);
             statuses.truncate(max_contacts);
         }
         contacts.truncate(max_contacts);
-        debug_assert!(late || statuses.len() == contacts.len(), "a contact without a status");
+        debug_assert_eq!(statuses.len(), contacts.len(), "a contact without a status");
         tick.flags.truncated |= contacts.len() < *contacts_total;
     }
 
-    /// The next path starts here.
-    fn end_path(&mut self, tick: &TickContext, scene_from_link: Pose, answer: &LinkAnswer) {
-        self.path.start(scene_from_link);
+    /// What the next tick has to know.
+    fn end_tick(
+        &mut self,
+        tick: &TickContext,
+        scene_from_link: Pose,
+        clearance_m: f64,
+        is_swept: bool,
+    ) {
+        debug_assert!(!clearance_m.is_nan());
+        let travel_m = tick.log.travel_m();
+        if is_swept {
+            // The next path starts here.
+            let (tick, put, slack_m) = (tick.tick, false, 0.0);
+            let here = Waypoint { scene_from_link, tick, travel_m, clearance_m, put, slack_m };
+            self.path.start(here);
+            self.sweep_from = SweepCursor::START;
+        } else {
+            self.path.note_end(travel_m, clearance_m);
+        }
+        self.is_behind = !is_swept;
         // Without contacts nothing says which triangles the link touched, and the next sweep tests them all.
         self.start_is_known = tick.options.contacts;
-        self.clearance_m = match &answer.distance {
-            Distance::Within(nearest) => nearest.signed_distance_m,
-            Distance::Beyond(bound) => *bound,
-        };
-        debug_assert!(!self.clearance_m.is_nan());
-        self.start_revisions.clear();
-        let revisions = tick.tissues.iter().map(|(id, revision)| (*id, revision.geometry_revision));
-        self.start_revisions.extend(revisions);
+        self.last = Some(LastAnswer { tick: tick.tick, scene_from_link, travel_m, clearance_m });
     }
+}
+
+/// The triangles of a tissue's contacts within `reach` metres, ascending.
+fn list_near(contacts: &[Contact], tissue: TissueId, reach: f64, near: &mut Vec<TriangleId>) {
+    near.clear();
+    // A contact's point is the nearest to the field's tolerance.
+    let is_near = |c: &&Contact| c.tissue == tissue && c.signed_distance_m <= reach;
+    near.extend(contacts.iter().filter(is_near).map(|c| c.on_tissue.triangle));
+    near.sort_unstable();
 }

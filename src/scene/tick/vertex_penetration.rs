@@ -16,6 +16,7 @@ use crate::{
         Aabb, TriangleId, distance::point_triangle::closest_point, tolerance::RADIUS_ROUNDING,
     },
     surface::SignedNearest,
+    time_left::TimeLeft,
 };
 
 /// A search under way.
@@ -31,6 +32,7 @@ pub(super) struct DeepestVertex<'a> {
     /// No vertex of the boxes that were left out without a query is deeper than this, metres.
     unasked_depth: Cell<f64>,
     samples: &'a DistanceSamples,
+    time: &'a TimeLeft<'a>,
 }
 
 /// Boxes about open ends whose side is asked for at most: each takes the nearest triangle and a winding number, and a
@@ -40,12 +42,13 @@ const SIDE_QUERIES_MAX: u32 = 64;
 impl DeepestVertex<'_> {
     /// The vertex and what is nearest to it, if any is deeper than `at_least` metres; and how deep another may be at most,
     /// metres, where that is deeper by more than twice the tolerance of the link's field. `hint`: a vertex that is likely
-    /// deep.
+    /// deep. Once the time is over it is the deepest of those that were looked at.
     pub(super) fn of(
         pair: &CollisionPair,
         at_least: f64,
         hint: Option<u32>,
         samples: &DistanceSamples,
+        time: &TimeLeft,
     ) -> (Option<(u32, SignedNearest)>, Option<f64>) {
         let search = DeepestVertex {
             pair,
@@ -56,12 +59,14 @@ impl DeepestVertex<'_> {
             queries_left: Cell::new(SIDE_QUERIES_MAX),
             unasked_depth: Cell::new(0.0),
             samples,
+            time,
         };
         let (surface, mesh) = (&pair.link.surface, pair.link.surface.mesh());
         // A deep vertex first: every box is then held against its depth.
         hint.into_iter().for_each(|v| search.offer(v));
-        let may_be_deeper =
-            |b: &Aabb| !b.is_empty() && search.may_be_deeper(b.centre(), b.size() * 0.5);
+        let may_be_deeper = |b: &Aabb| {
+            !b.is_empty() && !time.is_over() && search.may_be_deeper(b.centre(), b.size() * 0.5)
+        };
         surface.overlap(&may_be_deeper, |t| {
             // Each vertex is offered with its first triangle; where that was left out, the vertex is too shallow.
             let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
@@ -77,7 +82,7 @@ impl DeepestVertex<'_> {
 
     fn offer(&self, v: u32) {
         let p = self.pair.link.surface.mesh().position(v);
-        if !self.may_be_deeper(p, DVec3::ZERO) {
+        if self.time.is_over() || !self.may_be_deeper(p, DVec3::ZERO) {
             return;
         }
         let p = self.in_scene(p);

@@ -74,6 +74,11 @@ impl Revision {
         self.history.since(geometry_revision, self.geometry_revision)
     }
 
+    /// No vertex has moved farther since an older revision than this has grown, metres.
+    pub(in crate::scene) fn travel_m(&self) -> f64 {
+        self.history.travel_m()
+    }
+
     pub(super) fn move_vertices(&mut self, deformation: &Deformation) -> Updated {
         self.geometry_revision += 1;
         match deformation {

@@ -18,6 +18,8 @@ const MOVES_MAX: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub(in crate::scene) struct VertexHistory {
     moves: Vec<Arc<PastMove>>,
+    /// Of all deformations there ever were, metres.
+    travel_m: f64,
 }
 
 /// One deformation, to be undone.
@@ -62,6 +64,7 @@ impl VertexHistory {
         };
         let displacement_max = farthest * SINGLE_LENGTH_COVER;
         debug_assert!(displacement_max.is_finite(), "moved by {displacement_max} m");
+        self.travel_m += displacement_max;
         if self.moves.len() == MOVES_MAX {
             self.moves.remove(0);
         }
@@ -79,6 +82,12 @@ impl VertexHistory {
         Some(MotionSince { moves })
     }
 
+    /// No vertex has moved farther between two revisions than this has grown, metres: what is known of deformations
+    /// that are not remembered any more.
+    pub(super) fn travel_m(&self) -> f64 {
+        self.travel_m
+    }
+
     /// What it has allocated, the moves that it shares with `other` left out.
     pub(super) fn heap_bytes_beside(&self, other: &VertexHistory) -> usize {
         let is_own = |m: &&Arc<PastMove>| !other.moves.iter().any(|o| Arc::ptr_eq(m, o));
@@ -92,6 +101,9 @@ impl VertexHistory {
 }
 
 impl MotionSince<'_> {
+    /// No motion.
+    pub(in crate::scene) const NONE: MotionSince<'static> = MotionSince { moves: &[] };
+
     /// No vertex moved farther, metres.
     pub(in crate::scene) fn displacement_max(&self) -> f64 {
         self.moves.iter().map(|m| m.displacement_max).sum()

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::scene::{
     Contact, ContactState, Distance, LinkAnswer, ProbeAnswer, TickAnswer, TissueId,
-    tick::answer::{Flags, TissueState},
+    tick::answer::{Flags, TissueState, UnsweptReason},
 };
 
 /// The flags as bits: bit n is the flag with number n.
@@ -22,6 +22,18 @@ pub fn flags(flags: &Flags) -> u32 {
         | bit(flags.depth_uncertain, proto::Flag::DepthUncertain)
         | bit(flags.pose_jump, proto::Flag::PoseJump)
         | bit(flags.swept, proto::Flag::Swept)
+}
+
+/// Why [`proto::Flag::Swept`] is not among the flags.
+pub fn unswept_reason(flags: &Flags) -> proto::UnsweptReason {
+    match flags.unswept_reason {
+        None => proto::UnsweptReason::Unspecified,
+        Some(UnsweptReason::NotAskedFor) => proto::UnsweptReason::NotAskedFor,
+        Some(UnsweptReason::FirstTick) => proto::UnsweptReason::FirstTick,
+        Some(UnsweptReason::Teleport) => proto::UnsweptReason::Teleport,
+        Some(UnsweptReason::NewTissue) => proto::UnsweptReason::NewTissue,
+        Some(UnsweptReason::GoingOn) => proto::UnsweptReason::GoingOn,
+    }
 }
 
 /// To the wire.
@@ -53,6 +65,8 @@ fn link(answer: &LinkAnswer, forbidden: &[TissueId]) -> proto::LinkAnswer {
         ended_contact_ids: answer.ended.clone(),
         pairs: answer.pairs.as_ref().map(pairs::to_wire),
         depth_max_m: answer.depth_max_m,
+        is_cut_short: answer.is_cut_short,
+        lower_bound_m: answer.is_cut_short.then_some(answer.lower_bound_m),
         ..Default::default()
     };
     match &answer.distance {

@@ -1,6 +1,6 @@
 //! The scenes of a server, by id.
 
-use std::{collections::BTreeMap, io, sync::Arc};
+use std::{collections::BTreeMap, io, sync::Arc, time::Duration};
 
 use parking_lot::RwLock;
 use tracing::{Span, info};
@@ -8,6 +8,7 @@ use tracing::{Span, info};
 use super::{
     quota::{self, Ledger, OverQuota, Reservation, Share},
     scene_life::{Ended, SceneLife, ServerLife},
+    tick_budget::TickBudgets,
     writer::SceneWriter,
 };
 use crate::service::{
@@ -23,6 +24,8 @@ use crate::{
 /// All scenes of a server.
 pub struct SceneRegistry {
     limits: Limits,
+    tick_time_max: Duration,
+    tick_budgets: TickBudgets,
     hosts: RwLock<BTreeMap<String, Arc<SceneHost>>>,
     server: ServerLife,
     metrics: Arc<Metrics>,
@@ -96,11 +99,23 @@ impl SceneRegistry {
     pub fn new(config: &Config) -> SceneRegistry {
         SceneRegistry {
             limits: config.limits.clone(),
+            tick_time_max: config.ticks.time_max,
+            tick_budgets: TickBudgets::new(config),
             hosts: RwLock::default(),
             server: ServerLife::default(),
             metrics: Arc::new(Metrics::new(config.sessions.objective)),
             ledger: Arc::default(),
         }
+    }
+
+    /// What a tick may take in the engine.
+    pub fn tick_time_max(&self) -> Duration {
+        self.tick_time_max
+    }
+
+    /// What the ticks of one key may take.
+    pub fn tick_budgets(&self) -> &TickBudgets {
+        &self.tick_budgets
     }
 
     /// What the server counts.

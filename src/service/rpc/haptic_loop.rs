@@ -17,10 +17,11 @@ use crate::{
             self, Problem,
             tick::{Mode, Start},
         },
-        host::{scene_life::SceneLife, scene_registry::SceneRegistry},
+        host::{scene_life::SceneLife, scene_registry::SceneRegistry, tick_budget::KeyBudget},
         metrics::{Metrics, StreamMetrics, TickTimes},
         refused::Refused,
     },
+    time_left::TimeLeft,
 };
 use crate::{
     proxy::RenderedSession,
@@ -45,6 +46,10 @@ pub struct HapticLoop {
     /// Rendered tools whose tissues' loads are wanted.
     with_loads: Vec<ToolId>,
     mode: Mode,
+    /// In the engine, for one tick.
+    time_max: Duration,
+    /// Of its key, for all ticks.
+    budget: Arc<KeyBudget>,
     /// Of the newest tick that was answered or coalesced.
     last_sequence: Option<u64>,
     /// Of the newest tick that was answered.
@@ -102,6 +107,8 @@ impl HapticLoop {
             stream_metrics: registry.metrics().stream_begins(&sent.scene_id, caller)?,
             metrics: Arc::clone(registry.metrics()),
             mode,
+            time_max: registry.tick_time_max(),
+            budget: registry.tick_budgets().of(caller),
             last_sequence: None,
             last_answered: None,
             waiting: None,
@@ -186,6 +193,11 @@ impl HapticLoop {
         }
     }
 
+    /// How long its next tick has to wait, so that other keys have their turn; `None`: not at all.
+    pub fn wait_for_others(&self) -> Option<Duration> {
+        self.budget.wait(now_ns())
+    }
+
     /// What is refused, or panics, costs this answer only.
     pub fn answer(&mut self, waiting: Waiting) -> TrackResponse {
         let Waiting { tick, received_ns, coalesced } = waiting;
@@ -242,17 +254,20 @@ impl HapticLoop {
         self.life.check_served(&self.scene)?;
         self.check_rising(tick)?;
         convert::tick::poses(tick, self.scene.limits(), &mut self.poses)?;
-        let deadline_ns = match tick.deadline_us {
-            0 => None,
-            us => Some(received_ns + 1000 * u64::from(us)),
-        };
         // From the bytes on, not from here: what a tick waited is gone from its client's millisecond.
-        let late = || deadline_ns.is_some_and(|deadline_ns| now_ns() >= deadline_ns);
+        let deadline_ns = match tick.deadline_us {
+            0 => u64::MAX,
+            us => received_ns + 1000 * u64::from(us),
+        };
         let started_ns = now_ns();
-        self.session.tick(tick.sequence, &self.poses, started_ns, &late)?;
+        // No client takes a thread from the others for longer than that, with whatever tools.
+        let until_ns = deadline_ns.min(started_ns + self.time_max.as_nanos() as u64);
+        let time = TimeLeft::until(&now_ns, until_ns);
+        self.session.tick(tick.sequence, &self.poses, started_ns, &time)?;
         let (answer, computed_ns) = (self.session.last_answer(), now_ns());
         into.compute_us = (computed_ns - started_ns) as f64 / 1e3;
         into.flags = convert::answer::flags(&answer.flags);
+        into.unswept_reason = convert::answer::unswept_reason(&answer.flags) as i32;
         into.tissues = convert::answer::tissue_states(&answer.tissues);
         into.links = convert::answer::links(answer, self.session.forbidden());
         into.link_pairs = convert::pairs::of_links(answer);
@@ -269,6 +284,7 @@ impl HapticLoop {
         let done_ns = now_ns();
         let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
         ticks.note(&times, self.metrics.objective);
+        self.budget.spend(done_ns - started_ns, done_ns);
         into.stages = self.report_stages.then(|| stages(&times));
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! HapticService: the haptic loop and one-off queries.
 
-use std::{slice, sync::Arc};
+use std::{slice, sync::Arc, time::Duration};
 
 use tonic::{Request, Response, Status, Streaming};
 
@@ -20,10 +20,14 @@ use crate::{
         host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
         refused::Refused,
     },
+    time_left::TimeLeft,
 };
 
 /// Points that are measured at once; more of them would hold up deformations, which wait for the same threads.
 const INLINE_POINTS_MAX: usize = 64;
+
+/// What a query of contacts may take, in ticks: it pays the cold searches of every link, and no next tick goes on.
+const QUERY_TICKS: u32 = 20;
 
 /// The data plane over a scene registry.
 pub struct Haptics {
@@ -75,7 +79,8 @@ impl HapticService for Haptics {
     ) -> Result<Response<proto::QueryContactsResponse>, Status> {
         let request = request.into_inner();
         let scene = Arc::clone(&self.registry.served(&request.scene_id)?.scene);
-        Ok(Response::new(catch_panic(|| touch(scene, &request))??))
+        let time_max = QUERY_TICKS * self.registry.tick_time_max();
+        Ok(Response::new(catch_panic(|| touch(scene, &request, time_max))??))
     }
 
     async fn detect_self_collisions(
@@ -124,6 +129,7 @@ fn measure(
 fn touch(
     scene: Arc<Scene>,
     request: &proto::QueryContactsRequest,
+    time_max: Duration,
 ) -> Result<proto::QueryContactsResponse, Refused> {
     let sent = request.tool.as_ref().ok_or_else(|| Problem::Missing.of("tool"))?;
     let within = |parent: &'static str| move |e: FieldError| e.within(parent);
@@ -137,7 +143,8 @@ fn touch(
     // A session of one tick: nothing is coherent with it, so it pays the cold searches of every link.
     let mut session = Session::new(scene, &[pose.tool], options)?;
     let started_ns = now_ns();
-    let answer = session.tick(1, slice::from_ref(&pose), started_ns, &|| false)?;
+    let time = TimeLeft::until(&now_ns, started_ns + time_max.as_nanos() as u64);
+    let answer = session.tick(1, slice::from_ref(&pose), started_ns, &time)?;
     Ok(proto::QueryContactsResponse {
         flags: convert::answer::flags(&answer.flags),
         compute_us: (now_ns() - started_ns) as f64 / 1e3,

@@ -4,12 +4,14 @@
 //! keeps the newest tick (each one in `Mode::Every`) and computes it on the spot.
 
 use std::{
+    future::Future,
     mem,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
 };
 
+use tokio::time::{Sleep, sleep};
 use tokio_stream::Stream;
 use tonic::Status;
 use tracing::Span;
@@ -43,6 +45,8 @@ pub struct Track<S> {
     token_told: bool,
     /// The last poll gave an answer that tonic has not handed to the transport yet.
     gathered: bool,
+    /// Until its key may have the threads again.
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 /// Why a stream has no next answer.
@@ -72,6 +76,7 @@ impl<S> Track<S> {
             lease,
             token_told: false,
             gathered: false,
+            pause: None,
         }
     }
 }
@@ -83,8 +88,21 @@ where
     type Item = Result<TrackResponse, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Track { registry, sessions, caller, requests, span, lease, token_told, gathered } =
-            self.get_mut();
+        let Track {
+            registry,
+            sessions,
+            caller,
+            requests,
+            span,
+            lease,
+            token_told,
+            gathered,
+            pause,
+        } = self.get_mut();
+        if let Some(until) = pause {
+            ready!(until.as_mut().poll(cx));
+            *pause = None;
+        }
         let lease = match lease {
             Some(lease) => &*lease,
             None => match ready!(Pin::new(&mut *requests).poll_next(cx)) {
@@ -104,7 +122,8 @@ where
         };
         let answered_before = running.last_answered;
         // A panic that got here has left the loop in no state to go on.
-        let next = match catch_panic(|| advance(&mut running, lease, requests, gathered, cx)) {
+        let next = match catch_panic(|| advance(&mut running, lease, requests, gathered, pause, cx))
+        {
             Ok(Poll::Ready(next)) => next,
             Ok(Poll::Pending) => {
                 lease.park(running);
@@ -158,6 +177,7 @@ fn advance<S>(
     lease: &SessionLease,
     requests: &mut S,
     gathered: &mut bool,
+    pause: &mut Option<Pin<Box<Sleep>>>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<TrackResponse, StreamEnd>>
 where
@@ -194,6 +214,15 @@ where
     if mem::take(gathered) {
         running.waiting = Some(waiting);
         cx.waker().wake_by_ref();
+        return Poll::Pending;
+    }
+    // Others first, when its key has had its share. What it sends meanwhile waits in its window.
+    if let Some(wait) = running.wait_for_others() {
+        running.waiting = Some(waiting);
+        let until = pause.insert(Box::pin(sleep(wait)));
+        if until.as_mut().poll(cx).is_ready() {
+            cx.waker().wake_by_ref();
+        }
         return Poll::Pending;
     }
     *gathered = true;

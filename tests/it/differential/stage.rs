@@ -12,6 +12,7 @@ use palpate::{
         tick::{Session, TickOptions, ToolPose, scene_from_link},
         tool::field::default_field,
     },
+    time_left::TimeLeft,
 };
 
 use super::{
@@ -97,7 +98,7 @@ impl Stage {
     pub fn tick(&mut self, pose: &ToolPose) -> TickAnswer {
         self.sequence += 1;
         let poses = [pose.clone()];
-        self.session.tick(self.sequence, &poses, 0, &|| false).expect("accepted").clone()
+        self.session.tick(self.sequence, &poses, 0, &TimeLeft::endless()).expect("accepted").clone()
     }
 
     /// A tick whose every link is held to brute force, and to a session without a past.
@@ -126,7 +127,7 @@ impl Stage {
         }
         let mut fresh = session(&self.scene, self.tool.id, &self.options);
         let poses = [pose.clone()];
-        let anew = fresh.tick(1, &poses, 0, &|| false).expect("accepted");
+        let anew = fresh.tick(1, &poses, 0, &TimeLeft::endless()).expect("accepted");
         let (here, anew) = (without_lives(&answer), without_lives(anew));
         assert_eq!(here, anew, "{about}: the answer depends on the ticks before");
         answer
@@ -167,6 +168,6 @@ pub fn without_lives(answer: &TickAnswer) -> TickAnswer {
         link.statuses.clear();
         link.ended.clear();
     }
-    answer.flags.pose_jump = false;
+    (answer.flags.pose_jump, answer.flags.unswept_reason) = (false, None);
     answer
 }

@@ -1,14 +1,20 @@
 //! The tick against brute force: distances, depths, contacts and probes.
 
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
+
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
-    geometry::{MeshData, Pose},
+    geometry::{MeshData, Pose, TriangleId},
     oracle::{Random, brute_force, shapes, solid_angle::winding_number},
     scene::{
-        Distance, NearestSurface, TickAnswer,
+        Contact, Distance, NearestSurface, TickAnswer,
         query::{QueryTarget, distances},
-        tick::scene_from_link,
+        tick::{TickOptions, scene_from_link},
     },
+    time_left::TimeLeft,
 };
 
 use super::{
@@ -258,70 +264,132 @@ fn check_answer(
     }
 }
 
-/// A tick out of time has no contacts, but its distance when apart, and says when it is inside.
+/// A tick without any time answers by bounds, and by points that are there.
 #[test]
 fn out_of_time() {
     let mut random = Seed::or(40).random(0);
     let stage = Stage::new(&[shapes::organ(320, 3)], &[shapes::capsule(0.004, 0.03, 8)]);
+    let none = TimeLeft::until(&|| 1, 0);
     for i in 0..scaled(40) {
         let offset = [0.02, -0.004, 0.0005][i % 3];
         let poses = [stage.pose(stage.random_pose(offset, &mut random))];
-        let session = |late: bool| {
+        let session = |time: &TimeLeft| {
             let mut s = palpate::scene::tick::Session::new(
                 stage.scene.clone(),
                 &[stage.tool.id],
                 stage.options.clone(),
             )
             .expect("the tool is there");
-            s.tick(1, &poses, 0, &|| late).expect("accepted").clone()
+            s.tick(1, &poses, 0, time).expect("accepted").clone()
         };
-        let (in_time, late) = (session(false), session(true));
+        let (in_time, late) = (session(&TimeLeft::endless()), session(&none));
         assert!(late.flags.degraded && !in_time.flags.degraded);
-        assert_eq!(late.links[0].contacts, []);
-        assert_eq!(late.probes, in_time.probes);
-        let (Distance::Within(full), Distance::Within(short)) =
-            (in_time.links[0].distance, late.links[0].distance)
-        else {
-            panic!("near the tissue")
-        };
-        if full.signed_distance_m >= 0.0 {
-            assert!((full.signed_distance_m - short.signed_distance_m).abs() < 1e-9);
-        } else {
-            assert!(short.signed_distance_m <= 0.0, "{full:?} and {short:?}");
-        }
+        assert_bounds(&late, &in_time);
+        assert!(late.links[0].ended.is_empty());
     }
 }
 
-/// A tick out of time after one in time goes by the vertex that was deepest then.
+/// What the answer out of time says of distances holds of those in time.
+fn assert_bounds(late: &TickAnswer, in_time: &TickAnswer) {
+    let metres = |d: &Distance<Contact>| match d {
+        Distance::Within(found) => found.signed_distance_m,
+        Distance::Beyond(bound) => *bound,
+    };
+    for (late, in_time) in late.links.iter().zip(&in_time.links) {
+        assert!(late.is_cut_short && !in_time.is_cut_short);
+        let truth = metres(&in_time.distance);
+        assert!(late.lower_bound_m <= truth + 1e-9, "{late:?}, in truth {truth}");
+        match &late.distance {
+            Distance::Within(near) => assert!(near.signed_distance_m >= truth - 1e-9, "{near:?}"),
+            Distance::Beyond(bound) => assert_eq!(*bound, late.lower_bound_m),
+        }
+        assert_eq!(in_time.lower_bound_m, truth);
+    }
+    for (late, in_time) in late.probes.iter().zip(&in_time.probes) {
+        let Distance::Beyond(bound) = late.distance else { panic!("{late:?} took time") };
+        let truth = match in_time.distance {
+            Distance::Within(near) => near.signed_distance_m,
+            Distance::Beyond(bound) => bound,
+        };
+        assert!(bound <= truth + 1e-9, "{bound}, in truth {truth}");
+    }
+}
+
+/// A tick out of time after one in time, a little farther on: bounds hold, no contact ends, and the one after has its
+/// contacts again.
 #[test]
 fn out_of_time_after_one_in_time() {
     let mut random = Seed::or(42).random(0);
     let stage = Stage::new(&[shapes::organ(320, 3)], &[shapes::capsule(0.004, 0.03, 8)]);
-    let (link, tissue) = (&stage.tool.links[0], stage.scene.tissues()[0].current());
-    let mut by_vertex = 0;
-    for _ in 0..scaled(40) {
-        let poses = [stage.pose(stage.random_pose(-0.006, &mut random))];
+    let none = TimeLeft::until(&|| 1, 0);
+    let (mut n_tight, mut n_persisting) = (0, 0);
+    for i in 0..scaled(60) {
+        let offset = [-0.006, 0.002, 0.01][i % 3];
+        let at = stage.random_pose(offset, &mut random);
+        let by = random.unit_vector() * random.range(0.0, 1e-3);
+        let moved = Pose { translation: at.translation + by, ..at };
+        let [first, second] = [at, moved].map(|pose| [stage.pose(pose)]);
         let (scene, options) = (stage.scene.clone(), stage.options.clone());
         let mut session = palpate::scene::tick::Session::new(scene, &[stage.tool.id], options)
             .expect("the tool is there");
-        let mut distance = |sequence: u64, late: bool| {
-            let answer = session.tick(sequence, &poses, 0, &|| late).expect("accepted");
-            let Distance::Within(found) = answer.links[0].distance else { panic!("in the tissue") };
-            found.signed_distance_m
+        let endless = TimeLeft::endless();
+        let before = session.tick(1, &first, 0, &endless).expect("accepted").clone();
+        let late = session.tick(2, &second, 0, &none).expect("accepted").clone();
+        let in_time = session.tick(3, &second, 0, &endless).expect("accepted").clone();
+        assert_bounds(&late, &in_time);
+        assert!(late.links[0].ended.is_empty());
+        let ids = |answer: &TickAnswer| -> BTreeSet<u64> {
+            answer.links[0].statuses.iter().map(|s| s.id).collect()
         };
-        let (in_time, late) = (distance(1, false), distance(2, true));
-        let pose = scene_from_link(&stage.tool, 0, &poses[0]);
-        let of = |p: &Vec3| {
-            tissue.surface.signed_distance(pose.point(p.as_dvec3()), f64::INFINITY, None)
-        };
-        let depths = link.surface.mesh().positions().iter().map(|p| of(p).expect("a surface"));
-        let deepest = depths.map(|d| d.signed_distance).fold(f64::INFINITY, f64::min);
-        if deepest < 0.0 && (deepest - in_time).abs() < 1e-9 {
-            assert_eq!(late, in_time);
-            by_vertex += 1;
-        }
+        // Whatever was there before is there again, or has ended by now.
+        let (known, now) = (ids(&before), ids(&in_time));
+        let ended: BTreeSet<u64> = in_time.links[0].ended.iter().copied().collect();
+        assert!(known.iter().all(|id| now.contains(id) != ended.contains(id)), "{known:?}");
+        n_persisting += known.intersection(&now).count();
+        n_tight += usize::from(late.links[0].lower_bound_m > 0.0);
     }
-    assert!(by_vertex > 5, "{by_vertex}");
+    assert!(n_tight > scaled(60) / 8 && n_persisting > scaled(60), "{n_tight}, {n_persisting}");
+}
+
+/// Contacts that take longer than a tick to find are all given within some ticks, and keep their ids.
+#[test]
+fn contacts_are_found_in_turn() {
+    let mut random = Seed::or(44).random(0);
+    let stage = Stage::new(&[shapes::organ(6_000, 3)], &[shapes::capsule(0.006, 0.04, 10)]);
+    let options = TickOptions { max_contacts: 1_024, ..stage.options.clone() };
+    let mut n_contacts = 0;
+    for _ in 0..scaled(6) {
+        let poses = [stage.pose(stage.random_pose(-0.004, &mut random))];
+        let new = || {
+            let (scene, options) = (stage.scene.clone(), options.clone());
+            palpate::scene::tick::Session::new(scene, &[stage.tool.id], options).expect("there")
+        };
+        let of = |answer: &TickAnswer| -> BTreeSet<TriangleId> {
+            answer.links[0].contacts.iter().map(|c| c.on_tissue.triangle).collect()
+        };
+        let truth = of(new().tick(1, &poses, 0, &TimeLeft::endless()).expect("accepted"));
+        let mut session = new();
+        let (mut given, mut ids) = (BTreeSet::new(), BTreeMap::new());
+        let mut n_ticks = 0;
+        while given != truth {
+            n_ticks += 1;
+            let read = Cell::new(0);
+            let clock = || read.replace(read.get() + 1);
+            let time = TimeLeft::until(&clock, 100);
+            let answer = session.tick(n_ticks, &poses, 0, &time).expect("accepted");
+            assert!(answer.links[0].ended.is_empty(), "nothing moves");
+            for (contact, status) in answer.links[0].contacts.iter().zip(&answer.links[0].statuses)
+            {
+                let t = contact.on_tissue.triangle;
+                assert_eq!(*ids.entry(t).or_insert(status.id), status.id, "{t:?} keeps its id");
+            }
+            given.append(&mut of(answer));
+            assert!(n_ticks < 5_000, "{} of {} given", given.len(), truth.len());
+        }
+        println!("{} contacts in {n_ticks} ticks", truth.len());
+        n_contacts += truth.len();
+    }
+    assert!(n_contacts > scaled(6) * 10, "{n_contacts}");
 }
 
 /// A tissue that is open or has several bodies answers like its winding number.

@@ -41,7 +41,7 @@ pub struct Started {
 }
 
 impl Configuration {
-    /// A server that has not built a field yet. No session of it is ever stale or given up.
+    /// A server that has not built a field yet. No session of it is ever stale or given up, and no tick cut short.
     pub fn start(&self) -> Started {
         let program = env::var_os("PALPATE_SERVER_BIN")
             .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_palpate")), PathBuf::from);
@@ -53,6 +53,7 @@ impl Configuration {
             ("RAYON_NUM_THREADS", self.field_threads),
             ("PALPATE_SESSIONS_STALE_AFTER", "1h"),
             ("PALPATE_SESSIONS_GRACE", "1h"),
+            ("PALPATE_TICKS_TIME_MAX", "1h"),
         ];
         let mut process = Process::serve_of(&program, &variables);
         Started { address: process.address(), _process: process, _data: data }

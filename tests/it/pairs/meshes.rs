@@ -9,6 +9,7 @@ use palpate::{
     index::LatLonOptions,
     oracle::{Random, shapes},
     surface::Surface,
+    time_left::TimeLeft,
 };
 
 use super::truth::{Distances, all_pairs};
@@ -50,7 +51,7 @@ pub fn found(surface: &Surface, tool: &Rigid, pose: &Pose) -> Vec<LeafPair> {
     let placed = tool.tree.placed(tool.mesh, pose, surface.bounds());
     surface.overlap(&|b: &_| placed.may_meet(b), |other| {
         let triangle = surface.mesh().triangle(other);
-        placed.meeting(&triangle, |own| pairs.push(LeafPair { other, own }));
+        placed.meeting(&triangle, &TimeLeft::endless(), |own| pairs.push(LeafPair { other, own }));
     });
     pairs
 }
@@ -104,7 +105,7 @@ fn instruments_in_a_liver_as_it_is_and_deformed() {
                 let rigid = Rigid { mesh: liver.mesh(), tree: &tree };
                 let mut pairs = Vec::new();
                 let swap = |p: LeafPair| LeafPair { other: p.own, own: p.other };
-                rigid.pairs(&tool, &pose, &mut |p| pairs.push(swap(p)));
+                rigid.pairs(&tool, &pose, &TimeLeft::endless(), &mut |p| pairs.push(swap(p)));
                 check(pairs, &expected, &format!("two trees, {about}"));
             }
             n_pairs += expected.len();

@@ -7,6 +7,7 @@ use palpate::{
     index::LatLonOptions,
     oracle,
     surface::Surface,
+    time_left::TimeLeft,
 };
 
 use super::{
@@ -87,7 +88,9 @@ fn pairs_of_improper_meshes() {
             check(found(&surface, &tool, &pose), &expected, &about);
             let mut pairs = Vec::new();
             let own = Rigid { mesh, tree };
-            own.pairs(&tool, &pose, &mut |p| pairs.push(LeafPair { other: p.own, own: p.other }));
+            own.pairs(&tool, &pose, &TimeLeft::endless(), &mut |p| {
+                pairs.push(LeafPair { other: p.own, own: p.other })
+            });
             check(pairs, &expected, &format!("two trees, {about}"));
             n_pairs += expected.len();
         }
@@ -121,7 +124,9 @@ fn grids_that_touch_far_from_the_origin() {
         check(found(&surface, &rigid, &pose), &expected, &about);
         let mut pairs = Vec::new();
         let own = Rigid { mesh: &mesh, tree: &tree };
-        own.pairs(&rigid, &pose, &mut |p| pairs.push(LeafPair { other: p.own, own: p.other }));
+        own.pairs(&rigid, &pose, &TimeLeft::endless(), &mut |p| {
+            pairs.push(LeafPair { other: p.own, own: p.other })
+        });
         check(pairs, &expected, &format!("two trees, {about}"));
         n_pairs += expected.len();
     }

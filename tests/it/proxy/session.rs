@@ -11,6 +11,7 @@ use palpate::{
         Distance, Limits, Link, Scene, TissueKind, TissueOptions, Tool, ToolId, ToolParts,
         tick::{Session, TickError, TickOptions, ToolPose},
     },
+    time_left::TimeLeft,
 };
 
 use super::stage::{STAND_OFF, coarse_field, loaded, slab, to};
@@ -51,7 +52,7 @@ fn a_rendered_tool_is_answered_at_its_proxy_and_others_where_they_are() {
         let render = [RenderOptions::of(ids[0])];
         let mut session =
             RenderedSession::new(scene, &ids, TickOptions::default(), &render).expect("begun");
-        let never = || false;
+        let never = TimeLeft::endless();
         session.tick(1, &poses(&tools, [0.001, 0.001]), 0, &never).expect("accepted");
         session.coalesce(2, &poses(&tools, [-0.001, -0.001])).expect("accepted");
         for i in 3..30 {
@@ -97,7 +98,7 @@ fn a_cutting_link_is_answered_where_the_device_has_it() {
     let mut session = RenderedSession::new(scene, &ids, options, &render).expect("begun");
     for (i, height) in [0.001, -0.002].into_iter().enumerate() {
         let poses = poses(&tools, [height, 0.1]);
-        let answer = session.tick(i as u64 + 1, &poses, 0, &|| false).expect("accepted");
+        let answer = session.tick(i as u64 + 1, &poses, 0, &TimeLeft::endless()).expect("accepted");
         let pairs = answer.links[0].pairs.as_ref().expect("asked for");
         assert_eq!(pairs.total > 0, height < 0.0);
         let rendering = session.renderings().next().expect("one");
@@ -119,8 +120,8 @@ fn without_a_rendered_tool_it_answers_as_a_session() {
             rendered.coalesce(i, &poses).expect("accepted");
             continue;
         }
-        let expected = plain.tick(i, &poses, i, &|| false).expect("accepted");
-        assert_eq!(rendered.tick(i, &poses, i, &|| false).expect("accepted"), expected);
+        let expected = plain.tick(i, &poses, i, &TimeLeft::endless()).expect("accepted");
+        assert_eq!(rendered.tick(i, &poses, i, &TimeLeft::endless()).expect("accepted"), expected);
     }
 }
 

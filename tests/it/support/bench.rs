@@ -1,18 +1,19 @@
 //! One tissue, one tool of one link, and a haptic loop in the engine.
 
-use std::sync::Arc;
+use std::{cell::Cell, sync::Arc};
 
 use glam::Vec3;
 use palpate::{
     geometry::{LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load},
     scene::{
-        Limits, Link, LinkAnswer, Scene, Tissue, TissueOptions, Tool, ToolParts,
+        Limits, Link, LinkAnswer, Scene, TickAnswer, Tissue, TissueOptions, Tool, ToolParts,
         tick::{Session, TickOptions, ToolPose},
         tissue::deform::Deformation,
         tool::field::default_field,
     },
     sdf::Field,
     surface::Surface,
+    time_left::TimeLeft,
 };
 
 /// Small enough to be looked at from every side.
@@ -73,10 +74,20 @@ impl Bench {
         std::slice::from_ref(&self.pose)
     }
 
+    /// The answer of a tick whose time is over when its clock has been read so often.
+    pub fn tick_of(&mut self, readings: u64, scene_from_tool: Pose) -> TickAnswer {
+        let poses = self.at(scene_from_tool).to_vec();
+        let read = Cell::new(0);
+        let clock = || read.replace(read.get() + 1);
+        let time = TimeLeft::until(&clock, readings);
+        self.session.tick(self.sequence, &poses, 0, &time).expect("a good tick").clone()
+    }
+
     /// The link's answer in time, and whether its way is covered.
     pub fn tick(&mut self, scene_from_tool: Pose) -> (LinkAnswer, bool) {
         let poses = self.at(scene_from_tool).to_vec();
-        let answer = self.session.tick(self.sequence, &poses, 0, &|| false).expect("a good tick");
+        let answer =
+            self.session.tick(self.sequence, &poses, 0, &TimeLeft::endless()).expect("a good tick");
         (answer.links[0].clone(), answer.flags.swept)
     }
 }

@@ -1,0 +1,78 @@
+//! The tissues as the ticks of a session saw them, and how far any of them has moved.
+//!
+//! A sweep knows how each vertex moved since the last answered tick. What a sweep could not finish in its tick is older
+//! than that: then it is only known how far a vertex can have moved, by one number for all tissues.
+
+use crate::scene::{Revision, RevisionGuard, TissueId, tissue::vertex_history::MotionSince};
+
+/// What the answered ticks saw.
+#[derive(Debug, Default)]
+pub(super) struct TissueLog {
+    seen: Vec<LoggedTissue>,
+    travel_m: f64,
+}
+
+/// A tissue in the last answered tick.
+#[derive(Debug)]
+struct LoggedTissue {
+    tissue: TissueId,
+    /// The tick that saw it first.
+    first_tick: u64,
+    geometry_revision: u64,
+    travel_m: f64,
+}
+
+impl TissueLog {
+    /// Begins an answered tick: takes in which tissues there are, and how far they have moved since the last one.
+    pub(super) fn begin_tick(&mut self, tick: u64, tissues: &[(TissueId, RevisionGuard)]) {
+        self.seen.retain(|seen| tissues.iter().any(|(id, _)| *id == seen.tissue));
+        let mut moved = 0.0f64;
+        for (tissue, revision) in tissues {
+            let travel_m = revision.travel_m();
+            match self.seen.iter_mut().find(|seen| seen.tissue == *tissue) {
+                Some(seen) => {
+                    moved = moved.max(travel_m - seen.travel_m);
+                    seen.travel_m = travel_m;
+                }
+                None => self.seen.push(LoggedTissue {
+                    tissue: *tissue,
+                    first_tick: tick,
+                    geometry_revision: revision.geometry_revision,
+                    travel_m,
+                }),
+            }
+        }
+        debug_assert!(moved >= 0.0, "moved by {moved} m");
+        self.travel_m += moved;
+    }
+
+    /// Ends it: its revisions are what the next tick's motion begins at.
+    pub(super) fn end_tick(&mut self, tissues: &[(TissueId, RevisionGuard)]) {
+        for seen in &mut self.seen {
+            let now = tissues.iter().find(|(id, _)| *id == seen.tissue);
+            seen.geometry_revision =
+                now.map_or(seen.geometry_revision, |(_, r)| r.geometry_revision);
+        }
+    }
+
+    /// No vertex of a tissue has moved farther between two ticks than this has grown, metres.
+    pub(super) fn travel_m(&self) -> f64 {
+        self.travel_m
+    }
+
+    /// Whether a tissue was there in a tick already.
+    pub(super) fn has_seen(&self, tissue: TissueId, tick: u64) -> bool {
+        self.seen.iter().any(|seen| seen.tissue == tissue && seen.first_tick <= tick)
+    }
+
+    /// How the vertices moved since the last answered tick; `None` when that is more deformations ago than are
+    /// remembered.
+    pub(super) fn motion<'a>(
+        &self,
+        tissue: TissueId,
+        revision: &'a Revision,
+    ) -> Option<MotionSince<'a>> {
+        let seen = self.seen.iter().find(|seen| seen.tissue == tissue)?;
+        revision.since(seen.geometry_revision)
+    }
+}

@@ -1,0 +1,75 @@
+//! A thread for what has to be answered while all threads of ticks are busy: health, metrics and systemd's watchdog.
+//!
+//! It has a runtime of its own and computes nothing. So that the watchdog still notices a runtime of ticks that hangs,
+//! that one beats, and systemd is told that the server lives only while it does.
+
+use std::{
+    io,
+    net::TcpListener,
+    sync::Arc,
+    thread::{self, JoinHandle},
+};
+
+use tokio::{runtime, sync::oneshot};
+
+use super::{
+    heartbeat::Heartbeat,
+    host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
+    metrics, systemd,
+};
+
+/// The thread, until it is dropped.
+pub struct Control {
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Control {
+    /// Serves metrics and the health page on `listener`, where there is one.
+    ///
+    /// # Errors
+    /// When the system has no thread, or no runtime for it.
+    pub fn start(
+        listener: Option<TcpListener>,
+        heart: &Arc<Heartbeat>,
+        registry: &Arc<SceneRegistry>,
+        sessions: &Arc<SessionRegistry>,
+    ) -> io::Result<Control> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let (end, ended) = oneshot::channel();
+        let heart = Arc::clone(heart);
+        let (registry, sessions) = (Arc::clone(registry), Arc::clone(sessions));
+        let work = async move {
+            let listener = listener.map(tokio::net::TcpListener::from_std).transpose();
+            let served = async {
+                match listener {
+                    Ok(Some(listener)) => {
+                        metrics::serve::serve(listener, &registry, &sessions).await
+                    }
+                    Ok(None) => std::future::pending().await,
+                    Err(error) => {
+                        tracing::warn!("metrics and health are not served: {error}");
+                        std::future::pending().await
+                    }
+                }
+            };
+            tokio::select! {
+                // An error: the server has ended without a word.
+                _ = ended => {}
+                () = served => {}
+                () = systemd::stay_alive(&heart) => {}
+            }
+        };
+        let spawned = thread::Builder::new().name("control".to_owned());
+        let thread = spawned.spawn(move || runtime.block_on(work))?;
+        Ok(Control { end: Some(end), thread: Some(thread) })
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        // It has nothing that takes time, and its port is free when it has ended.
+        self.thread.take().into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
