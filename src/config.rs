@@ -36,6 +36,9 @@ pub struct Config {
     pub data_dir: Option<PathBuf>,
     /// Bytes of all kept fields; those used longest ago go first.
     pub fields_bytes_max: u64,
+    /// The longest that the field of a link may be built.
+    #[serde(with = "humantime_serde")]
+    pub field_build_max: Duration,
     /// Serve a public address without TLS or without keys.
     pub insecure: bool,
     /// Threads and instructions.
@@ -209,6 +212,7 @@ impl Default for Config {
             unix_socket: None,
             data_dir: None,
             fields_bytes_max: 4 << 30,
+            field_build_max: Duration::from_secs(300),
             insecure: false,
             runtime: RuntimeSettings::default(),
             log: LogSettings::default(),

@@ -11,6 +11,7 @@
 mod coherence;
 pub mod distance;
 pub mod limits;
+pub mod memory;
 pub mod query;
 pub mod self_collision;
 pub mod tick;

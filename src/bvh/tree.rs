@@ -41,6 +41,16 @@ impl BoxTree {
         self.triangles.len()
     }
 
+    /// What it has allocated.
+    pub fn heap_bytes(&self) -> usize {
+        let BoxTree { nodes, wide_nodes, triangles, rectangles, dops, bounds: _ } = self;
+        size_of_val(&nodes[..])
+            + size_of_val(&wide_nodes[..])
+            + size_of_val(&triangles[..])
+            + size_of_val(&rectangles[..])
+            + size_of_val(&dops[..])
+    }
+
     /// Bounds the sum of a point's coordinates, without signs; metres.
     pub(super) fn farthest(&self) -> f32 {
         let b = &self.bounds;

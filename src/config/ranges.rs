@@ -85,6 +85,7 @@ impl Config {
             ("limits.triangles_per_mesh", l.triangles_per_mesh.into(), [1, u32::MAX as u64 / 4]),
             ("limits.bytes_per_file", l.bytes_per_file, [1, 16 << 30]),
             ("limits.tools_per_stream", l.tools_per_stream as u64, [1, 64]),
+            ("limits.memory_bytes", l.memory_bytes, [0, u64::MAX]),
         ]
         .into_iter()
     }
@@ -93,6 +94,7 @@ impl Config {
         let (t, s) = (&self.transport, &self.sessions);
         let second = Duration::from_secs(1);
         [
+            ("field_build_max", self.field_build_max, MOMENT),
             ("transport.preface_max", t.preface_max, 100 * MOMENT),
             ("transport.first_call_max", t.first_call_max, 100 * MOMENT),
             ("transport.unread_max", t.unread_max, 100 * MOMENT),

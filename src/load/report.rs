@@ -1,11 +1,13 @@
 //! What a run has shown: as JSON for scripts, as a table for people.
 
 pub mod baseline;
+pub mod felt_plot;
 pub mod files;
 pub mod latencies;
 pub mod lateness;
 pub mod measured;
 pub mod picture;
+pub mod renderings;
 pub mod soundness;
 pub mod stalls;
 pub mod tally;
@@ -21,6 +23,7 @@ use super::run::objective::ObjectiveVerdict;
 pub use baseline::Baseline;
 use latencies::Percentiles;
 pub use measured::Measured;
+use renderings::RenderingReport;
 use text::{columns, grouped, row};
 use verdict::RunVerdict;
 
@@ -68,6 +71,8 @@ pub struct RunReport {
     pub baseline: Option<Baseline>,
     /// What was asked of the run, beside what it did.
     pub objective: Option<ObjectiveVerdict>,
+    /// What a hand would have felt; null when nothing was rendered.
+    pub rendering: Option<RenderingReport>,
     /// Whether answers were right and complete, and who made ticks late.
     pub verdict: RunVerdict,
     /// How late a thread of this machine woke from naps of 1 ms.
@@ -135,6 +140,7 @@ impl RunReport {
             cuts: CutReport { done: cuts.done, update_us: cuts.update.percentiles() },
             baseline: None,
             objective: None,
+            rendering: tally.renderings.report(),
             verdict: RunVerdict::of(measured, deadline),
             hiccup_us: hiccups.percentiles(),
             load_average: load_average(),
@@ -172,6 +178,7 @@ impl RunReport {
             ("round trip", self.rtt_us),
             ("wait at the server", self.wait_us),
             ("tick in the engine", self.compute_us),
+            ("of that, the proxy", self.rendering.as_ref().and_then(|r| r.added_us)),
             ("answer to message", self.convert_us),
             ("outside the engine", self.outside_us),
             ("age of the tissue", self.stale_age_us),
@@ -208,7 +215,8 @@ impl RunReport {
             Some(d) => format!("none, {:.2} mm apart at least", 1e3 * d),
             None => "none, no tissue came near".to_owned(),
         };
-        vec![
+        let felt = self.rendering.as_ref().map(|r| ("rendering", r.said()));
+        let mut rows = vec![
             (
                 "ticks",
                 format!(
@@ -251,7 +259,10 @@ impl RunReport {
                 "load average",
                 self.load_average.map_or_else(|| "unknown".to_owned(), |load| format!("{load:.2}")),
             ),
-        ]
+        ];
+        // Below the penetration, which is the proxy's then.
+        rows.splice(4..4, felt);
+        rows
     }
 }
 
@@ -307,6 +318,7 @@ mod tests {
             "cuts",
             "baseline",
             "objective",
+            "rendering",
             "verdict",
             "contacts",
             "min_signed_distance_m",

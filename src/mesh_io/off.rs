@@ -23,14 +23,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     check_fits(text.place(), n_vertices, "vertices", VERTEX_BYTES_MIN, left)?;
     check_fits(text.place(), n_faces, "faces", FACE_BYTES_MIN, left)?;
     let mut room = ReadRoom::of(bytes);
-    let mut data = MeshData::default();
-    data.positions = room.vec(n_vertices, "vertices", text.place())?;
+    let mut positions = room.vec(n_vertices, "vertices", text.place())?;
     for _ in 0..n_vertices {
         let line = content_line(&mut text, "a vertex")?;
-        data.positions.push(parse_point(&mut line.words(), line.place())?);
+        positions.push(parse_point(&mut line.words(), line.place())?);
     }
     let (n_triangles, n_corners_max) = count_triangles(text.rest(), n_faces);
-    data.triangles = room.vec(n_triangles, "triangles", text.place())?;
+    let mut triangles = room.vec(n_triangles, "triangles", text.place())?;
     let mut corners = room.vec(n_corners_max, "corners", text.place())?;
     for _ in 0..n_faces {
         let line = content_line(&mut text, "a face")?;
@@ -41,11 +40,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
         for _ in 0..n {
             corners.push(parse(words.next(), line.place(), "a vertex number")?);
         }
-        if !push_fan(&mut data.triangles, &corners) {
+        if !push_fan(&mut triangles, &corners) {
             return Err(line.unexpected("a face of at least 3 corners"));
         }
     }
-    Ok(data)
+    Ok(MeshData { positions, triangles })
 }
 
 /// Triangles of the faces that begin here, and corners of the largest, by what the lines hold.

@@ -98,8 +98,9 @@ impl Programme<'_> {
                 multipliers: [0.0; ROWS_MAX],
                 residual_m: loosening.map_or(0.0, |_| search.y[self.n] / root[self.n]),
             };
-            for i in 0..self.n {
-                optimum.displacement[i] = search.y[i] / root[i];
+            let unscaled = search.y.iter().zip(&root).map(|(y, root)| y / root);
+            for (x, unscaled) in optimum.displacement[..self.n].iter_mut().zip(unscaled) {
+                *x = unscaled;
             }
             for (row, u) in search.active[..search.q].iter().zip(&search.u) {
                 optimum.multipliers[*row] = u / rows[*row].length;
@@ -227,9 +228,10 @@ impl DualActiveSet {
             }
             multiplier += step;
             if !is_dependent {
-                for j in self.q..self.n {
-                    for i in 0..self.n {
-                        self.y[i] += step * d[j] * self.basis[j][i];
+                let along = d[..self.n].iter().zip(&self.basis).skip(self.q);
+                for (d, direction) in along {
+                    for (y, b) in self.y[..self.n].iter_mut().zip(direction) {
+                        *y += step * d * b;
                     }
                 }
             }

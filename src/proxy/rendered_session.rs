@@ -132,11 +132,23 @@ impl RenderedSession {
         now_ns: u64,
         time: &TimeLeft,
     ) -> Result<&TickAnswer, TickError> {
-        self.scene.forbidden_regions(&mut self.forbidden);
-        if self.proxies.is_empty() {
-            return self.session.tick(sequence, poses, now_ns, time);
-        }
+        self.draw(sequence, poses, now_ns, time)?;
+        Ok(self.answer(time))
+    }
+
+    /// The first half of [`RenderedSession::tick`]: draws the proxies.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn draw(
+        &mut self,
+        sequence: u64,
+        poses: &[ToolPose],
+        now_ns: u64,
+        time: &TimeLeft,
+    ) -> Result<(), TickError> {
         self.session.begin_tick(sequence, poses, now_ns)?;
+        self.scene.forbidden_regions(&mut self.forbidden);
         // A clock that goes back, or the first tick: no time has passed, and no force may change.
         let since = self.last_tick_ns.map_or(0, |last| now_ns.saturating_sub(last));
         self.last_tick_ns = Some(now_ns);
@@ -157,10 +169,20 @@ impl RenderedSession {
             proxy.tick(&poses[at], &tick);
             proxy.place(&poses[at], &mut self.poses[at]);
         }
+        Ok(())
+    }
+
+    /// The second half: distances and contacts where the proxies are.
+    pub fn answer(&mut self, time: &TimeLeft) -> &TickAnswer {
         if let Some(at_device) = &mut self.at_device {
             at_device.answer_tick(&self.device_poses, time);
         }
-        Ok(self.session.answer_tick(&self.poses, time))
+        self.session.answer_tick(&self.poses, time)
+    }
+
+    /// Whether a tool is rendered.
+    pub fn renders(&self) -> bool {
+        !self.proxies.is_empty()
     }
 
     /// Takes the poses of a tick that a newer one coalesced: proxies are drawn by them with the next tick.

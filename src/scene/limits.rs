@@ -26,6 +26,8 @@ pub struct Limits {
     pub bytes_per_file: u64,
     /// Tools of one Track stream.
     pub tools_per_stream: usize,
+    /// Memory of the whole server, bytes; 0: four fifths of what the machine, or its control group, has.
+    pub memory_bytes: u64,
 }
 
 /// Points of one distance query.
@@ -73,6 +75,7 @@ impl Default for Limits {
             triangles_per_mesh: 4_000_000,
             bytes_per_file: 512 << 20,
             tools_per_stream: 8,
+            memory_bytes: 0,
         }
     }
 }

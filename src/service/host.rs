@@ -3,7 +3,9 @@
 
 pub(super) mod answer_room;
 pub(super) mod fair_places;
+pub(super) mod field_build;
 pub(super) mod fields;
+pub(super) mod memory_limit;
 pub(super) mod notifier;
 pub(super) mod quota;
 pub(super) mod scene_life;

@@ -112,7 +112,7 @@ pub async fn serve(
     let sessions = Arc::new(SessionRegistry::new(&config.sessions));
     let health = HealthReporter::new();
     let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);
-    let fields = Fields::new(config.data_dir.as_deref().map(cache));
+    let fields = Fields::new(config.data_dir.as_deref().map(cache), config.field_build_max);
     let scenes = Scenes::new(Arc::clone(&registry), fields, config.transport.upload_pause_max);
     let haptics = Haptics::new(Arc::clone(&registry), Arc::clone(&sessions));
     let calls = CallLayer {

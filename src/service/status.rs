@@ -9,8 +9,12 @@ use super::{
     catch_panic::Panicked,
     convert::{FieldError, Problem, deform::RefusedDeformation},
     host::{
-        quota::OverQuota, scene_life::Ended, scene_registry::SceneRegistryError,
-        sessions::SessionError, writer::WriterError,
+        field_build::BuildTookTooLong,
+        quota::{OverQuota, RoomRefused},
+        scene_life::Ended,
+        scene_registry::SceneRegistryError,
+        sessions::SessionError,
+        writer::WriterError,
     },
     refused::Refused,
     rpc::{mesh_upload::UploadPaused, self_collisions::TookTooLong},
@@ -238,6 +242,21 @@ impl From<SessionError> for Refused {
     }
 }
 
+impl From<BuildTookTooLong> for Refused {
+    fn from(error: BuildTookTooLong) -> Refused {
+        Refused::quota("field_build_max", "header.links", error.to_string())
+    }
+}
+
+impl From<RoomRefused> for Refused {
+    fn from(error: RoomRefused) -> Refused {
+        match error {
+            RoomRefused::Quota(error) => error.into(),
+            RoomRefused::Memory(error) => Refused::quota("memory_bytes", "", error.to_string()),
+        }
+    }
+}
+
 impl From<OverQuota> for Refused {
     fn from(error: OverQuota) -> Refused {
         let limit = match error.what {
@@ -307,5 +326,6 @@ statuses!(
     UploadPaused,
     DeadlinePassed,
     WriterError,
-    OverQuota
+    OverQuota,
+    RoomRefused
 );

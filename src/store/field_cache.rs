@@ -57,28 +57,31 @@ impl FieldCache {
 
     /// The field of a surface: as kept, or built and then kept. A file that cannot be used, or written, is
     /// worth a warning and changes no answer.
-    pub fn get_or_build(
+    ///
+    /// # Errors
+    /// Those of `build`.
+    pub fn get_or_build<E>(
         &self,
         surface: &Surface,
         options: &FieldOptions,
-        build: impl FnOnce() -> Field,
-    ) -> (Field, FieldOrigin) {
+        build: impl FnOnce() -> Result<Field, E>,
+    ) -> Result<(Field, FieldOrigin), E> {
         let key = FieldKey::of(surface.mesh(), options);
         let path = self.folder.join(key.file_name());
         match read(&path, &key, surface, options) {
             Ok(field) => {
                 note_use(&path);
-                return (field, FieldOrigin::Cached);
+                return Ok((field, FieldOrigin::Cached));
             }
             Err(CacheError::Io(e)) if e.kind() == io::ErrorKind::NotFound => {}
             Err(error) => warn!(path = %path.display(), "cached field {error}; building it again"),
         }
-        let field = build();
+        let field = build()?;
         match self.write(&path, &encode(&key, &field)) {
             Ok(()) => self.room.tidy(&self.folder, &path),
             Err(error) => warn!(path = %path.display(), "cannot keep a field: {error}"),
         }
-        (field, FieldOrigin::Built)
+        Ok((field, FieldOrigin::Built))
     }
 
     /// Whole or not at all: to a temporary file beside it, then renamed.

@@ -58,6 +58,7 @@ pub fn bytes_kept_by<T>(f: impl FnOnce() -> T) -> (T, i64) {
 }
 
 /// The most bytes that this thread had allocated at once while `f` ran, beside what it had before.
+#[allow(dead_code, reason = "the benches share this file and measure no peaks")]
 pub fn peak_during<T>(f: impl FnOnce() -> T) -> (T, i64) {
     let before = LIVE_BYTES.get();
     PEAK_BYTES.set(before);

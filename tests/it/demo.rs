@@ -89,6 +89,34 @@ fn demo_reports_contacts_depths_and_deformations_and_leaves_no_server() {
         assert!(of("p50") > 0.0 && of("p50") <= of("p999") && of("p999") <= of("max"));
     }
     assert!((19_000.0..21_000.0).contains(&number("/tissue_triangles")));
+    assert_eq!(json.pointer("/rendering"), Some(&Value::Null));
+}
+
+/// However far the hand goes in, the instrument stays out, and the force is no jolt.
+#[test]
+fn a_rendered_demo_tells_what_the_hand_felt() {
+    let (report, picture) = (ReportFile::new("felt"), ReportFile::new("felt-picture"));
+    let done = Command::new(PALPATE)
+        .args(["demo", "--render", "--seconds", "2", "--report"])
+        .arg(&report.0)
+        .arg("--picture")
+        .arg(&picture.0)
+        .output()
+        .expect("it runs");
+    let table = String::from_utf8(done.stdout).expect("text");
+    assert!(done.status.success(), "{}{table}", String::from_utf8_lossy(&done.stderr));
+    assert!(table.contains("\n  rendering           device "), "{table}");
+    let json = report.json();
+    let number = |pointer: &str| json.pointer(pointer).and_then(Value::as_f64).expect(pointer);
+    let of = |name: &str| number(&format!("/rendering/{name}"));
+    println!("{}", json.pointer("/rendering").expect("rendered"));
+    assert!(of("device_depth_m_max") > 0.003, "{table}");
+    assert!(of("proxy_depth_m_max") <= 0.0, "{table}");
+    assert!(of("force_n_max") > 0.5 && of("force_n_max") <= 3.3 + 1e-9, "{table}");
+    assert!(of("states/touching") > 0.0 && of("states/free") > 0.0, "{table}");
+    assert!(of("added_us/p50") <= of("added_us/p99"));
+    let svg = fs::read_to_string(&picture.0).expect("written");
+    assert!(svg.contains("proxy, mm") && !svg.contains("NaN"));
 }
 
 #[test]
@@ -149,7 +177,8 @@ impl Forged {
 
     /// The server took so long for an answer that came so many milliseconds after the start.
     fn answer(&mut self, answer: TrackResponse, engine_us: f64, at_ms: f64) {
-        let stages = Some(StageTimes { wait_us: 10.0, engine_us, convert_us: 10.0 });
+        let stages =
+            Some(StageTimes { wait_us: 10.0, engine_us, convert_us: 10.0, render_us: 0.0 });
         self.measured.tally.answered(&TrackResponse { stages, ..answer }, self.started + ms(at_ms));
     }
 

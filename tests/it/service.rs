@@ -9,6 +9,7 @@ mod edits;
 mod fair_shares;
 mod hard_input;
 mod logs;
+mod memory;
 mod metrics;
 mod queries;
 mod renderings;

@@ -9,13 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use glam::DVec3;
 use tokio::sync::mpsc::error::TrySendError;
 use tonic::Streaming;
 
 use super::pacer::{Due, Pacer};
 use crate::proto::{
-    ReportOptions, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart,
-    track_request::Message,
+    RenderOptions, ReportOptions, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse,
+    TrackStart, track_request::Message,
 };
 use crate::{
     client::{Client, ClientError, Duplex, address::ServerAddress},
@@ -72,6 +73,8 @@ pub struct HapticPlan {
     pub n_ticks: u64,
     /// Clients that share the machine.
     pub n_clients: u32,
+    /// The tool is rendered.
+    pub is_rendered: bool,
     /// Later than this is missed.
     pub deadline: Duration,
     /// Ends it early.
@@ -144,11 +147,14 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
             Some(client) => client.clone(),
             None => Client::connect(&plan.server).await?,
         };
+        let rendered =
+            RenderOptions { tool_id: plan.tool_id, tissue_loads: true, ..Default::default() };
         let start = TrackStart {
             scene_id: plan.scene_id.clone(),
             tool_ids: vec![plan.tool_id],
             mode: TrackMode::Latest.into(),
             report: Some(ReportOptions { report_stages: true, ..Default::default() }),
+            render: plan.is_rendered.then_some(rendered).into_iter().collect(),
             ..Default::default()
         };
         let stream = client.track(start, WAITING_MAX).await?;
@@ -175,6 +181,9 @@ async fn drive(
             answer = answers.message() => match answer {
                 Ok(Some(answer)) => {
                     tally.answered(&answer, Instant::now());
+                    if plan.is_rendered {
+                        tally.renderings.note(&answer, plan.device_at(&answer));
+                    }
                     plan.live.show(&tally, &answer);
                 }
                 Ok(None) => return Err(ClientError::ended(client.server(), "Track").into()),
@@ -219,6 +228,12 @@ async fn read_last_answers(answers: &mut Streaming<TrackResponse>, tally: &mut T
 }
 
 impl HapticPlan {
+    /// Where the device was at the tick of an answer: the tool's origin, scene frame.
+    fn device_at(&self, answer: &TrackResponse) -> DVec3 {
+        let seconds = answer.client_time_ns as f64 * 1e-9 + self.ahead_s;
+        self.instrument.pose(&self.path.site(seconds), self.path.side).translation
+    }
+
     fn tick(&self, due: &Due, started: Instant) -> TrackRequest {
         let since_start = due.intended - started;
         let seconds = since_start.as_secs_f64() + self.ahead_s;

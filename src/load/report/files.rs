@@ -53,5 +53,6 @@ fn draw(plan: &Plan, outcome: &RunOutcome) -> String {
         curves.push(Curve { name: "echo's round trip", latencies: &echo.tally.round_trip });
     }
     let deadline_us = plan.deadline.as_secs_f64() * 1e6;
-    picture::draw(&plan.line(server), &curves, Some(&measured.tally.timeline), deadline_us)
+    let (timeline, felt) = (Some(&measured.tally.timeline), measured.tally.renderings.samples());
+    picture::draw(&plan.line(server), &curves, timeline, felt, deadline_us)
 }

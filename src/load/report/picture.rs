@@ -2,7 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{latencies::Latencies, timeline::Timeline};
+use super::{
+    felt_plot::{self, PlotPlace},
+    latencies::Latencies,
+    renderings::FeltSample,
+    timeline::Timeline,
+};
 
 const WIDTH: f64 = 900.0;
 const PLOT_HEIGHT: f64 = 300.0;
@@ -33,14 +38,17 @@ struct Plot {
     y: (f64, f64),
 }
 
-/// Percentile curves, the deadline across them, and below the first curve's way through time.
+/// Percentile curves, the deadline across them, below the first curve's way through time, and below that what a hand
+/// would have felt.
 pub fn draw(
     title: &str,
     curves: &[Curve],
     timeline: Option<&Timeline>,
+    felt: &[FeltSample],
     deadline_us: f64,
 ) -> String {
-    let height = TOP + (PLOT_HEIGHT + GAP) * if timeline.is_some() { 2.0 } else { 1.0 };
+    let n_plots = 1 + usize::from(timeline.is_some()) + usize::from(!felt.is_empty());
+    let height = TOP + (PLOT_HEIGHT + GAP) * n_plots as f64;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
          font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -57,6 +65,11 @@ pub fn draw(
     percentiles(&mut svg, &drawn, deadline_us);
     if let Some(timeline) = timeline {
         through_time(&mut svg, timeline, deadline_us);
+    }
+    if !felt.is_empty() {
+        let top = TOP + (PLOT_HEIGHT + GAP) * (n_plots - 1) as f64;
+        let width = WIDTH - LEFT - RIGHT;
+        svg += &felt_plot::draw(felt, PlotPlace { left: LEFT, top, width, height: PLOT_HEIGHT });
     }
     svg + "</svg>\n"
 }
@@ -208,7 +221,7 @@ mod tests {
             timeline.record(intended, Some(Duration::from_micros(tick)), tick < 9_000);
         }
         let curves = [Curve { name: "a < b", latencies: &latencies }];
-        let svg = draw("a run", &curves, Some(&timeline), 1000.0);
+        let svg = draw("a run", &curves, Some(&timeline), &[], 1000.0);
         assert!(svg.contains("a &lt; b") && svg.contains("slot with misses"));
         let path = svg.lines().find(|l| l.contains(COLOURS[0])).expect("a curve");
         let numbers = path.split(['M', 'L', '"']).filter_map(|p| p.split_once(' '));
@@ -217,6 +230,6 @@ mod tests {
         assert_eq!(points.len(), SAMPLES as usize + 1);
         assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 >= b.1));
         assert!(points.iter().all(|(_, y)| (TOP..=TOP + PLOT_HEIGHT).contains(y)));
-        assert!(!draw("none", &[], None, 1000.0).contains("NaN"));
+        assert!(!draw("none", &[], None, &[], 1000.0).contains("NaN"));
     }
 }

@@ -13,6 +13,7 @@ use prost::Message;
 use super::{
     latencies::Latencies,
     lateness::{LateTick, LateTicks},
+    renderings::Renderings,
     soundness::Soundness,
     timeline::Timeline,
 };
@@ -78,6 +79,8 @@ pub struct Tally {
     pub late: LateTicks,
     /// From a tick's bytes to the message of its answer, as the server says.
     pub server: Latencies,
+    /// What a hand would have felt.
+    pub renderings: Renderings,
     deadline: Duration,
     miss_run: u64,
     pending: VecDeque<Pending>,
@@ -208,6 +211,7 @@ impl Tally {
         self.problem = self.problem.take().or_else(|| other.problem.clone());
         self.late.add(&other.late);
         self.server.add(&other.server);
+        self.renderings.add(&other.renderings);
     }
 
     /// The next tick in order has its outcome.

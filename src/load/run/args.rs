@@ -21,6 +21,9 @@ pub const CLIENTS_MAX: u32 = 256;
 /// The arguments of `palpate demo`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoArgs {
+    /// Render the tool: a hand presses it in deep, and the answers bring a proxy and a force.
+    #[arg(long)]
+    render: bool,
     #[command(flatten)]
     pub(in crate::load) run: RunArgs,
 }
@@ -65,6 +68,9 @@ pub struct LoadArgs {
     /// Cuts a second, a triangle each; 0 for none.
     #[arg(long, value_name = "HZ", default_value_t = 0.0, value_parser = rate_or_none)]
     pub(in crate::load) cut_hz: f64,
+    /// Render the tool: a hand presses it in, and the answers bring a proxy and a force.
+    #[arg(long)]
+    render: bool,
     /// What the run must reach, as `p99=1ms,missed=0.1%`: p50, p90, p99, p99.9, p99.99 and max in us, ms or
     /// s, missed in %, miss-run in ticks. Broken, the exit code says so.
     #[arg(long, value_name = "BOUNDS")]
@@ -120,7 +126,8 @@ pub(in crate::load) struct RunArgs {
 
 impl DemoArgs {
     pub(in crate::load) fn plan(&self) -> Result<Plan, LoadError> {
-        self.run.plan(1, DEMO_RATE_HZ, DEMO_DEFORM_HZ)
+        let plan = self.run.plan(1, DEMO_RATE_HZ, DEMO_DEFORM_HZ)?;
+        Ok(Plan { is_rendered: self.render, ..plan })
     }
 }
 
@@ -135,6 +142,7 @@ impl LoadArgs {
             is_connection_shared: self.share_connection,
             deform_share: self.deform_share,
             cut_hz: self.cut_hz,
+            is_rendered: self.render,
             ..self.run.plan(self.clients, self.rate, self.deform_hz)?
         })
     }
@@ -158,6 +166,7 @@ impl RunArgs {
             deform_hz,
             deform_share: None,
             cut_hz: 0.0,
+            is_rendered: false,
             deadline: Duration::from_micros(self.deadline_us),
             organ,
             instrument: Arc::new(instrument),

@@ -21,6 +21,8 @@ pub struct Plan {
     pub deform_share: Option<f64>,
     /// Cuts a second; 0 for none.
     pub cut_hz: f64,
+    /// The tool is rendered: a hand presses it deeper.
+    pub is_rendered: bool,
     /// Later than this is missed.
     pub deadline: Duration,
     /// The tissue.

@@ -115,6 +115,7 @@ impl Workers {
                 rate_hz: plan.rate_hz,
                 n_ticks: (plan.rate_hz * plan.seconds).round() as u64,
                 n_clients: plan.n_clients,
+                is_rendered: plan.is_rendered && answerer == Answerer::Engine,
                 deadline: plan.deadline,
                 stop: Arc::clone(&stop),
                 live: Arc::clone(&shown),

@@ -30,7 +30,9 @@ const PRESS_PERIOD_S: f64 = 1.25;
 const PULSE_PERIOD_S: f64 = 0.8;
 /// In longest sides of the organ: how deep the tip goes below the surface at rest, how high it rises,
 /// and how deep the tissue's own pulse is.
-const PRESS: f64 = 0.03;
+pub const PRESS: f64 = 0.03;
+/// The same of a rendered tool, which does not go in however far the hand goes: 15 mm of an organ of 0.2 m.
+pub const RENDERED_PRESS: f64 = 0.075;
 const LIFT: f64 = 0.03;
 const PULSE: f64 = 0.0025;
 /// Part of the tip's depth that the tissue gives way.
@@ -44,6 +46,8 @@ pub struct Path {
     /// Unit, across the path.
     pub side: DVec3,
     length_m: f64,
+    /// How deep the tip goes, in longest sides of the organ.
+    press: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -81,9 +85,9 @@ impl Path {
         client: &mut Client,
         scene_id: &str,
         tissue_id: u32,
-        bounds: &Aabb,
+        (bounds, press): (&Aabb, f64),
     ) -> Result<Path, ClientError> {
-        let mut path = Path::above(bounds);
+        let mut path = Path::above(bounds, press);
         path.drop_on(&client.query_distances(path.question(scene_id, tissue_id)).await?);
         for _ in 0..SEATING_ROUNDS {
             let distances = client.query_distances(path.question(scene_id, tissue_id)).await?;
@@ -99,13 +103,13 @@ impl Path {
     pub fn site(&self, seconds: f64) -> Site {
         let wave = |period_s: f64| 0.5 - 0.5 * (TAU * seconds / period_s).cos();
         let Station { surface, outward } = self.at(wave(SWEEP_PERIOD_S));
-        let height_m = self.length_m * (LIFT - (LIFT + PRESS) * wave(PRESS_PERIOD_S));
+        let height_m = self.length_m * (LIFT - (LIFT + self.press) * wave(PRESS_PERIOD_S));
         let pulse_m = self.length_m * PULSE * wave(PULSE_PERIOD_S);
         Site { surface, outward, height_m, dent_m: pulse_m + YIELD * (-height_m).max(0.0) }
     }
 
     /// An arc over the longest and the shortest side of the box, not yet on the surface.
-    fn above(bounds: &Aabb) -> Path {
+    fn above(bounds: &Aabb, press: f64) -> Path {
         let (centre, half) = (bounds.centre(), 0.5 * bounds.size());
         let mut axes = [(half.x, DVec3::X), (half.y, DVec3::Y), (half.z, DVec3::Z)];
         axes.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -125,7 +129,7 @@ impl Path {
                 Station { surface: centre + 1.2 * (along * sin * long + up * cos * rise), outward }
             })
             .collect();
-        Path { stations, side, length_m: 2.0 * long }
+        Path { stations, side, length_m: 2.0 * long, press }
     }
 
     fn question(&self, scene_id: &str, tissue_id: u32) -> QueryDistancesRequest {
@@ -211,10 +215,10 @@ mod tests {
 
     /// Over a sphere about the origin, whose distances need no server.
     fn over_a_sphere() -> Path {
-        let mut path = Path::above(&Aabb {
-            min: DVec3::splat(-RADIUS_M).as_vec3(),
-            max: DVec3::splat(RADIUS_M).as_vec3(),
-        });
+        let mut path = Path::above(
+            &Aabb { min: DVec3::splat(-RADIUS_M).as_vec3(), max: DVec3::splat(RADIUS_M).as_vec3() },
+            PRESS,
+        );
         let normals = path.stations.iter().map(|s| s.surface.normalize());
         let normal_xyz: Vec<f32> = normals.flat_map(|n| n.as_vec3().to_array()).collect();
         path.drop_on(&QueryDistancesResponse {

@@ -1,5 +1,7 @@
 //! A rigid part of a tool: its surface, what is prepared of it, and how far its points go with a pose.
 
+use std::convert::Infallible;
+
 use crate::{
     bvh::{BoxTree, Rigid},
     geometry::{
@@ -28,6 +30,8 @@ pub struct Link {
     pub tree: BoxTree,
     /// A triangle of each body.
     pub bodies: Vec<TriangleId>,
+    /// What it has allocated, bytes.
+    pub heap_bytes: usize,
     /// The vertices farthest along the axes, both ways: one of them is often nearest to a tissue.
     pub extremes: [u32; 6],
 }
@@ -40,14 +44,31 @@ impl Link {
         rest: Pose,
         field_of: impl FnOnce(&Surface) -> Field,
     ) -> Link {
+        let built = Link::try_new(name, loaded, rest, |s| Ok::<_, Infallible>(field_of(s)));
+        built.unwrap_or_else(|never| match never {})
+    }
+
+    /// The same with a field that may not come to be.
+    ///
+    /// # Errors
+    /// Those of `field_of`.
+    pub fn try_new<E>(
+        name: String,
+        loaded: LoadedMesh,
+        rest: Pose,
+        field_of: impl FnOnce(&Surface) -> Result<Field, E>,
+    ) -> Result<Link, E> {
         let bodies = first_of_each_body(&loaded.mesh);
         debug_assert!(!bodies.is_empty(), "link {name:?} has no body");
         let extremes = extremes(&loaded.mesh);
         let tree = BoxTree::build(&loaded.mesh);
         let surface = Surface::new(loaded.mesh, LatLonOptions::default());
-        let field = field_of(&surface);
+        let field = field_of(&surface)?;
         debug_assert!(field.tolerance() > 0.0, "tolerance {} m", field.tolerance());
-        Link { name, report: loaded.report, rest, surface, field, tree, bodies, extremes }
+        // Once: a field counts its cells for it.
+        let heap_bytes = surface.heap_bytes() + field.report().bytes + tree.heap_bytes();
+        let report = loaded.report;
+        Ok(Link { name, report, rest, surface, field, tree, bodies, heap_bytes, extremes })
     }
 
     pub(in crate::scene) fn rigid(&self) -> Rigid<'_> {

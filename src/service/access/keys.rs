@@ -38,7 +38,7 @@ pub struct Quotas {
     pub scenes: Option<u64>,
     /// Triangles of tissues and links in its scenes.
     pub triangles: Option<u64>,
-    /// Bytes of their meshes and fields.
+    /// Bytes that its scenes and sessions take.
     pub bytes: Option<u64>,
     /// Haptic loops.
     pub streams: Option<u64>,

@@ -12,7 +12,7 @@ use crate::{
         mesh::load::{Basis, LoadOptions},
         tolerance::COORDINATE_MAX_M,
     },
-    mesh_io::MeshFormat,
+    mesh_io::{MeshFormat, READ_BYTES_PER_BYTE},
     scene::{Limits, Probe, TissueKind, TissueOptions, limits::FIELD_TOLERANCE_SHARE_MIN},
     sdf::FieldOptions,
     service::host::quota::Share,
@@ -88,13 +88,14 @@ pub struct LinkDeclared {
 }
 
 impl MeshDeclared {
-    /// What it will take of a key's quotas; the triangles of a file are known once it has been read.
-    pub fn share(&self) -> Share {
+    /// What it will take until it is a mesh, of a key's quotas and of the server's memory. `of_mesh`: what becomes of it.
+    pub fn share(&self, of_mesh: fn(u64, u64) -> Share) -> Share {
         match self.size {
-            DeclaredSize::Raw { vertices, triangles } => {
-                Share::of_mesh(vertices.into(), triangles.into())
+            DeclaredSize::Raw { vertices, triangles } => of_mesh(vertices.into(), triangles.into()),
+            // The triangles of a file are known once it has been read, which takes the file and a reader's arrays.
+            DeclaredSize::File { bytes, .. } => {
+                Share::of_bytes(bytes.saturating_mul(1 + READ_BYTES_PER_BYTE as u64))
             }
-            DeclaredSize::File { bytes, .. } => Share { triangles: 0, bytes },
         }
     }
 }

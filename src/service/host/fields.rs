@@ -1,23 +1,25 @@
-//! The fields of uploaded links: from the cache, or built with the log told how far it is.
+//! The fields of uploaded links: from the cache, or built.
 
-use std::{
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use tracing::info;
 
+use super::{
+    field_build::{BuildTerms, build},
+    quota::{Reservation, Share},
+};
 use crate::{
-    scene::tool::field::build_field,
-    sdf::{BuildProgress, BuildStage, Field, FieldOptions},
+    sdf::{Field, FieldOptions},
+    service::refused::Refused,
     store::{FieldCache, FieldOrigin},
     surface::Surface,
 };
 
 /// Where links get their fields from.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Fields {
     cache: Option<FieldCache>,
+    build_max: Duration,
 }
 
 /// A field and how it was come by.
@@ -28,26 +30,47 @@ pub struct Obtained {
     pub origin: FieldOrigin,
     /// To read or build it.
     pub took: Duration,
+    /// What it takes, until it counts with its scene.
+    pub room: Vec<Reservation>,
 }
 
-/// Each stage of a build is heard of this many times.
-const STEPS: usize = 4;
-
 impl Fields {
-    /// Without a cache every field is built.
-    pub fn new(cache: Option<FieldCache>) -> Fields {
-        Fields { cache }
+    /// Without a cache every field is built. No build takes longer than `build_max`.
+    pub fn new(cache: Option<FieldCache>, build_max: Duration) -> Fields {
+        Fields { cache, build_max }
+    }
+
+    /// The longest that a build may take.
+    pub fn build_max(&self) -> Duration {
+        self.build_max
     }
 
     /// The field of a link's surface: work for the blocking pool.
-    pub fn obtain(&self, link: &str, surface: &Surface, options: &FieldOptions) -> Obtained {
+    ///
+    /// # Errors
+    /// As [`build`].
+    pub fn obtain(
+        &self,
+        link: &str,
+        surface: &Surface,
+        options: &FieldOptions,
+        terms: &BuildTerms,
+    ) -> Result<Obtained, Refused> {
         let start = Instant::now();
-        let build = || build(link, surface, options);
+        let mut room = Vec::new();
+        let mut build = || {
+            let (field, taken) = build(link, surface, options, terms)?;
+            room = taken;
+            Ok::<_, Refused>(field)
+        };
         let (field, origin) = match &self.cache {
-            Some(cache) => cache.get_or_build(surface, options, build),
-            None => (build(), FieldOrigin::Built),
+            Some(cache) => cache.get_or_build(surface, options, build)?,
+            None => (build()?, FieldOrigin::Built),
         };
         let (took, report) = (start.elapsed(), field.report());
+        if origin == FieldOrigin::Cached {
+            room.push((terms.reserve)(Share::of_bytes(report.bytes as u64))?);
+        }
         info!(
             link,
             ?origin,
@@ -57,27 +80,6 @@ impl Fields {
             bound_m = report.bound_m,
             "field ready"
         );
-        Obtained { field, origin, took }
+        Ok(Obtained { field, origin, took, room })
     }
-}
-
-fn build(link: &str, surface: &Surface, options: &FieldOptions) -> Field {
-    info!(link, triangles = surface.mesh().n_triangles(), "building a field");
-    // Steps of a stage that were told, the second stage's behind the first's.
-    let told = AtomicUsize::new(0);
-    let goes_on = |progress: BuildProgress| {
-        let before = match progress.stage {
-            BuildStage::Splitting => 0,
-            BuildStage::Sampling => STEPS,
-        };
-        let step = before + (progress.share * STEPS as f64) as usize;
-        // Threads of the build come here together: the one that raises it says so. The last step of a stage is said by
-        // what comes after it.
-        if told.fetch_max(step, Relaxed) < step && progress.share < 1.0 {
-            let percent = (100.0 * progress.share) as u32;
-            info!(link, stage = ?progress.stage, percent, bytes = progress.bytes, "building a field");
-        }
-        true
-    };
-    build_field(surface, options, &goes_on).expect("nobody stops it")
 }

@@ -4,20 +4,21 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 
-use crate::scene::Scene;
+use super::memory_limit::{MemoryFull, MemoryLimit};
+use crate::scene::{
+    Scene, Tissue,
+    memory::{held_bytes, link_bytes_expected, session_bytes_expected, tissue_bytes_expected},
+};
 use crate::service::access::caller::Caller;
 
-/// Triangles and bytes of meshes.
+/// Triangles of meshes, and bytes of memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Share {
     /// Triangles of tissues and links.
     pub triangles: u64,
-    /// Of positions, triangles and fields.
+    /// Of all that is kept.
     pub bytes: u64,
 }
-
-/// A corner's position, and a triangle's three indices.
-const BYTES_EACH: u64 = 12;
 
 /// More than a key may have.
 #[derive(Debug, thiserror::Error)]
@@ -36,25 +37,39 @@ pub struct OverQuota {
 }
 
 impl Share {
-    /// A mesh of so many vertices and triangles.
-    pub fn of_mesh(vertices: u64, triangles: u64) -> Share {
-        Share { triangles, bytes: BYTES_EACH * (vertices + triangles) }
+    /// A tissue with a mesh of so many vertices and triangles, or what a cut adds to one.
+    pub fn of_tissue(vertices: u64, triangles: u64) -> Share {
+        Share { triangles, bytes: tissue_bytes_expected(vertices, triangles) }
+    }
+
+    /// A link with such a mesh; its field is not in it.
+    pub fn of_link(vertices: u64, triangles: u64) -> Share {
+        Share { triangles, bytes: link_bytes_expected(vertices, triangles) }
+    }
+
+    /// Positions of a tissue that are held.
+    pub fn of_held(vertices: usize) -> Share {
+        Share::of_bytes(held_bytes(vertices))
+    }
+
+    /// A session of so many links.
+    pub fn of_session(links: usize) -> Share {
+        Share::of_bytes(session_bytes_expected(links))
+    }
+
+    /// So much memory.
+    pub fn of_bytes(bytes: u64) -> Share {
+        Share { triangles: 0, bytes }
     }
 
     /// All that a scene holds.
     pub fn of_scene(scene: &Scene) -> Share {
-        let mut all = Share::default();
-        for tissue in scene.tissues().iter() {
-            let now = tissue.current();
-            let mesh = now.surface.mesh();
-            all.add(Share::of_mesh(mesh.positions().len() as u64, mesh.n_triangles() as u64));
-        }
-        for link in scene.tools().iter().flat_map(|tool| &tool.links) {
-            let mesh = link.surface.mesh();
-            all.add(Share::of_mesh(mesh.positions().len() as u64, mesh.n_triangles() as u64));
-            all.bytes += link.field.report().bytes as u64;
-        }
-        all
+        let of_tissue = |t: &Arc<Tissue>| t.current().surface.mesh().n_triangles() as u64;
+        let tissues: u64 = scene.tissues().iter().map(of_tissue).sum();
+        let tools = scene.tools();
+        let links = tools.iter().flat_map(|tool| &tool.links);
+        let links: u64 = links.map(|link| link.surface.mesh().n_triangles() as u64).sum();
+        Share { triangles: tissues + links, bytes: scene.heap_bytes() }
     }
 
     /// Takes another in.
@@ -64,13 +79,31 @@ impl Share {
     }
 }
 
-/// What uploads under way will add, by key.
-#[derive(Default)]
-pub struct Ledger {
-    reserved: Mutex<BTreeMap<String, Share>>,
+/// Why there is no room.
+#[derive(Debug, thiserror::Error)]
+pub enum RoomRefused {
+    /// The key's quota is used up.
+    #[error(transparent)]
+    Quota(#[from] OverQuota),
+    /// The server's memory is used up.
+    #[error(transparent)]
+    Memory(#[from] MemoryFull),
 }
 
-/// A place for an upload under way; given back when dropped.
+/// What work under way will take.
+pub struct Ledger {
+    memory: MemoryLimit,
+    promised: Mutex<Promised>,
+}
+
+#[derive(Default)]
+struct Promised {
+    by_key: BTreeMap<String, Share>,
+    /// To all, those without a key too.
+    bytes: u64,
+}
+
+/// Room for work under way; given back when dropped.
 pub struct Reservation {
     ledger: Arc<Ledger>,
     /// `None` for anybody.
@@ -79,41 +112,48 @@ pub struct Reservation {
 }
 
 impl Ledger {
+    /// Nothing is promised yet.
+    pub fn new(memory: MemoryLimit) -> Ledger {
+        Ledger { memory, promised: Mutex::default() }
+    }
+
     /// Reserves `more` for a caller who has `used` already.
     ///
     /// # Errors
-    /// When that is over a quota of its key.
+    /// When that is over a quota of its key or over the server's memory.
     pub fn reserve(
         self: &Arc<Self>,
         caller: &Caller,
         used: Share,
         more: Share,
-    ) -> Result<Reservation, OverQuota> {
-        let ledger = Arc::clone(self);
-        let Some(key) = caller.name() else {
-            return Ok(Reservation { ledger, key: None, share: more });
-        };
-        let mut reserved = self.reserved.lock();
-        let entry = reserved.entry(key.to_owned()).or_default();
-        // What uploads under way will add counts as used: two at once must not share one room.
-        let mut used = used;
-        used.add(*entry);
-        let quotas = caller.quotas();
-        check(key, "triangles", used.triangles, more.triangles, quotas.triangles)?;
-        check(key, "bytes", used.bytes, more.bytes, quotas.bytes)?;
-        entry.add(more);
-        Ok(Reservation { ledger, key: Some(key.to_owned()), share: more })
+    ) -> Result<Reservation, RoomRefused> {
+        let mut promised = self.promised.lock();
+        self.memory.check(promised.bytes, more.bytes)?;
+        if let Some(key) = caller.name() {
+            let entry = promised.by_key.entry(key.to_owned()).or_default();
+            // What work under way will add counts as used: two at once must not share one room.
+            let mut used = used;
+            used.add(*entry);
+            let quotas = caller.quotas();
+            check(key, "triangles", used.triangles, more.triangles, quotas.triangles)?;
+            check(key, "bytes", used.bytes, more.bytes, quotas.bytes)?;
+            entry.add(more);
+        }
+        promised.bytes = promised.bytes.saturating_add(more.bytes);
+        let key = caller.name().map(str::to_owned);
+        Ok(Reservation { ledger: Arc::clone(self), key, share: more })
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        let mut promised = self.ledger.promised.lock();
+        promised.bytes = promised.bytes.saturating_sub(self.share.bytes);
         let Some(key) = &self.key else { return };
-        let mut reserved = self.ledger.reserved.lock();
         // The entry stays when it is empty: there are as few as keys.
-        if let Some(entry) = reserved.get_mut(key) {
-            entry.triangles -= self.share.triangles.min(entry.triangles);
-            entry.bytes -= self.share.bytes.min(entry.bytes);
+        if let Some(entry) = promised.by_key.get_mut(key) {
+            entry.triangles = entry.triangles.saturating_sub(self.share.triangles);
+            entry.bytes = entry.bytes.saturating_sub(self.share.bytes);
         }
     }
 }

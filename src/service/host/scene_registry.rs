@@ -6,7 +6,8 @@ use parking_lot::RwLock;
 use tracing::{Span, info};
 
 use super::{
-    quota::{self, Ledger, OverQuota, Reservation, Share},
+    memory_limit::MemoryLimit,
+    quota::{self, Ledger, OverQuota, Reservation, RoomRefused, Share},
     scene_life::{Ended, SceneLife, ServerLife},
     tick_budget::TickBudgets,
     writer::SceneWriter,
@@ -104,7 +105,7 @@ impl SceneRegistry {
             hosts: RwLock::default(),
             server: ServerLife::default(),
             metrics: Arc::new(Metrics::new(config.sessions.objective)),
-            ledger: Arc::default(),
+            ledger: Arc::new(Ledger::new(MemoryLimit::new(config.limits.memory_bytes))),
         }
     }
 
@@ -168,8 +169,8 @@ impl SceneRegistry {
         Ok(host)
     }
 
-    /// Reserves room for meshes in what the caller's key may have.
-    pub fn reserve(&self, caller: &Caller, more: Share) -> Result<Reservation, OverQuota> {
+    /// Reserves room in what the caller's key may have, and in the server's memory.
+    pub fn reserve(&self, caller: &Caller, more: Share) -> Result<Reservation, RoomRefused> {
         // Added up anew each time, over a few scenes: a sum that is kept would have to follow every cut.
         let mut used = Share::default();
         let all = self.all();

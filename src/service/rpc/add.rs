@@ -7,14 +7,13 @@ use tracing::info;
 
 use super::mesh_upload::{MeshUpload, Requests, collect};
 use crate::{
-    geometry::{Pose, mesh::load::LoadedMesh},
+    geometry::mesh::load::LoadedMesh,
     scene::{Link, ToolParts},
-    sdf::FieldOptions,
 };
 use crate::{
     proto::{
         AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
-        AddToolResponse, FieldReport, MeshChunk, add_tissue_request, add_tool_request,
+        AddToolResponse, MeshChunk, add_tissue_request, add_tool_request,
     },
     service::{
         access::caller::Caller,
@@ -25,7 +24,9 @@ use crate::{
             scene::{field_report, report},
             upload,
         },
-        host::{fields::Fields, quota::Share, scene_registry::SceneRegistry},
+        host::{
+            field_build::BuildTerms, fields::Fields, quota::Share, scene_registry::SceneRegistry,
+        },
         refused::Refused,
         transport::deadline::CallDeadline,
     },
@@ -41,7 +42,7 @@ pub async fn tissue(
     let header = tissue_header(requests.next().await?)?;
     let host = registry.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
     let declared = upload::tissue(&header, registry.limits()).map_err(|e| e.within("header"))?;
-    let room = registry.reserve(caller, declared.mesh.share())?;
+    let room = registry.reserve(caller, declared.mesh.share(Share::of_tissue))?;
     let mut mesh = [MeshUpload::new("header.mesh".to_owned(), declared.mesh)];
     collect(&mut requests, &mut mesh, tissue_chunk).await?;
     let [mesh] = mesh;
@@ -53,7 +54,7 @@ pub async fn tissue(
         // What was declared is replaced by what came: the triangles of a file are known only now. Another upload may
         // take the room in between, and this one is refused then.
         drop(room);
-        let _room = owned.reserve(&caller, share(&loaded))?;
+        let _room = owned.reserve(&caller, share(&loaded, Share::of_tissue))?;
         host.check_served()?;
         deadline.commit()?;
         let named = (&*declared.name, declared.kind);
@@ -77,7 +78,7 @@ pub async fn tool(
     let host = registry.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
     let declared = upload::tool(&header, registry.limits()).map_err(|e| e.within("header"))?;
     let mut asked = Share::default();
-    declared.links.iter().for_each(|link| asked.add(link.mesh.share()));
+    declared.links.iter().for_each(|link| asked.add(link.mesh.share(Share::of_link)));
     let room = registry.reserve(caller, asked)?;
     let (mut meshes, mut links) = (Vec::new(), Vec::new());
     for (at, link) in declared.links.into_iter().enumerate() {
@@ -88,6 +89,7 @@ pub async fn tool(
     let (fields, owned, caller) = (fields.clone(), Arc::clone(registry), caller.clone());
     let place = requests.places.take(&caller).await;
     let add = move || {
+        // Until the tool is there or refused: with its client gone, a build ends when it asks the next time.
         let _place = place;
         let mut loaded = Vec::new();
         for (at, (mesh, (name, rest, tolerance))) in meshes.into_iter().zip(links).enumerate() {
@@ -97,17 +99,30 @@ pub async fn tool(
         }
         drop(room);
         let mut made = Share::default();
-        loaded.iter().for_each(|(_, mesh, ..)| made.add(share(mesh)));
+        loaded.iter().for_each(|(_, mesh, ..)| made.add(share(mesh, Share::of_link)));
         let _room = owned.reserve(&caller, made)?;
         // Before the fields: they take seconds to build, for a tool that would be refused.
         host.scene.check_room_for_tool(&declared.name)?;
         let (mut links, mut reports) = (Vec::new(), Vec::new());
-        for (name, mesh, rest, options) in loaded {
+        // Room for the fields, until they count with the scene.
+        let mut rooms = Vec::new();
+        let check = || {
             host.check_served()?;
-            deadline.check()?;
-            let (link, report) = with_field(&fields, name, mesh, rest, &options);
-            links.push(link);
-            reports.push(report);
+            Ok(deadline.check()?)
+        };
+        let reserve = |more| owned.reserve(&caller, more);
+        let time_max = fields.build_max();
+        let terms = BuildTerms { check: &check, reserve: &reserve, time_max };
+        for (name, mesh, rest, options) in loaded {
+            check()?;
+            let label = name.clone();
+            let link = Link::try_new(name, mesh, rest, |surface| {
+                let obtained = fields.obtain(&label, surface, &options, &terms)?;
+                reports.push(field_report(&obtained));
+                rooms.extend(obtained.room);
+                Ok::<_, Refused>(obtained.field)
+            });
+            links.push(link?);
         }
         host.check_served()?;
         deadline.commit()?;
@@ -121,26 +136,9 @@ pub async fn tool(
     Ok(AddToolResponse { tool_id: tool.id.0, reports, fields })
 }
 
-fn share(loaded: &LoadedMesh) -> Share {
+fn share(loaded: &LoadedMesh, of_mesh: fn(u64, u64) -> Share) -> Share {
     let mesh = &loaded.mesh;
-    Share::of_mesh(mesh.positions().len() as u64, mesh.n_triangles() as u64)
-}
-
-fn with_field(
-    fields: &Fields,
-    name: String,
-    mesh: LoadedMesh,
-    rest: Pose,
-    options: &FieldOptions,
-) -> (Link, FieldReport) {
-    let mut report = FieldReport::default();
-    let label = name.clone();
-    let link = Link::new(name, mesh, rest, |surface| {
-        let obtained = fields.obtain(&label, surface, options);
-        report = field_report(&obtained);
-        obtained.field
-    });
-    (link, report)
+    of_mesh(mesh.positions().len() as u64, mesh.n_triangles() as u64)
 }
 
 fn tissue_header(first: Option<AddTissueRequest>) -> Result<AddTissueHeader, FieldError> {

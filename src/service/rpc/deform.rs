@@ -12,7 +12,7 @@ use crate::{
     service::{
         access::caller::Caller,
         convert::{self, Problem, deform::RefusedDeformation},
-        host::scene_registry::SceneRegistry,
+        host::{quota::Share, scene_registry::SceneRegistry},
         refused::Refused,
         transport::deadline::CallDeadline,
     },
@@ -58,6 +58,9 @@ async fn apply(
     let deformation = convert::deform::deformation(request)?;
     let array = convert::deform::positions_array(&deformation);
     let hold = request.hold;
+    // Until they are held: from then on they count with the scene.
+    let n_vertices = tissue.current().surface.mesh().positions().len();
+    let _room = hold.then(|| registry.reserve(caller, Share::of_held(n_vertices))).transpose()?;
     // One thread writes, so that what it holds is the revision that it has just made.
     let written = host
         .writer

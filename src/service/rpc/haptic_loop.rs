@@ -17,7 +17,12 @@ use crate::{
             self, Problem,
             tick::{Mode, Start},
         },
-        host::{scene_life::SceneLife, scene_registry::SceneRegistry, tick_budget::KeyBudget},
+        host::{
+            quota::{Reservation, Share},
+            scene_life::SceneLife,
+            scene_registry::SceneRegistry,
+            tick_budget::KeyBudget,
+        },
         metrics::{Metrics, StreamMetrics, TickTimes},
         refused::Refused,
     },
@@ -45,6 +50,8 @@ pub struct HapticLoop {
     session: RenderedSession,
     /// Rendered tools whose tissues' loads are wanted.
     with_loads: Vec<ToolId>,
+    /// What the session takes.
+    _room: Reservation,
     mode: Mode,
     /// In the engine, for one tick.
     time_max: Duration,
@@ -99,9 +106,12 @@ impl HapticLoop {
         let scene = Arc::clone(&host.scene);
         let session = RenderedSession::new(scene, &tools, options, &render)?;
         let with_loads = sent.render.iter().filter(|r| r.tissue_loads).map(|r| ToolId(r.tool_id));
+        let links = |id: &ToolId| host.scene.tool(*id).map_or(0, |tool| tool.links.len());
+        let n_links = tools.iter().map(links).sum();
         Ok(HapticLoop {
             scene: Arc::clone(&host.scene),
             life: host.life(),
+            _room: registry.reserve(caller, Share::of_session(n_links))?,
             session,
             with_loads: with_loads.collect(),
             stream_metrics: registry.metrics().stream_begins(&sent.scene_id, caller)?,
@@ -263,7 +273,9 @@ impl HapticLoop {
         // No client takes a thread from the others for longer than that, with whatever tools.
         let until_ns = deadline_ns.min(started_ns + self.time_max.as_nanos() as u64);
         let time = TimeLeft::until(&now_ns, until_ns);
-        self.session.tick(tick.sequence, &self.poses, started_ns, &time)?;
+        self.session.draw(tick.sequence, &self.poses, started_ns, &time)?;
+        let drawn_ns = if self.session.renders() { now_ns() } else { started_ns };
+        self.session.answer(&time);
         let (answer, computed_ns) = (self.session.last_answer(), now_ns());
         into.compute_us = (computed_ns - started_ns) as f64 / 1e3;
         into.flags = convert::answer::flags(&answer.flags);
@@ -285,18 +297,19 @@ impl HapticLoop {
         let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
         ticks.note(&times, self.metrics.objective);
         self.budget.spend(done_ns - started_ns, done_ns);
-        into.stages = self.report_stages.then(|| stages(&times));
+        into.stages = self.report_stages.then(|| stages(&times, drawn_ns));
         Ok(())
     }
 }
 
 /// To the wire.
-fn stages(times: &TickTimes) -> proto::StageTimes {
+fn stages(times: &TickTimes, drawn_ns: u64) -> proto::StageTimes {
     let TickTimes { received_ns, started_ns, computed_ns, done_ns } = *times;
     let us = |from_ns: u64, to_ns: u64| (to_ns - from_ns) as f64 / 1e3;
     proto::StageTimes {
         wait_us: us(received_ns, started_ns),
         engine_us: us(started_ns, computed_ns),
         convert_us: us(computed_ns, done_ns),
+        render_us: us(started_ns, drawn_ns),
     }
 }

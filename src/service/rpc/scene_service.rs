@@ -182,7 +182,10 @@ impl SceneService for Scenes {
         let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.get_ref();
         let host = self.registry.owned(&request.scene_id, &caller)?;
-        let more = Share::of_mesh(0, request.added_triangles.len() as u64 / 3);
+        let [vertices, triangles] =
+            [&request.added_positions_m.len(), &request.added_triangles.len()]
+                .map(|n| *n as u64 / 3);
+        let more = Share::of_tissue(vertices, triangles);
         let _room = self.registry.reserve(&caller, more)?;
         Ok(Response::new(Scenes::edit(&host, request, deadline).await?))
     }

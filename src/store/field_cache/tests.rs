@@ -1,4 +1,4 @@
-use std::{env, ops::Deref};
+use std::{convert::Infallible, env, ops::Deref};
 
 use glam::DVec3;
 
@@ -42,6 +42,15 @@ fn surface(data: MeshData) -> Surface {
     Surface::new(loaded.mesh, LatLonOptions::default())
 }
 
+fn get_or_build(
+    cache: &FieldCache,
+    surface: &Surface,
+    options: &FieldOptions,
+) -> (Field, FieldOrigin) {
+    let build = || Ok::<_, Infallible>(field_of(surface, options));
+    cache.get_or_build(surface, options, build).unwrap_or_else(|never| match never {})
+}
+
 /// A kept field and what it was built from.
 struct Kept {
     folder: Folder,
@@ -60,14 +69,14 @@ impl Kept {
         let cache = FieldCache::new(&folder, u64::MAX);
         let surface = surface(shapes::torus(0.01, 0.003, 16, 8));
         let field = field_of(&surface, &options);
-        let (_, origin) = cache.get_or_build(&surface, &options, || field.clone());
+        let (_, origin) = get_or_build(&cache, &surface, &options);
         assert_eq!(origin, FieldOrigin::Built);
         let bytes = fs::read(cache.path(surface.mesh(), &options)).expect("kept");
         Kept { folder, cache, surface, options, field, bytes }
     }
 
     fn get(&self) -> (Field, FieldOrigin) {
-        self.cache.get_or_build(&self.surface, &self.options, || self.field.clone())
+        get_or_build(&self.cache, &self.surface, &self.options)
     }
 
     fn path(&self) -> PathBuf {
@@ -99,7 +108,7 @@ fn fields_of_open_surfaces_are_kept_too() {
     let folder = Folder::new("open");
     let (cache, options) = (FieldCache::new(&folder, u64::MAX), FieldOptions::default());
     let surface = surface(shapes::tube(0.004, 0.02, 12, 4));
-    let get = || cache.get_or_build(&surface, &options, || field_of(&surface, &options));
+    let get = || get_or_build(&cache, &surface, &options);
     let (built, cached) = (get(), get());
     assert_eq!((built.1, cached.1), (FieldOrigin::Built, FieldOrigin::Cached));
     assert!(built.0 == cached.0);
@@ -185,10 +194,9 @@ fn a_folder_that_cannot_be_written_costs_nothing_but_time() {
     let cache = FieldCache::new(&file, u64::MAX);
     let (surface, options) = (surface(shapes::cuboid(DVec3::ONE)), FieldOptions::default());
     for _ in 0..2 {
-        let build = || field_of(&surface, &options);
-        let (field, origin) = cache.get_or_build(&surface, &options, build);
+        let (field, origin) = get_or_build(&cache, &surface, &options);
         assert_eq!(origin, FieldOrigin::Built);
-        assert!(field == build());
+        assert!(field == field_of(&surface, &options));
     }
 }
 
@@ -198,9 +206,7 @@ fn the_folder_stays_within_its_room_and_what_was_used_last_stays() {
     let surfaces = [1.0, 2.0, 3.0, 4.0].map(|radius| surface(shapes::sphere(radius, 2)));
     let options = FieldOptions::default();
     let all = FieldCache::new(&folder, u64::MAX);
-    let keep = |cache: &FieldCache, surface: &Surface| {
-        cache.get_or_build(surface, &options, || field_of(surface, &options)).1
-    };
+    let keep = |cache: &FieldCache, surface: &Surface| get_or_build(cache, surface, &options).1;
     let bytes = |surface: &Surface| {
         fs::metadata(all.path(surface.mesh(), &options)).map_or(0, |file| file.len())
     };

@@ -76,7 +76,7 @@ async fn a_key_allows_what_its_role_does() {
 #[tokio::test]
 async fn quotas_are_checked_before_memory_is_taken() {
     let folder = Folder::new("quotas");
-    let quotas = "scenes = 1\ntriangles = 20\nbytes = 400\nstreams = 1";
+    let quotas = "scenes = 1\ntriangles = 20\nbytes = 1000000\nstreams = 1";
     let keys = folder.write("keys.toml", &all_keys(quotas));
     let mut server = TestServer::configured(with_keys(&keys)).await;
     let full = Code::ResourceExhausted;

@@ -5,7 +5,6 @@ use std::{net::SocketAddr, time::Duration};
 use glam::DVec3;
 use palpate::{
     config::Config,
-    geometry::MeshData,
     oracle::shapes,
     proto::{
         AddTissueHeader, Flag, Pose, RenderOptions, RenderState, Rendering, Tick, TissueKind,
@@ -15,7 +14,7 @@ use palpate::{
 use tonic::Code;
 
 use crate::support::{
-    meshes::Mesh,
+    meshes::wire,
     messages::{
         SCENE, start, start_message, tick_message, tissue_head, tissue_header, tissue_piece,
         tool_head, tool_header, tool_piece, vec3,
@@ -31,13 +30,6 @@ const STIFFNESS_N_PER_M: f64 = 500.0;
 const STAND_OFF_M: f64 = 20e-6;
 /// Until a force that rises by 300 N/s is all there.
 const SETTLED: u64 = 40;
-
-fn wire(data: &MeshData) -> Mesh {
-    Mesh {
-        positions: data.positions.iter().flat_map(|p| p.to_array()).collect(),
-        triangles: data.triangles.as_flattened().to_vec(),
-    }
-}
 
 /// A slab whose upper face is z = 0, tissue 1, and a ball, tool 1; and where the metrics are.
 async fn bench(kind: TissueKind) -> (TestServer, SocketAddr) {

@@ -1,5 +1,6 @@
 //! Small meshes whose distances are known by hand.
 
+use palpate::geometry::MeshData;
 use palpate::proto::{MeshChunk, MeshHeader, RawMeshSize, mesh_header::Source};
 
 /// Flat arrays, as the wire has them.
@@ -21,6 +22,14 @@ pub fn octahedron(radius: f32) -> Mesh {
         0, 2, 4,  2, 1, 4,  1, 3, 4,  3, 0, 4,  2, 0, 5,  1, 2, 5,  3, 1, 5,  0, 3, 5,
     ];
     Mesh { positions, triangles }
+}
+
+/// A generated shape as the wire has it.
+pub fn wire(data: &MeshData) -> Mesh {
+    Mesh {
+        positions: data.positions.iter().flat_map(|p| p.to_array()).collect(),
+        triangles: data.triangles.as_flattened().to_vec(),
+    }
 }
 
 impl Mesh {

@@ -3,7 +3,7 @@ use tokio_stream::StreamExt;
 
 use super::*;
 use crate::{
-    config::{Config, SessionSettings},
+    config::{Config, SessionSettings, TickSettings},
     geometry::{
         MeshData, Pose,
         mesh::load::{self, Basis, LoadOptions, LoadedMesh},
@@ -66,8 +66,14 @@ async fn the_sweep_goes_through_a_coalesced_pose() {
     }
 }
 
+/// A machine that stops a tick for 5 ms must not change its answer.
+fn unhurried() -> Config {
+    let time_max = Duration::from_secs(60);
+    Config { ticks: TickSettings { time_max, ..TickSettings::default() }, ..Config::default() }
+}
+
 fn needle_and_sheet() -> (Arc<SceneRegistry>, HapticLoop) {
-    let registry = Arc::new(SceneRegistry::new(&Config::default()));
+    let registry = Arc::new(SceneRegistry::new(&unhurried()));
     let scene = Arc::clone(&registry.create("s", &Caller::ANYBODY).expect("room").scene);
     scene.add_tool(needle()).expect("room");
     scene.add_tissue("sheet", sheet(), TissueOptions::default(), 0).expect("room");
@@ -133,7 +139,7 @@ async fn answers_to(
     mode: proto::TrackMode,
     ready: &[proto::Tick],
 ) -> Vec<(u64, u32, Option<String>)> {
-    let registry = Arc::new(SceneRegistry::new(&Config::default()));
+    let registry = Arc::new(SceneRegistry::new(&unhurried()));
     let scene = Arc::clone(&registry.create("s", &Caller::ANYBODY).expect("room").scene);
     scene.add_tool(needle()).expect("room");
     let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);

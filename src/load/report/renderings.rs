@@ -1,0 +1,225 @@
+//! What a hand would have felt: device, proxy and force over a run.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use glam::DVec3;
+use serde::Serialize;
+
+use super::latencies::{Latencies, Percentiles};
+use crate::proto::{LinkAnswer, RenderState, Rendering, TrackResponse, Vec3};
+
+/// Samples that are kept for the picture; with one more, every second one goes.
+const SAMPLES_MAX: usize = 4_000;
+
+/// Renderings over a run.
+#[derive(Clone, Debug, Default)]
+pub struct Renderings {
+    /// In all.
+    pub count: u64,
+    device_depth_m_max: f64,
+    proxy_depth_m_max: f64,
+    force_n_max: f64,
+    force_step_n_max: f64,
+    last_force: Option<[f64; 3]>,
+    states: BTreeMap<&'static str, u64>,
+    /// Time in the engine that rendering adds, as the server says.
+    pub added: Latencies,
+    samples: Vec<FeltSample>,
+    /// Of the samples, one is kept.
+    every: u64,
+}
+
+/// What was felt at one tick.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FeltSample {
+    /// Of the client, since its first tick.
+    pub seconds: f64,
+    /// How far the device is ahead of its proxy, metres: how deep it is.
+    pub device_depth_m: f64,
+    /// How deep the proxy is, metres; negative above the tissue.
+    pub proxy_depth_m: f64,
+    /// Newtons.
+    pub force_n: f64,
+}
+
+/// [`Renderings`] for the report.
+#[derive(Clone, Debug, Serialize)]
+pub struct RenderingReport {
+    /// How deep the device went.
+    pub device_depth_m_max: f64,
+    /// How deep the proxy went: 0, for it stays out.
+    pub proxy_depth_m_max: f64,
+    /// The greatest force that was sent.
+    pub force_n_max: f64,
+    /// The greatest change from one answer to the next.
+    pub force_step_n_max: f64,
+    /// The last force.
+    pub force_n_end: f64,
+    /// Renderings in each state of the proxy.
+    pub states: BTreeMap<&'static str, u64>,
+    /// In the engine, for the proxies.
+    pub added_us: Option<Percentiles>,
+}
+
+impl Renderings {
+    /// Takes an answer's renderings in. `device`: where the tool's origin was put, scene frame.
+    pub fn note(&mut self, answer: &TrackResponse, device: DVec3) {
+        for rendering in &answer.renderings {
+            self.note_one(rendering, answer, device);
+        }
+        if let (false, Some(stages)) = (answer.renderings.is_empty(), &answer.stages) {
+            self.added.record(Duration::from_nanos((stages.render_us * 1e3) as u64));
+        }
+    }
+
+    fn note_one(&mut self, rendering: &Rendering, answer: &TrackResponse, device: DVec3) {
+        let Vec3 { x, y, z } = rendering.force_n.unwrap_or_default();
+        let force = [x, y, z];
+        let last = self.last_force.replace(force).unwrap_or(force);
+        let force_n = norm(force);
+        let step_n = norm(std::array::from_fn(|i| force[i] - last[i]));
+        // The device is as deep as its proxy is held off.
+        let proxy = rendering.proxy.as_ref().and_then(|pose| pose.position_m).unwrap_or_default();
+        let device_depth_m = DVec3::new(proxy.x, proxy.y, proxy.z).distance(device);
+        let is_known = |link: &&LinkAnswer| {
+            link.tool_id == rendering.tool_id && !link.is_lower_bound && !link.is_cut_short
+        };
+        let distances = answer.links.iter().filter(is_known).map(|link| link.signed_distance_m);
+        let proxy_depth_m = -distances.fold(f64::INFINITY, f64::min);
+        self.device_depth_m_max = self.device_depth_m_max.max(device_depth_m);
+        self.proxy_depth_m_max = self.proxy_depth_m_max.max(proxy_depth_m);
+        self.force_n_max = self.force_n_max.max(force_n);
+        self.force_step_n_max = self.force_step_n_max.max(step_n);
+        *self.states.entry(state_name(rendering.state())).or_default() += 1;
+        let seconds = answer.client_time_ns as f64 * 1e-9;
+        self.keep(FeltSample { seconds, device_depth_m, proxy_depth_m, force_n });
+        self.count += 1;
+    }
+
+    fn keep(&mut self, sample: FeltSample) {
+        if self.samples.len() == SAMPLES_MAX {
+            let mut place = 0;
+            self.samples.retain(|_| {
+                place += 1;
+                place % 2 == 1
+            });
+            self.every *= 2;
+        }
+        self.every = self.every.max(1);
+        if self.count.is_multiple_of(self.every) {
+            self.samples.push(sample);
+        }
+    }
+
+    /// Adds another client's; the picture stays that of the first.
+    pub fn add(&mut self, other: &Renderings) {
+        if self.count == 0 {
+            (self.samples, self.every) = (other.samples.clone(), other.every);
+            self.last_force = other.last_force;
+        }
+        self.count += other.count;
+        self.device_depth_m_max = self.device_depth_m_max.max(other.device_depth_m_max);
+        self.proxy_depth_m_max = self.proxy_depth_m_max.max(other.proxy_depth_m_max);
+        self.force_n_max = self.force_n_max.max(other.force_n_max);
+        self.force_step_n_max = self.force_step_n_max.max(other.force_step_n_max);
+        for (state, n) in &other.states {
+            *self.states.entry(state).or_default() += n;
+        }
+        self.added.add(&other.added);
+    }
+
+    /// For the picture, in the order of time.
+    pub fn samples(&self) -> &[FeltSample] {
+        &self.samples
+    }
+
+    /// `None` when nothing was rendered.
+    pub fn report(&self) -> Option<RenderingReport> {
+        (self.count > 0).then(|| RenderingReport {
+            device_depth_m_max: self.device_depth_m_max,
+            proxy_depth_m_max: self.proxy_depth_m_max,
+            force_n_max: self.force_n_max,
+            force_step_n_max: self.force_step_n_max,
+            force_n_end: norm(self.last_force.unwrap_or_default()),
+            states: self.states.clone(),
+            added_us: self.added.percentiles(),
+        })
+    }
+}
+
+impl RenderingReport {
+    /// For a person to read, in a line.
+    pub fn said(&self) -> String {
+        format!(
+            "device {:.2} mm deep at most, proxy {:.2}; force {:.2} N at most, {:.3} N from answer to answer, {:.2} N at \
+             the end",
+            1e3 * self.device_depth_m_max,
+            1e3 * self.proxy_depth_m_max,
+            self.force_n_max,
+            self.force_step_n_max,
+            self.force_n_end
+        )
+    }
+}
+
+fn norm(v: [f64; 3]) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+fn state_name(state: RenderState) -> &'static str {
+    match state {
+        RenderState::Unspecified => "unspecified",
+        RenderState::Free => "free",
+        RenderState::Touching => "touching",
+        RenderState::Embedded => "embedded",
+        RenderState::Squeezed => "squeezed",
+        RenderState::Late => "late",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::proto::Pose;
+
+    fn answer(n: u64, force: f64, device_m: f64) -> TrackResponse {
+        let rendering = Rendering {
+            tool_id: 1,
+            force_n: Some(Vec3 { x: 0.0, y: 0.0, z: force }),
+            state: RenderState::Touching as i32,
+            proxy: Some(Pose {
+                position_m: Some(Vec3 { x: -device_m, ..Vec3::default() }),
+                ..Pose::default()
+            }),
+            ..Default::default()
+        };
+        let link = LinkAnswer { tool_id: 1, signed_distance_m: 2e-5, ..Default::default() };
+        TrackResponse {
+            client_time_ns: n as i64 * 1_000_000,
+            links: vec![link],
+            renderings: vec![rendering],
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn what_was_felt_is_told_and_kept_in_bounds() {
+        let mut felt = Renderings::default();
+        assert!(felt.report().is_none());
+        for n in 0..20_000 {
+            felt.note(&answer(n, 1e-4 * n as f64, -1e-6 * n as f64), DVec3::ZERO);
+        }
+        let report = felt.report().expect("rendered");
+        assert!((report.device_depth_m_max - 0.019_999).abs() < 1e-9);
+        assert_eq!(report.proxy_depth_m_max, 0.0);
+        assert!((report.force_step_n_max - 1e-4).abs() < 1e-9);
+        assert_eq!((report.force_n_end, report.states["touching"]), (report.force_n_max, 20_000));
+        let samples = felt.samples();
+        assert!(samples.len() > SAMPLES_MAX / 2 && samples.len() <= SAMPLES_MAX);
+        assert!(samples.is_sorted_by(|a, b| a.seconds < b.seconds));
+        let mut both = Renderings::default();
+        both.add(&felt);
+        both.add(&felt);
+        assert_eq!((both.count, both.samples().len()), (40_000, samples.len()));
+    }
+}

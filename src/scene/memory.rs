@@ -1,0 +1,130 @@
+//! What scenes take of the machine's memory: measured for what is there, estimated for what is on its way.
+
+use glam::Vec3;
+
+use super::Scene;
+
+/// Of a mesh that becomes a tissue: the published revision and the writer's spare, each with mesh and index.
+const TISSUE_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 120, per_triangle: 480 };
+/// Of a mesh that becomes a link: mesh, index and box tree. Its field comes to that.
+const LINK_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 40, per_triangle: 800 };
+
+/// Of a session and of each of its links, what a tick's answer, its contacts and all that it leaves for the next tick
+/// take: `tests/allocation` compares.
+const SESSION_BYTES: u64 = 64 << 10;
+const LINK_SESSION_BYTES: u64 = 2 << 20;
+
+/// Upper estimates for a mesh that is not there yet. Lists grow by doubling, so that an estimate for any mesh is up to
+/// twice what most take; a test compares with shapes and instruments.
+#[derive(Clone, Copy)]
+struct MeshBytes {
+    /// Of the smallest mesh.
+    any: u64,
+    per_vertex: u64,
+    per_triangle: u64,
+}
+
+impl MeshBytes {
+    fn of(self, vertices: u64, triangles: u64) -> u64 {
+        vertices
+            .saturating_mul(self.per_vertex)
+            .saturating_add(triangles.saturating_mul(self.per_triangle))
+            .saturating_add(self.any)
+    }
+}
+
+/// Bytes that a tissue of so many vertices and triangles will take at most, held positions left aside.
+pub fn tissue_bytes_expected(vertices: u64, triangles: u64) -> u64 {
+    TISSUE_BYTES.of(vertices, triangles)
+}
+
+/// Bytes that a link of so many vertices and triangles will take at most, its field left aside.
+pub fn link_bytes_expected(vertices: u64, triangles: u64) -> u64 {
+    LINK_BYTES.of(vertices, triangles)
+}
+
+/// Bytes that holding a tissue's positions once more takes.
+pub fn held_bytes(vertices: usize) -> u64 {
+    (size_of::<Vec3>() * vertices) as u64
+}
+
+/// Bytes that a session of so many links takes at most, with all contacts and pairs.
+pub fn session_bytes_expected(links: usize) -> u64 {
+    SESSION_BYTES + LINK_SESSION_BYTES * links as u64
+}
+
+impl Scene {
+    /// Bytes that its tissues and tools take, each tissue with its writer's spare copy whether that is there yet or not.
+    pub fn heap_bytes(&self) -> u64 {
+        let tissues: u64 = self.tissues().iter().map(|t| t.heap_bytes_expected()).sum();
+        let links: usize =
+            self.tools().iter().flat_map(|t| &t.links).map(|link| link.heap_bytes).sum();
+        tissues + links as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{
+        geometry::{
+            MeshData, Pose,
+            mesh::load::{LoadOptions, LoadedMesh, load},
+        },
+        oracle::shapes,
+        scene::{
+            Limits, Link, Tissue, TissueOptions, tissue::deform::Deformation,
+            tool::field::default_field,
+        },
+    };
+
+    fn meshes() -> Vec<LoadedMesh> {
+        let all = vec![
+            shapes::sphere(0.05, 1),
+            shapes::sphere(0.05, 8),
+            shapes::organ(3_000, 1),
+            shapes::sheet(30, 30, 1e-3),
+            shapes::tube(0.01, 0.1, 20, 20),
+            shapes::capsule(0.005, 0.05, 24),
+        ];
+        let loaded = |data: MeshData| load(data, &LoadOptions::default()).expect("a mesh");
+        all.into_iter().map(loaded).collect()
+    }
+
+    /// A quota must not be passed by what is there later, nor refuse twice what is needed.
+    fn assert_estimate(what: &str, expected: u64, found: u64, triangles: usize) {
+        println!("{what} of {triangles} triangles: {found} bytes, {expected} expected");
+        assert!(found <= expected, "{what}: {found} bytes, {expected} expected");
+        let is_small = triangles < 1_000;
+        assert!(is_small || expected <= 3 * found, "{what}: {found} bytes, {expected} expected");
+    }
+
+    #[test]
+    fn a_mesh_takes_what_was_expected() {
+        for mesh in meshes() {
+            let n_triangles = mesh.mesh.n_triangles();
+            let (v, t) = (mesh.mesh.positions().len() as u64, n_triangles as u64);
+            let scene = Scene::new("s".to_owned(), Limits::default());
+            let added = scene.add_tissue("t", mesh.clone(), TissueOptions::default(), 0);
+            let tissue: Arc<Tissue> = added.expect("room");
+            let expected = tissue_bytes_expected(v, t);
+            assert_estimate("a tissue", expected, tissue.heap_bytes_expected(), n_triangles);
+            // What is measured comes to what was said of it before the spare was there.
+            for _ in 0..3 {
+                let positions = tissue.current().surface.mesh().positions().to_vec();
+                tissue.deform(Deformation::Dense(positions), 0).expect("the same vertices");
+                tissue.catch_up();
+            }
+            let said = tissue.heap_bytes_expected();
+            // Lists of the spare may have more room to grow than those of the published revision.
+            let found = tissue.heap_bytes() as u64;
+            assert!(4 * found <= 5 * said, "{found} of {said}");
+            assert_eq!(scene.heap_bytes(), said);
+            let link = Link::new("l".to_owned(), mesh, Pose::IDENTITY, default_field);
+            let without_field = (link.heap_bytes - link.field.report().bytes) as u64;
+            assert_estimate("a link", link_bytes_expected(v, t), without_field, n_triangles);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A field's build on the server: on threads of its own, for as long as somebody waits for it and there is room.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use tracing::info;
+
+use super::quota::{Reservation, RoomRefused, Share};
+use crate::{
+    scene::tool::field::build_field,
+    sdf::{BuildProgress, BuildStage, Field, FieldOptions},
+    service::{catch_panic::Panicked, refused::Refused, transport::background::lower_priority},
+    surface::Surface,
+};
+
+/// What a build asks while it runs.
+pub struct BuildTerms<'a> {
+    /// Whether somebody still waits for it.
+    pub check: &'a (dyn Fn() -> Result<(), Refused> + Sync),
+    /// For memory, before it is taken.
+    pub reserve: &'a (dyn Fn(Share) -> Result<Reservation, RoomRefused> + Sync),
+    /// The longest that it may take.
+    pub time_max: Duration,
+}
+
+/// A build took longer than any may.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the field of link {link:?} is not built after {limit:?}, the limit; expected a coarser tolerance_m or fewer triangles"
+)]
+pub struct BuildTookTooLong {
+    link: String,
+    limit: Duration,
+}
+
+/// Room is asked for in steps of this many bytes.
+const ROOM_STEP: usize = 256 << 10;
+/// Each stage of a build is heard of this many times.
+const STEPS: usize = 4;
+
+struct BuildWatch<'a> {
+    link: &'a str,
+    terms: &'a BuildTerms<'a>,
+    started: Instant,
+    /// Steps that were told, the second stage's behind the first's.
+    told: AtomicUsize,
+    rooms: Mutex<Vec<Reservation>>,
+    /// Why it was stopped.
+    refused: Mutex<Option<Refused>>,
+}
+
+/// Builds the field of a link's surface. The room that it took is the caller's until the field counts with its scene.
+///
+/// # Errors
+/// When nobody waits for it any more, it takes too long or there is no room for it.
+pub fn build(
+    link: &str,
+    surface: &Surface,
+    options: &FieldOptions,
+    terms: &BuildTerms,
+) -> Result<(Field, Vec<Reservation>), Refused> {
+    info!(link, triangles = surface.mesh().n_triangles(), "building a field");
+    let watch = BuildWatch {
+        link,
+        terms,
+        started: Instant::now(),
+        told: AtomicUsize::new(0),
+        rooms: Mutex::default(),
+        refused: Mutex::default(),
+    };
+    // Threads of its own: in a pool that builds share, one that came first keeps all others waiting to its end. Here the
+    // system shares the cores among them.
+    let pool = rayon::ThreadPoolBuilder::new().start_handler(|_| lower_priority()).build();
+    let pool = pool.map_err(|_| Refused::from(Panicked))?;
+    let built = pool.install(|| build_field(surface, options, &|progress| watch.goes_on(progress)));
+    let BuildWatch { rooms, refused, .. } = watch;
+    match (built, refused.into_inner()) {
+        (Ok(field), _) => Ok((field, rooms.into_inner())),
+        (Err(_), refused) => Err(refused.expect("a build that is stopped is told why")),
+    }
+}
+
+impl BuildWatch<'_> {
+    fn goes_on(&self, progress: BuildProgress) -> bool {
+        self.tell(progress);
+        match self.check(progress.bytes) {
+            Ok(()) => true,
+            Err(refused) => {
+                // Threads come here together; the first reason is as good as any.
+                self.refused.lock().get_or_insert(refused);
+                false
+            }
+        }
+    }
+
+    fn check(&self, bytes: usize) -> Result<(), Refused> {
+        (self.terms.check)()?;
+        let limit = self.terms.time_max;
+        if self.started.elapsed() >= limit {
+            return Err(BuildTookTooLong { link: self.link.to_owned(), limit }.into());
+        }
+        let mut rooms = self.rooms.lock();
+        while rooms.len() * ROOM_STEP < bytes {
+            rooms.push((self.terms.reserve)(Share::of_bytes(ROOM_STEP as u64))?);
+        }
+        Ok(())
+    }
+
+    fn tell(&self, progress: BuildProgress) {
+        let before = match progress.stage {
+            BuildStage::Splitting => 0,
+            BuildStage::Sampling => STEPS,
+        };
+        let step = before + (progress.share * STEPS as f64) as usize;
+        // The thread that raises it says so. A stage's last step is said by what comes after it.
+        if self.told.fetch_max(step, Relaxed) < step && progress.share < 1.0 {
+            let (stage, percent) = (progress.stage, (100.0 * progress.share) as u32);
+            info!(link = self.link, ?stage, percent, bytes = progress.bytes, "building a field");
+        }
+    }
+}
