@@ -216,10 +216,15 @@ fn a_tick_while_another_thread_deforms() {
                     }
                     tissue.deform(ripple(&rest, step), step).expect("accepted");
                     tissue.catch_up();
+                    // As often as a simulator does: a tick without a deadline sweeps all that they moved.
+                    std::thread::sleep(std::time::Duration::from_millis(16));
                     deformations.fetch_add(1, Ordering::Relaxed);
                 }
             });
-            bench.run(|_, _| ());
+            // Which deformations a tick meets is chance: buffers grow for a few runs.
+            (0..4).for_each(|_| {
+                bench.run(|_, _| ());
+            });
             let before = deformations.load(Ordering::Relaxed);
             let calls: u64 = (0..2).map(|_| bench.run(|_, _| ())).sum();
             let meanwhile = deformations.load(Ordering::Relaxed) - before;
@@ -245,8 +250,8 @@ fn a_rendered_tick_on_a_tissue_that_deforms() {
         };
         // Where the proxy goes depends on where it was, so that its buffers still grow in a second run. Once they have,
         // two hundred ticks allocate nothing.
-        let runs: Vec<u64> = (0..12).map(|_| bench.run(deform)).collect();
-        assert!(runs[1..].contains(&0), "{runs:?}");
+        let mut runs = (0..12).map(|_| bench.run(deform)).skip(2);
+        assert!(runs.any(|calls| calls == 0), "each of ten runs allocates");
         let rendering = bench.session.renderings().next().expect("one tool");
         println!("{:?}, {} contacts at the end", rendering.state, rendering.contacts.len());
         assert!(bench.contacts_met > 0, "the path touches nothing");
