@@ -1,13 +1,21 @@
 //! A place for the files of one test.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+/// Tests of one name run side by side: each has a folder of its own.
+static FOLDERS: AtomicU64 = AtomicU64::new(0);
 
 /// A folder of this test, removed at the end.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
     pub fn new(name: &str) -> Folder {
-        let folder = std::env::temp_dir().join(format!("palpate-{name}-{}", std::process::id()));
+        let (process, n) = (std::process::id(), FOLDERS.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(format!("palpate-{name}-{process}-{n}"));
         fs::create_dir_all(&folder).expect("a temporary folder");
         Folder(folder)
     }
