@@ -177,7 +177,11 @@ impl RenderedSession {
         if let Some(at_device) = &mut self.at_device {
             at_device.answer_tick(&self.device_poses, time);
         }
-        self.session.answer_tick(&self.poses, time)
+        let proxies = &self.proxies;
+        let has_met_nothing = |tool: ToolId, link: usize| {
+            proxies.iter().any(|p| p.options().tool == tool && p.has_met_nothing(link))
+        };
+        self.session.answer_tick_of(&self.poses, &has_met_nothing, time)
     }
 
     /// Whether a tool is rendered.

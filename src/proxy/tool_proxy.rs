@@ -35,6 +35,10 @@ pub struct ToolProxy {
     begin_at: Option<Posture>,
     waypoints: Vec<Posture>,
     has_begun: bool,
+    /// In the last tick the device was put somewhere: nothing lies between.
+    was_put: bool,
+    /// In the last tick every tissue had its say all the way.
+    has_met_nothing: bool,
     seen: Vec<SeenTissue>,
     memory: ContactMemory,
     sent: Wrench,
@@ -86,6 +90,8 @@ impl ToolProxy {
             begin_at: None,
             waypoints: Vec::with_capacity(WAYPOINTS_MAX),
             has_begun: false,
+            was_put: false,
+            has_met_nothing: false,
             seen: Vec::new(),
             memory: ContactMemory::new(),
             sent: Wrench::default(),
@@ -111,12 +117,19 @@ impl ToolProxy {
     pub(super) fn place(&self, device: &ToolPose, pose: &mut ToolPose) {
         let proxy = &self.god_object.posture;
         pose.scene_from_tool = proxy.scene_from_tool;
+        pose.teleport = self.was_put;
         pose.tool_from_link.clear();
         pose.tool_from_link.extend_from_slice(&proxy.tool_from_link[..self.tool.links.len()]);
         for &link in &self.options.cutting_links {
             let there = scene_from_link(&self.tool, link, device);
             pose.tool_from_link[link] = proxy.scene_from_tool.inverse().then_from(&there);
         }
+    }
+
+    /// Whether a link came to where it is by continuous collision with every tissue, in a way that is not the straight
+    /// one between two ticks: a sweep of that would meet what the proxy went round.
+    pub(super) fn has_met_nothing(&self, link: usize) -> bool {
+        self.has_met_nothing && self.god_object.constrained().contains(&link)
     }
 
     /// The options that it was made with.
@@ -155,6 +168,7 @@ impl ToolProxy {
         self.god_object.begin_tick();
         seen_tissues::follow(&mut self.seen, tissues);
         let mut arrived = true;
+        self.was_put = self.begin_at.is_some();
         match self.begin_at.take() {
             Some(posture) => self.begin(posture, tick),
             None => {
@@ -173,6 +187,7 @@ impl ToolProxy {
         }
         self.waypoints.clear();
         let device = last.unwrap_or(god_object.posture);
+        self.has_met_nothing = !self.was_put && !self.seen.iter().any(|s| s.is_embedding);
         self.free_what_is_outside(tick);
         self.answer(&device, arrived, tick);
         &self.rendering

@@ -165,8 +165,19 @@ impl Session {
         self.tools.iter().any(|t| t.tool.id == tool)
     }
 
-    /// The second half, of poses in the order of the first; they may be other ones: those of proxies.
+    /// The second half, of poses in the order of the first.
     pub(crate) fn answer_tick(&mut self, poses: &[ToolPose], time: &TimeLeft) -> &TickAnswer {
+        self.answer_tick_of(poses, &|_, _| false, time)
+    }
+
+    /// The second half of poses that may be other ones: those of proxies. `has_met_nothing`: the links that came there
+    /// on a way of their own, on which they touched nothing.
+    pub(crate) fn answer_tick_of(
+        &mut self,
+        poses: &[ToolPose],
+        has_met_nothing: &dyn Fn(ToolId, usize) -> bool,
+        time: &TimeLeft,
+    ) -> &TickAnswer {
         self.log.begin_tick(self.n_ticks, &self.tissues);
         self.answer.probes.clear();
         let for_probes = time.share(PROBES_SHARE);
@@ -176,7 +187,7 @@ impl Session {
                 self.answer_probes(i, pose, &for_probes);
             }
         }
-        self.answer_links(poses, time);
+        self.answer_links(poses, has_met_nothing, time);
         self.answer_link_pairs(poses, time);
         self.log.end_tick(&self.tissues);
         // A revision that is kept longer than its tick makes the writer copy the tissue.
@@ -302,7 +313,12 @@ impl Session {
     }
 
     /// Every link of every tool.
-    fn answer_links(&mut self, poses: &[ToolPose], time: &TimeLeft) {
+    fn answer_links(
+        &mut self,
+        poses: &[ToolPose],
+        has_met_nothing: &dyn Fn(ToolId, usize) -> bool,
+        time: &TimeLeft,
+    ) {
         let n_links = self.answer.links.len();
         let first_link = mem::take(&mut self.first_link);
         let mut was_late = false;
@@ -328,12 +344,12 @@ impl Session {
                 found: &mut self.found,
                 room: &mut self.room,
             };
-            tracked.move_to(
-                link,
-                (self.n_ticks, self.log.travel_m()),
-                scene_from_link,
-                pose.teleport,
-            );
+            let now = (self.n_ticks, self.log.travel_m());
+            if has_met_nothing(answer.tool, answer.link) {
+                tracked.arrive_at(now, scene_from_link);
+            } else {
+                tracked.move_to(link, now, scene_from_link, pose.teleport);
+            }
             tracked.answer(&mut tick, link, scene_from_link, answer);
         }
     }

@@ -129,6 +129,14 @@ impl TrackedLink {
         }
     }
 
+    /// The link has come to a pose on a way that is known to have met nothing: no path is left to sweep.
+    pub(super) fn arrive_at(&mut self, (tick, travel_m): (u64, f64), scene_from_link: Pose) {
+        let (clearance_m, put, slack_m) = (f64::NEG_INFINITY, false, 0.0);
+        self.path.start(Waypoint { scene_from_link, tick, travel_m, clearance_m, put, slack_m });
+        self.sweep_from = SweepCursor::START;
+        self.is_behind = false;
+    }
+
     /// The link at the end of its path against the tissues.
     pub(super) fn answer(
         &mut self,
