@@ -20,6 +20,8 @@ mod inputs;
 mod moller;
 #[path = "palpate/patch.rs"]
 mod patch;
+#[path = "palpate/rendered_tick.rs"]
+mod rendered_tick;
 #[path = "palpate/round_trip.rs"]
 mod round_trip;
 #[path = "palpate/run.rs"]
@@ -59,7 +61,7 @@ static ALLOCATOR: Counting = Counting;
 /// What is measured: its id in the targets, its name, and how.
 type Measure = (&'static str, &'static str, fn(&mut Run));
 
-const MEASURES: [Measure; 12] = [
+const MEASURES: [Measure; 13] = [
     ("P1", "triangle_pairs", triangle_pairs::run),
     ("P2", "tissue_distance", tissue_distance::run),
     ("P3", "tool_field", tool_field::run),
@@ -72,6 +74,7 @@ const MEASURES: [Measure; 12] = [
     ("P10", "ticks_under_deformation", ticks_under_deformation::run),
     ("P11", "server_cpu", round_trip::run_cpu),
     ("P12", "tissue_memory", tissue_memory::run),
+    ("P13", "rendered_tick", rendered_tick::run),
 ];
 
 fn main() -> ExitCode {

@@ -13,6 +13,7 @@ use glam::{DMat3, DQuat, DVec3};
 use palpate::{
     geometry::{LoadedMesh, Pose, TriangleMesh},
     oracle::brute_force::nearest,
+    proxy::{RenderOptions, RenderedSession},
     scene::{
         Distance, Limits, Link, Probe, Scene, Tissue, TissueOptions, Tool, ToolParts,
         tick::{Session, TickOptions, ToolPose, answer::TickAnswer},
@@ -65,10 +66,10 @@ pub fn run(run: &mut Run) {
 pub struct Stage {
     scene: Arc<Scene>,
     tissue: Arc<Tissue>,
-    tool: Arc<Tool>,
+    pub tool: Arc<Tool>,
     /// Tool frame.
     points: Vec<DVec3>,
-    way: Vec<[ToolPose; 1]>,
+    pub way: Vec<[ToolPose; 1]>,
     peer_tissue: TriMesh,
     peer_tool: TriMesh,
 }
@@ -164,8 +165,18 @@ impl Stage {
         run.line(measure, case, checksum, text);
     }
 
-    fn session(&self, options: TickOptions) -> Session {
+    pub fn session(&self, options: TickOptions) -> Session {
         Session::new(Arc::clone(&self.scene), &[self.tool.id], options).expect("the tool is there")
+    }
+
+    pub fn rendered(&self, options: TickOptions, render: &[RenderOptions]) -> RenderedSession {
+        let scene = Arc::clone(&self.scene);
+        RenderedSession::new(scene, &[self.tool.id], options, render).expect("the tool is there")
+    }
+
+    /// From the probes up the shaft to the tip, unit, tool frame.
+    pub fn way_in(&self) -> DVec3 {
+        (self.points[0] - self.points[1]).normalize()
     }
 
     /// Probes are as far as brute force says, and so are the two points of each contact.
@@ -246,7 +257,7 @@ impl Stage {
 }
 
 /// A session that goes along a way and back, so that each turn begins where the last one ended.
-struct ThereAndBack<'a> {
+pub struct ThereAndBack<'a> {
     session: Session,
     way: &'a [[ToolPose; 1]],
     sequence: u64,
@@ -255,13 +266,13 @@ struct ThereAndBack<'a> {
 
 impl ThereAndBack<'_> {
     /// After two turns, so that buffers have grown.
-    fn new(session: Session, way: &[[ToolPose; 1]]) -> ThereAndBack<'_> {
+    pub fn new(session: Session, way: &[[ToolPose; 1]]) -> ThereAndBack<'_> {
         let mut warm = ThereAndBack { session, way, sequence: 0, turns: 0 };
         (0..2).for_each(|_| warm.go());
         warm
     }
 
-    fn go(&mut self) {
+    pub fn go(&mut self) {
         for i in 0..self.way.len() {
             let at = if self.turns.is_multiple_of(2) { i } else { self.way.len() - 1 - i };
             self.sequence += 1;

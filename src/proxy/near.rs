@@ -19,7 +19,7 @@ use crate::geometry::{
 use crate::scene::{Link, TissueId, Tool};
 
 /// Pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
-const NEAR_PAIRS_MAX: usize = 8_192;
+pub(super) const NEAR_PAIRS_MAX: usize = 8_192;
 /// Contacts in one search, before they are reduced to rows.
 pub(super) const NEAR_CONTACTS_MAX: usize = 1_024;
 
@@ -28,6 +28,8 @@ pub(super) const NEAR_CONTACTS_MAX: usize = 1_024;
 pub(super) struct NearSearch {
     /// Every pair within the margin.
     pub(super) pairs: Vec<NearTriangles>,
+    /// As many as the search may find.
+    pairs_max: usize,
     /// Each once, ordered by [`ContactKey`].
     pub(super) contacts: Vec<NearContact>,
     /// The least distance of all pairs, metres; the margin when there is none.
@@ -87,20 +89,24 @@ impl NearSearch {
     pub(super) fn new() -> NearSearch {
         NearSearch {
             pairs: Vec::with_capacity(NEAR_PAIRS_MAX),
+            pairs_max: NEAR_PAIRS_MAX,
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             clearance_m: 0.0,
         }
     }
 
-    /// Finds all pairs of triangles within `margin` metres of each other. `constrained`: the links that count.
+    /// Finds all pairs of triangles within `margin` metres of each other, `pairs_max` at most. `constrained`: the links
+    /// that count.
     pub(super) fn run(
         &mut self,
         tissues: &TissuesInMotion,
         (tool, posture): (&Tool, &Posture),
         constrained: &[usize],
-        margin: f64,
+        (margin, pairs_max): (f64, usize),
         late: &dyn Fn() -> bool,
     ) -> SearchEnd {
+        debug_assert!(pairs_max <= NEAR_PAIRS_MAX, "room for {pairs_max} pairs");
+        self.pairs_max = pairs_max;
         self.pairs.clear();
         self.contacts.clear();
         self.clearance_m = margin;
@@ -142,7 +148,7 @@ impl NearSearch {
             }
             let corners = view.triangle_at(t, view.time).map(|p| posed.link_from_scene.point(p));
             link.tree.each_within(&corners, reach, |own| {
-                if self.pairs.len() == NEAR_PAIRS_MAX {
+                if self.pairs.len() == self.pairs_max {
                     end = SearchEnd::Full;
                     return false;
                 }
