@@ -1,0 +1,75 @@
+"""Client of Palpate, a haptic collision service for virtual surgery.
+
+Units are metres, seconds and radians. Frames are right-handed, triangles counter-clockwise seen from outside,
+quaternions x, y, z, w. A signed distance is negative inside.
+"""
+
+from .answers import ContactState, FeatureKind, Flag, RenderState, SignRule, TissueKind, UnsweptReason
+from .deformations import Deformations
+from .errors import (
+    Aborted,
+    AlreadyExists,
+    DeadlineExceeded,
+    FailedPrecondition,
+    Internal,
+    InvalidArgument,
+    NotFound,
+    PalpateError,
+    PermissionDenied,
+    Refused,
+    ResourceExhausted,
+    Unauthenticated,
+    Unavailable,
+)
+from .haptic_loop import HapticLoop
+from .loop_options import Render, Report
+from .mesh import Link, MeshLike, Probe
+from .pose import Pose, PoseLike
+from .scene import Scene, SelfCollisions
+from .server import Server, connect
+from .surface import Surface
+from .tissue import Motion, Tissue
+from .tool import Tool
+from .tool_pose import ToolPose
+
+__all__ = [
+    "Aborted",
+    "AlreadyExists",
+    "ContactState",
+    "DeadlineExceeded",
+    "Deformations",
+    "FailedPrecondition",
+    "FeatureKind",
+    "Flag",
+    "HapticLoop",
+    "Internal",
+    "InvalidArgument",
+    "Link",
+    "MeshLike",
+    "Motion",
+    "NotFound",
+    "PalpateError",
+    "PermissionDenied",
+    "Pose",
+    "PoseLike",
+    "Probe",
+    "Refused",
+    "Render",
+    "RenderState",
+    "Report",
+    "ResourceExhausted",
+    "Scene",
+    "SelfCollisions",
+    "Server",
+    "SignRule",
+    "Surface",
+    "Tissue",
+    "TissueKind",
+    "Tool",
+    "ToolPose",
+    "Unauthenticated",
+    "Unavailable",
+    "UnsweptReason",
+    "connect",
+    "Flag",
+]

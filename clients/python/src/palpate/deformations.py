@@ -1,0 +1,164 @@
+"""A stream of deformations: sent without waiting, acknowledged in order."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import numpy.typing as npt
+
+from .answers import DeformResponse
+from .contract import message
+from .errors import PalpateError, Unavailable, of_status
+from .packed import dense_positions, floats, indices
+
+if TYPE_CHECKING:
+    from .server import Server
+    from .tissue import Tissue
+
+_REQUEST = message("DeformRequest")
+_SPARSE = _REQUEST.DESCRIPTOR.fields_by_name["sparse"].number
+_DENSE = _REQUEST.DESCRIPTOR.fields_by_name["dense"].number
+
+
+def encode(
+    scene_id: str,
+    tissue_id: int,
+    sequence: int,
+    positions_m: npt.ArrayLike,
+    vertices: npt.ArrayLike | None = None,
+    hold: bool = False,
+) -> bytes:
+    """A request as it goes over the wire. The positions' bytes are copied once.
+
+    Raises:
+        ValueError: positions are no rows of three, or not as many as vertices.
+    """
+    positions = floats(positions_m, "positions_m")
+    request = _REQUEST(scene_id=scene_id, tissue_id=tissue_id, sequence=sequence, hold=hold)
+    if vertices is None:
+        return b"".join([request.SerializeToString(), *dense_positions(_DENSE, positions)])
+    named = indices(vertices, "vertices")
+    if len(named) != len(positions):
+        raise ValueError(f"{len(named)} vertices have {len(positions)} positions, expected as many")
+    request.sparse.vertices.extend(named.tolist())
+    request.sparse.positions_m.extend(positions.ravel().tolist())
+    return bytes(request.SerializeToString())
+
+
+class Deformations:
+    """A stream of deformations of a scene's tissues; `Scene.deformations` opens one.
+
+    They are applied in the order in which they were sent, each all or nothing. One that is refused ends the stream: it
+    and all that were sent after it fail with the same error, and the next one opens a new stream. May be used from any
+    thread.
+    """
+
+    def __init__(self, server: Server, in_flight_max: int = 8) -> None:
+        if in_flight_max < 1:
+            raise ValueError(f"in_flight_max is {in_flight_max}, expected at least 1")
+        self._server = server
+        self._in_flight_max = in_flight_max
+        self._sequence = 0
+        self._stream: _Stream | None = None
+        # Taken by whoever sends, so that what is sent is in the order of its numbers.
+        self._sending = threading.Lock()
+
+    def send(
+        self,
+        tissue: Tissue,
+        positions_m: npt.ArrayLike,
+        *,
+        vertices: npt.ArrayLike | None = None,
+        hold: bool = False,
+    ) -> Future[DeformResponse]:
+        """Sends what `Tissue.deform` does and returns what the answer will be in: `result()` waits for it.
+
+        Waits while `in_flight_max` are not answered yet: a solver that is faster than the server is held back, and no
+        queue grows.
+
+        Raises:
+            ValueError: the arrays do not fit.
+        """
+        with self._sending:
+            self._sequence += 1
+            request = encode(tissue.scene.id, tissue.id, self._sequence, positions_m, vertices, hold)
+            while True:
+                if self._stream is None or self._stream.is_over:
+                    self._stream = _Stream(self._server)
+                sent = self._stream.send(request, self._in_flight_max)
+                if sent is not None:
+                    return sent
+
+    def close(self) -> None:
+        """Waits for what was sent, and ends the stream."""
+        with self._sending:
+            if self._stream is not None:
+                self._stream.close()
+                self._stream = None
+
+    def __enter__(self) -> Deformations:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Stream:
+    """One call of Deform, and the thread that reads its answers."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
+        self._changed = threading.Condition()
+        self._waiting: deque[Future[DeformResponse]] = deque()
+        self.is_over = False
+        requests: Iterator[bytes] = iter(self._requests.get, None)
+        try:
+            self._call = server.open("Deform", requests)
+        except ValueError as error:
+            raise Unavailable(f"the connection to {server.address} is closed") from error
+        self._reader = threading.Thread(target=self._read, name="palpate-deform", daemon=True)
+        self._reader.start()
+
+    def send(self, request: bytes, in_flight_max: int) -> Future[DeformResponse] | None:
+        """None: the stream was over before."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_over or len(self._waiting) < in_flight_max)
+            if self.is_over:
+                return None
+            answer: Future[DeformResponse] = Future()
+            # Nobody can call back what is on its way.
+            answer.set_running_or_notify_cancel()
+            self._waiting.append(answer)
+            self._requests.put(request)
+            return answer
+
+    def close(self) -> None:
+        self._requests.put(None)
+        self._reader.join()
+
+    def _read(self) -> None:
+        failed: PalpateError = Unavailable(f"the server at {self._server.address} ended the stream")
+        try:
+            for raw in self._call:
+                with self._changed:
+                    answered = self._waiting.popleft()
+                    self._changed.notify_all()
+                answered.set_result(DeformResponse(raw))
+        except grpc.RpcError as error:
+            failed = of_status(self._server.address, "Deform", error)
+        with self._changed:
+            self.is_over = True
+            lost: list[Any] = list(self._waiting)
+            self._waiting.clear()
+            self._changed.notify_all()
+        # gRPC's own thread waits for the next request: this one ends it.
+        self._requests.put(None)
+        for answer in lost:
+            answer.set_exception(failed)

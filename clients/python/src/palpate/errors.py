@@ -1,0 +1,144 @@
+"""Why a call did not do what it should."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+
+from .contract import message
+
+_DETAILS = "google.rpc.Status"
+
+
+class PalpateError(Exception):
+    """The root of all errors of this package but those of arguments (ValueError, TypeError)."""
+
+
+class Unavailable(PalpateError):
+    """Nobody answers at the address, the connection broke, or the server is shutting down.
+
+    What became of a call that was under way is unknown: ask again, names and ids are its key.
+    """
+
+
+class Refused(PalpateError):
+    """The server refused. Nothing was changed.
+
+    Attributes:
+        call: what was asked, `AddTissue`.
+        code: the canonical code's name, `INVALID_ARGUMENT`.
+        field: the field at fault, from the message's top, `tools[0].pose.orientation`; empty when it is about none.
+        subject: the resource, quota or precondition that it is about, `scene`, `triangles_per_key`,
+            `TOPOLOGY_REVISION`; empty when it is about none.
+        message: what was got and what was expected.
+    """
+
+    def __init__(self, call: str, code: str, message: str, field: str = "", subject: str = "") -> None:
+        super().__init__(f"{call} was refused ({code}): {message}")
+        self.call = call
+        self.code = code
+        self.field = field
+        self.subject = subject
+        self.message = message
+
+
+class InvalidArgument(Refused):
+    """A field is malformed: `field` names it."""
+
+
+class NotFound(Refused):
+    """A scene, tissue, tool or session that the server does not know: `subject` says which of them."""
+
+
+class AlreadyExists(Refused):
+    """The scene's id, or the name in the scene, is taken."""
+
+
+class ResourceExhausted(Refused):
+    """Over a limit of the server or a quota of the key: `subject` names it."""
+
+
+class FailedPrecondition(Refused):
+    """Made for another revision, or the scene is quarantined: `subject` says which."""
+
+
+class Unauthenticated(Refused):
+    """No key, none that the server knows, or it was revoked."""
+
+
+class PermissionDenied(Refused):
+    """The key's role is too small, or the scene is another key's."""
+
+
+class Aborted(Refused):
+    """Another stream took the session."""
+
+
+class DeadlineExceeded(Refused):
+    """It took too long. The server did not do it, if the server says so; a client's own clock leaves that open."""
+
+
+class Internal(Refused):
+    """A panic of the server: report it."""
+
+
+_KINDS: dict[str, type[Refused]] = {
+    "INVALID_ARGUMENT": InvalidArgument,
+    "NOT_FOUND": NotFound,
+    "ALREADY_EXISTS": AlreadyExists,
+    "RESOURCE_EXHAUSTED": ResourceExhausted,
+    "FAILED_PRECONDITION": FailedPrecondition,
+    "UNAUTHENTICATED": Unauthenticated,
+    "PERMISSION_DENIED": PermissionDenied,
+    "ABORTED": Aborted,
+    "DEADLINE_EXCEEDED": DeadlineExceeded,
+    "INTERNAL": Internal,
+}
+
+
+def refused(call: str, code: str, text: str, field: str = "", subject: str = "") -> Refused:
+    """The error for a canonical code."""
+    return _KINDS.get(code, Refused)(call, code, text, field, subject)
+
+
+def of_status(address: str, call: str, error: grpc.RpcError) -> PalpateError:
+    """The error for a call that ended so."""
+    code, text = error.code(), error.details() or ""
+    # Whether the server, a proxy or the library says so: nobody is there to serve.
+    if code is grpc.StatusCode.UNAVAILABLE:
+        return Unavailable(f"nobody serves {call} at {address}: {text}")
+    return refused(call, code.name, text, *_about(error))
+
+
+def of_refusal(call: str, refusal: Any) -> Refused:
+    """The error for a refusal within an answer."""
+    names = {code.value[0]: code.name for code in grpc.StatusCode}
+    code = names.get(refusal.code, f"code {refusal.code}")
+    text = refusal.message
+    if refusal.field and refusal.field not in text:
+        text = f"{refusal.field}: {text}"
+    return refused(call, code, text, refusal.field)
+
+
+def _about(error: grpc.RpcError) -> tuple[str, str]:
+    """Field and subject, from the details that a status brings along."""
+    trailing: list[Any] = list(error.trailing_metadata() or ())
+    packed = dict(trailing).get("grpc-status-details-bin")
+    if packed is None:
+        return "", ""
+    field = subject = ""
+    for any_detail in message(_DETAILS).FromString(packed).details:
+        name = any_detail.type_url.rpartition("/")[2]
+        if name == "google.rpc.BadRequest":
+            for violation in message(name).FromString(any_detail.value).field_violations:
+                field = violation.field
+        elif name == "google.rpc.ResourceInfo":
+            subject = message(name).FromString(any_detail.value).resource_type
+        elif name == "google.rpc.QuotaFailure":
+            for violation in message(name).FromString(any_detail.value).violations:
+                subject = violation.subject
+        elif name == "google.rpc.PreconditionFailure":
+            for violation in message(name).FromString(any_detail.value).violations:
+                subject, field = violation.type, violation.subject
+    return field, subject

@@ -1,0 +1,321 @@
+"""The haptic loop: poses out, answers back, on a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from .answers import TrackResponse
+from .contract import message
+from .errors import (
+    Internal,
+    NotFound,
+    PalpateError,
+    Refused,
+    Unavailable,
+    of_refusal,
+    of_status,
+)
+from .loop_options import Render, Report
+from .pose import PoseLike
+from .tool import Tool
+from .tool_pose import ToolPose, tool_pose
+
+if TYPE_CHECKING:
+    from .server import Server
+
+_REQUEST = message("TrackRequest")
+_TICK = message("Tick")
+# Ticks that wait for the transport. When it does not keep up the oldest go, and the sweep goes straight from the one
+# before them to the one after.
+_WAITING_MAX = 64
+# Between two tries to come back, seconds.
+_PAUSE_S = 0.05
+# How long a new loop waits for its refusal, seconds. One that takes longer is told by the first tick.
+_REFUSAL_S = 0.1
+
+
+# One pose, of a loop of one tool; or one for each tool.
+Poses = PoseLike | ToolPose | Mapping[Tool, PoseLike | ToolPose]
+
+
+class HapticLoop:
+    """A stream of ticks and the thread that reads its answers; `Scene.track` opens one.
+
+    `send` never waits. `answer` is the newest answer. When the connection breaks the loop comes back with its session:
+    contacts keep their ids, proxies stay where they were, and the sweep covers what lay between. A tick that the server
+    refused, and what ended the loop, are raised by the next `send`, `wait` or `tick`. May be used from any thread.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        scene_id: str,
+        tools: Sequence[Tool],
+        render: Sequence[Tool | Render],
+        report: Report | None,
+        mode: str,
+        deadline_us: int,
+        on_answer: Callable[[TrackResponse], None] | None,
+        reconnect_s: float,
+    ) -> None:
+        modes = ("latest", "every")
+        if mode not in modes:
+            raise ValueError(f"mode is {mode!r}, expected one of {', '.join(modes)}")
+        self._server = server
+        self._scene_id = scene_id
+        self._tool_ids = [tool.id for tool in tools]
+        self._start = message("TrackStart")(
+            scene_id=scene_id,
+            tool_ids=self._tool_ids,
+            mode=f"TRACK_MODE_{mode.upper()}",
+            report=(report or Report()).message(),
+            render=[(r if isinstance(r, Render) else Render(r)).message() for r in render],
+        )
+        self._deadline_us = deadline_us
+        self._on_answer = on_answer
+        self._reconnect_s = reconnect_s
+
+        # All below is written under this lock.
+        self._changed = threading.Condition()
+        self._waiting: deque[bytes] = deque()
+        self._newest: Any | None = None
+        self._sequence = 0
+        self._answer: TrackResponse | None = None
+        self._answered_at = time.monotonic()
+        self._refusal: Refused | None = None
+        self._failure: BaseException | None = None
+        self._is_closed = False
+        self._is_open = False
+        self._token = b""
+        self._call: Any = None
+        # Sessions begun anew since the first, because one was over before the loop came back: contacts have new ids.
+        self.sessions_lost = 0
+        # Connections made anew.
+        self.reconnected = 0
+        # Ticks that never left, because the transport did not keep up.
+        self.dropped = 0
+
+        self._thread = threading.Thread(target=self._run, name="palpate-track", daemon=True)
+        self._thread.start()
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_open or self._failure is not None)
+        if self._failure is not None:
+            raise self._failure
+
+    @property
+    def answer(self) -> TrackResponse | None:
+        """The newest answer, refusals aside; None before the first. It may be old: see `age_s`."""
+        return self._answer
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since the newest answer arrived, or since the loop was opened. After 50 ms its force is not to be
+        felt any more: let it fade.
+        """
+        return time.monotonic() - self._answered_at
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether a stream is open now."""
+        return self._is_open
+
+    def send(self, poses: Poses) -> int:
+        """Sends a tick, and waits for nothing. Returns its sequence, which an answer repeats.
+
+        Raises:
+            Refused: an earlier tick was refused. This one was not sent.
+            PalpateError: the loop is over.
+            ValueError: there is no pose for each tool.
+        """
+        tools = self._tool_poses(poses)
+        with self._changed:
+            self._raise_what_happened()
+            return self._put(tools)
+
+    def tick(self, poses: Poses, timeout_s: float | None = None) -> TrackResponse:
+        """Sends a tick and waits for its answer, in lock-step: for tests, and for hosts that step.
+
+        Raises:
+            Refused: the tick was refused.
+            TimeoutError: no answer came in time.
+        """
+        return self.wait(self.send(poses), timeout_s)
+
+    def wait(self, sequence: int | None = None, timeout_s: float | None = None) -> TrackResponse:
+        """Waits for the answer of a tick or of a later one; without `sequence`, of the newest one sent.
+
+        Raises:
+            Refused: a tick was refused.
+            PalpateError: the loop is over.
+            TimeoutError: no answer came in time.
+        """
+        with self._changed:
+            wanted = self._sequence if sequence is None else sequence
+
+            def is_there() -> bool:
+                is_answered = self._answer is not None and self._answer.sequence >= wanted
+                return is_answered or bool(self._refusal or self._failure or self._is_closed)
+
+            if not self._changed.wait_for(is_there, timeout_s):
+                raise TimeoutError(f"tick {wanted} has no answer after {timeout_s} s")
+            self._raise_what_happened()
+            assert self._answer is not None
+            return self._answer
+
+    def close(self) -> None:
+        """Ends the loop and its session."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+        # Closing this side ends the session at once; a server that does not answer that is left alone.
+        self._thread.join(timeout=1.0)
+        if self._thread.is_alive() and self._call is not None:
+            self._call.cancel()
+
+    def __enter__(self) -> HapticLoop:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _tool_poses(self, poses: Poses) -> list[Any]:
+        if isinstance(poses, Mapping):
+            given = {tool.id: pose for tool, pose in poses.items()}
+        elif len(self._tool_ids) == 1:
+            given = {self._tool_ids[0]: poses}
+        else:
+            raise ValueError(f"one pose was given, expected one for each of {len(self._tool_ids)} tools")
+        messages = []
+        for tool_id, pose in given.items():
+            whole = pose if isinstance(pose, ToolPose) else ToolPose(pose)
+            messages.append(tool_pose(tool_id, whole.pose, whole.link_poses, whole.teleport))
+        return messages
+
+    def _put(self, tools: list[Any]) -> int:
+        """Under the lock."""
+        self._sequence += 1
+        self._newest = tools
+        if len(self._waiting) == _WAITING_MAX:
+            self._waiting.popleft()
+            self.dropped += 1
+        tick = _TICK(
+            sequence=self._sequence,
+            client_time_ns=time.monotonic_ns(),
+            tools=tools,
+            deadline_us=self._deadline_us,
+        )
+        self._waiting.append(_REQUEST(tick=tick).SerializeToString())
+        self._changed.notify_all()
+        return self._sequence
+
+    def _raise_what_happened(self) -> None:
+        """Under the lock."""
+        if self._refusal is not None:
+            refusal, self._refusal = self._refusal, None
+            raise refusal
+        if self._failure is not None:
+            raise self._failure
+        if self._is_closed:
+            raise PalpateError("the loop is closed")
+
+    def _run(self) -> None:
+        """The loop's thread: stream after stream, until one ends as it should."""
+        while True:
+            failure = self._stream()
+            with self._changed:
+                self._is_open = False
+                if failure is None or self._is_closed:
+                    self._is_closed = True
+                    self._changed.notify_all()
+                    return
+                if isinstance(failure, NotFound) and failure.subject == "session":
+                    # It was over before the loop came back. What the hand touches is begun anew.
+                    self._token = b""
+                    self.sessions_lost += 1
+                elif not self._may_come_back(failure):
+                    self._failure = failure
+                    self._changed.notify_all()
+                    return
+                else:
+                    self._changed.wait_for(lambda: self._is_closed, _PAUSE_S)
+                self.reconnected += 1
+                # What was on its way may be lost: the newest pose goes again.
+                self._waiting.clear()
+                if self._newest is not None:
+                    self._put(self._newest)
+
+    def _may_come_back(self, failure: BaseException) -> bool:
+        # A loop that was never answered has a wrong address, and not a broken connection.
+        is_broken = isinstance(failure, (Unavailable, Internal)) or (
+            isinstance(failure, Refused) and failure.code in ("UNKNOWN", "CANCELLED")
+        )
+        return is_broken and self._answer is not None and self.age_s < self._reconnect_s
+
+    def _stream(self) -> BaseException | None:
+        """One stream, from its start to its end. None: it ended because the loop was closed."""
+        is_over = threading.Event()
+        try:
+            self._call = self._server.open("Track", self._requests(is_over))
+            self._wait_until_open(self._call)
+            for raw in self._call:
+                self._take(raw)
+            return None if self._is_closed else Unavailable(f"{self._server.address} ended the stream")
+        except grpc.RpcError as error:
+            return of_status(self._server.address, "Track", error)
+        except ValueError as error:
+            # gRPC's word for a channel that was closed.
+            return PalpateError(f"the connection to {self._server.address} is closed: {error}")
+        except Exception as error:
+            self._call.cancel()
+            return error
+        finally:
+            is_over.set()
+            with self._changed:
+                self._changed.notify_all()
+
+    def _wait_until_open(self, call: Any) -> None:
+        ended = threading.Event()
+        # Headers come once the start is accepted. Those of a refusal look the same, and its status, which is in the
+        # same frame, is told a moment later.
+        call.initial_metadata()
+        if not call.add_callback(ended.set) or self._answer is None and ended.wait(_REFUSAL_S):
+            return
+        with self._changed:
+            self._is_open = True
+            self._changed.notify_all()
+
+    def _requests(self, is_over: threading.Event) -> Iterator[bytes]:
+        """What gRPC's own thread takes and sends."""
+        start = message("TrackStart")()
+        start.CopyFrom(self._start)
+        start.resume_token = self._token
+        yield _REQUEST(start=start).SerializeToString()
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._is_closed or is_over.is_set())
+                if self._is_closed or is_over.is_set():
+                    return
+                tick = self._waiting.popleft()
+            yield tick
+
+    def _take(self, raw: Any) -> None:
+        if raw.session_token:
+            self._token = raw.session_token
+        if raw.is_notice:
+            return
+        answer = TrackResponse(raw)
+        with self._changed:
+            if raw.HasField("refusal"):
+                self._refusal = of_refusal("Track", raw.refusal)
+            else:
+                self._answer = answer
+            self._answered_at = time.monotonic()
+            self._changed.notify_all()
+        if self._on_answer is not None:
+            self._on_answer(answer)

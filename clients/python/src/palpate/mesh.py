@@ -1,0 +1,105 @@
+"""Meshes to be uploaded: files, or arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Union
+
+import numpy.typing as npt
+
+from .contract import PACKAGE, POOL, message
+from .packed import floats, indices
+from .pose import PoseLike
+
+# A file of a format that its extension names (OBJ, STL, PLY, OFF, legacy VTK), or positions `(n, 3)` and triangles
+# `(m, 3)`, counter-clockwise seen from outside.
+MeshLike = Union[str, "os.PathLike[str]", tuple[npt.ArrayLike, npt.ArrayLike]]
+
+# A chunk may have 1 MiB; a triangle takes at most 3 x 5 bytes.
+_CHUNK_BYTES = 1 << 19
+_CHUNK_VERTICES = 1 << 15
+_CHUNK_TRIANGLES = 1 << 15
+
+
+@dataclass(frozen=True)
+class Link:
+    """A rigid part of a tool: a shaft, a jaw.
+
+    Attributes:
+        name: unique in its tool, 1 to 64 characters.
+        mesh: its surface in its own frame.
+        scale_to_m: metres for each of the mesh's units.
+        left_handed: the mesh is left-handed with z flipped, as in Unity.
+        rest_pose: tool frame from link frame where a tick gives no link pose. None: the same frame.
+        tolerance_m: the error wanted of its distance field. 0: a thousandth of its diagonal.
+    """
+
+    name: str
+    mesh: MeshLike
+    scale_to_m: float = 1.0
+    left_handed: bool = False
+    rest_pose: PoseLike | None = None
+    tolerance_m: float = 0.0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A named sphere fixed to a link, whose distance every answer has.
+
+    Attributes:
+        name: unique in its tool, 1 to 64 characters.
+        position_m: in the link's frame.
+        radius_m: it touches when its centre is this near.
+        link: counted from 0 in its tool.
+    """
+
+    name: str
+    position_m: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    radius_m: float = 0.0
+    link: int = 0
+
+
+class MeshUpload:
+    """A mesh as it is sent: a header that declares it, then chunks."""
+
+    def __init__(self, mesh: MeshLike, scale_to_m: float, left_handed: bool, link: int = 0) -> None:
+        """Raises:
+        OSError: the file cannot be read.
+        ValueError: its extension names no format, or the arrays are none.
+        """
+        basis = "LEFT_HANDED" if left_handed else "RIGHT_HANDED"
+        self.header = message("MeshHeader")(scale_to_m=scale_to_m, basis=f"MESH_BASIS_{basis}")
+        self._link = link
+        if isinstance(mesh, tuple):
+            positions, triangles = mesh
+            self._file = b""
+            self._positions = floats(positions, "positions")
+            self._triangles = indices(triangles, "triangles", 3)
+            self.header.raw.vertices = len(self._positions)
+            self.header.raw.triangles = len(self._triangles)
+        else:
+            extension = Path(mesh).suffix.lstrip(".").upper()
+            known = POOL.FindEnumTypeByName(f"{PACKAGE}.MeshFormat").values_by_name
+            formats = [name.removeprefix("MESH_FORMAT_") for name in known][1:]
+            if extension not in formats:
+                raise ValueError(f"{mesh} ends with {extension!r}, expected one of {', '.join(formats)}")
+            self._file = Path(mesh).read_bytes()
+            self.header.file.format = f"MESH_FORMAT_{extension}"
+            self.header.file.bytes = len(self._file)
+
+    def chunks(self) -> Iterator[Any]:
+        """In order."""
+        chunk = message("MeshChunk")
+        if self.header.WhichOneof("source") == "file":
+            for at in range(0, len(self._file), _CHUNK_BYTES):
+                yield chunk(link=self._link, file=self._file[at : at + _CHUNK_BYTES])
+            return
+        for at in range(0, len(self._positions), _CHUNK_VERTICES):
+            part = self._positions[at : at + _CHUNK_VERTICES]
+            yield chunk(link=self._link, positions=part.ravel().tolist())
+        for at in range(0, len(self._triangles), _CHUNK_TRIANGLES):
+            rows = self._triangles[at : at + _CHUNK_TRIANGLES]
+            yield chunk(link=self._link, triangles=rows.ravel().tolist())

@@ -1,0 +1,107 @@
+"""Rigid transforms: where a tool is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .contract import message
+
+_POSE = message("Pose")
+
+
+def _floats(values: npt.ArrayLike, name: str, size: int) -> npt.NDArray[np.float64]:
+    array = np.array(values, dtype=np.float64)
+    if array.shape != (size,):
+        raise ValueError(f"{name} has the shape {array.shape}, expected ({size},)")
+    return array
+
+
+class Pose:
+    """A rigid transform: first the rotation, then the translation. A tool's pose takes tool frame to scene frame."""
+
+    __slots__ = ("orientation", "position_m")
+
+    def __init__(self, position_m: npt.ArrayLike = (0, 0, 0), orientation: npt.ArrayLike = (0, 0, 0, 1)) -> None:
+        """`position_m`: metres. `orientation`: a quaternion x, y, z, w of norm 1. (The server normalises what is within
+        1e-3 of that, and refuses anything else.)
+
+        Raises:
+            ValueError: they are not three and four numbers.
+        """
+        # Copies: whoever made the pose may go on to write into the arrays that it gave.
+        self.position_m = _floats(position_m, "position_m", 3)
+        self.orientation = _floats(orientation, "orientation", 4)
+
+    def __repr__(self) -> str:
+        return f"Pose({self.position_m.tolist()}, {self.orientation.tolist()})"
+
+    @staticmethod
+    def from_matrix(matrix: npt.ArrayLike) -> Pose:
+        """Of a 4 x 4 matrix: a rotation, a translation in metres, and 0, 0, 0, 1 below.
+
+        Raises:
+            ValueError: it is no rigid transform.
+        """
+        m = np.asarray(matrix, dtype=np.float64)
+        if m.shape != (4, 4) or not np.allclose(m[3], (0, 0, 0, 1)):
+            raise ValueError(f"the matrix is\n{m}\nexpected 4 x 4 with 0, 0, 0, 1 below")
+        r = m[:3, :3]
+        if not np.allclose(r @ r.T, np.eye(3), atol=1e-6) or np.linalg.det(r) < 0:
+            raise ValueError(f"the matrix turns by\n{r}\nexpected a rotation")
+        # The eigenvector of the greatest eigenvalue (Bar-Itzhack 2000): no branches, and good for half turns too.
+        k = np.array(
+            [
+                [r[0, 0] - r[1, 1] - r[2, 2], 0, 0, 0],
+                [r[1, 0] + r[0, 1], r[1, 1] - r[0, 0] - r[2, 2], 0, 0],
+                [r[2, 0] + r[0, 2], r[2, 1] + r[1, 2], r[2, 2] - r[0, 0] - r[1, 1], 0],
+                [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], np.trace(r)],
+            ]
+        )
+        return Pose(m[:3, 3], np.linalg.eigh(k)[1][:, -1])
+
+    @property
+    def matrix(self) -> npt.NDArray[np.float64]:
+        """The same as a 4 x 4 matrix."""
+        x, y, z, w = self.orientation / np.linalg.norm(self.orientation)
+        matrix = np.eye(4)
+        matrix[:3, :3] = [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+            [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+            [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+        ]
+        matrix[:3, 3] = self.position_m
+        return matrix
+
+    def __mul__(self, points: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """Takes points, `(n, 3)` or `(3,)`, from the frame of the pose to the frame that it maps to."""
+        matrix = self.matrix
+        moved: npt.NDArray[np.float64] = np.asarray(points) @ matrix[:3, :3].T + matrix[:3, 3]
+        return moved
+
+
+# Where something is: a pose, a position in metres without a rotation, or a 4 x 4 matrix.
+PoseLike = Pose | npt.ArrayLike
+
+
+def as_pose(given: PoseLike) -> Pose:
+    """Raises:
+    ValueError: it is neither a pose, three numbers nor a 4 x 4 matrix.
+    """
+    if isinstance(given, Pose):
+        return given
+    array = np.asarray(given, dtype=np.float64)
+    if array.shape == (3,):
+        return Pose(array)
+    if array.shape == (4, 4):
+        return Pose.from_matrix(array)
+    raise ValueError(f"a pose has the shape {array.shape}, expected a Pose, (3,) or (4, 4)")
+
+
+def pose_message(given: PoseLike) -> Any:
+    """As the contract has it."""
+    pose = as_pose(given)
+    (x, y, z), (i, j, k, w) = pose.position_m.tolist(), pose.orientation.tolist()
+    return _POSE(position_m={"x": x, "y": y, "z": z}, orientation={"x": i, "y": j, "z": k, "w": w})

@@ -1,0 +1,281 @@
+"""A scene: tissues and tools that can meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy.typing as npt
+
+from . import answers
+from .contract import message
+from .deformations import Deformations
+from .haptic_loop import HapticLoop
+from .loop_options import Render, Report
+from .mesh import Link, MeshLike, MeshUpload, Probe
+from .packed import doubles
+from .pose import PoseLike, pose_message
+from .tissue import Motion, Tissue
+from .tool import Tool
+from .tool_pose import tool_pose
+
+if TYPE_CHECKING:
+    from .server import Server
+
+
+@dataclass(frozen=True)
+class SelfCollisions:
+    """Where tissues meet, the earliest first, and how often in all."""
+
+    contacts: answers.FeatureContacts
+    totals: answers.SelfCollisionTotals
+
+
+class Scene:
+    """Tissues and tools that can meet. As a context manager it deletes itself at the end."""
+
+    def __init__(self, server: Server, id: str) -> None:
+        self.server = server
+        self.id = id
+
+    def add_tissue(
+        self,
+        name: str,
+        mesh: MeshLike,
+        *,
+        scale_to_m: float = 1.0,
+        left_handed: bool = False,
+        forbidden_region: bool = False,
+    ) -> Tissue:
+        """Adds a deformable tissue.
+
+        Args:
+            name: unique among the scene's tissues, 1 to 64 characters.
+            mesh: a file, or positions and triangles, in scene frame.
+            scale_to_m: metres for each of the mesh's units.
+            left_handed: the mesh is left-handed with z flipped, as in Unity. All else stays right-handed.
+            forbidden_region: rendered tools stay out, and it bears no load.
+
+        Raises:
+            Refused: it is no mesh, too large, or of a name that is taken. Nothing was added.
+        """
+        upload = MeshUpload(mesh, scale_to_m, left_handed)
+        kind = "FORBIDDEN_REGION" if forbidden_region else "TISSUE"
+        header = {
+            "scene_id": self.id,
+            "name": name,
+            "mesh": upload.header,
+            "options": {"kind": f"TISSUE_KIND_{kind}"},
+        }
+        raw = self.server.upload("AddTissue", _upload("AddTissueRequest", header, [upload]))
+        return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report))
+
+    def add_tool(
+        self,
+        name: str,
+        mesh: MeshLike | Sequence[Link],
+        *,
+        scale_to_m: float = 1.0,
+        probes: Sequence[Probe] = (),
+    ) -> Tool:
+        """Adds a rigid instrument.
+
+        Args:
+            name: unique among the scene's tools, 1 to 64 characters.
+            mesh: of an instrument of one link, in tool frame; or a list of links.
+            scale_to_m: metres for each of the mesh's units, where `mesh` is no list.
+
+        Raises:
+            Refused: nothing was added.
+        """
+        links = mesh if isinstance(mesh, list) else [Link(name, mesh, scale_to_m)]  # type: ignore[arg-type]
+        uploads = [
+            MeshUpload(link.mesh, link.scale_to_m, link.left_handed, number) for number, link in enumerate(links)
+        ]
+        link_headers = [
+            {
+                "name": link.name,
+                "mesh": upload.header,
+                "rest_pose": None if link.rest_pose is None else pose_message(link.rest_pose),
+                "field": {"tolerance_m": link.tolerance_m},
+            }
+            for link, upload in zip(links, uploads, strict=False)
+        ]
+        header = {
+            "scene_id": self.id,
+            "name": name,
+            "links": link_headers,
+            "probes": [
+                {
+                    "name": probe.name,
+                    "link": probe.link,
+                    "position_m": dict(zip("xyz", probe.position_m, strict=False)),
+                    "radius_m": probe.radius_m,
+                }
+                for probe in probes
+            ],
+        }
+        raw = self.server.upload("AddTool", _upload("AddToolRequest", header, uploads))
+        reports = [answers.MeshReport(report) for report in raw.reports]
+        return Tool(self, raw.tool_id, name, reports, [answers.FieldReport(f) for f in raw.fields])
+
+    def describe(self) -> answers.Scene:
+        """What is in it now."""
+        return answers.Scene(self.server.ask("GetScene", scene_id=self.id).scene)
+
+    def tissues(self) -> dict[str, Tissue]:
+        """By name."""
+        found = self.describe().tissues
+        return {t.name: Tissue(self, t.tissue_id, t.name, t.report) for t in found}
+
+    def tools(self) -> dict[str, Tool]:
+        """By name."""
+        found = self.describe().tools
+        return {t.name: Tool(self, t.tool_id, t.name, [link.report for link in t.links], []) for t in found}
+
+    def delete(self) -> None:
+        """Removes it. Loops in it end with NotFound."""
+        self.server.ask("DeleteScene", scene_id=self.id)
+
+    def deformations(self, in_flight_max: int = 8) -> Deformations:
+        """A stream of deformations that does not wait for each answer."""
+        return Deformations(self.server, in_flight_max)
+
+    def track(
+        self,
+        tools: Sequence[Tool],
+        *,
+        render: Sequence[Tool | Render] = (),
+        report: Report | None = None,
+        mode: Literal["latest", "every"] = "latest",
+        deadline_us: int = 0,
+        on_answer: Callable[[answers.TrackResponse], None] | None = None,
+        reconnect_s: float = 10.0,
+    ) -> HapticLoop:
+        """Opens a haptic loop, on a thread of its own.
+
+        Args:
+            tools: those that the ticks pose, each once.
+            render: those that a hand holds: each answer has a `Rendering` of them, in this order.
+            mode: `latest` answers the newest tick when they come faster than they are answered, `every` each.
+            deadline_us: a tick answers with what it has after this time. 0: after the server's.
+            on_answer: called with each answer, on the loop's thread. What it raises ends the loop.
+            reconnect_s: how long a loop that lost its server tries to come back. The server keeps a session for 10 s.
+
+        Raises:
+            Refused: the scene or a tool is unknown, or an option is out of its range.
+        """
+        return HapticLoop(self.server, self.id, tools, render, report, mode, deadline_us, on_answer, reconnect_s)
+
+    def query_distances(
+        self,
+        points_m: npt.ArrayLike,
+        target: None | Tissue | tuple[Tool, int, PoseLike] = None,
+        *,
+        max_distance_m: float = 0.0,
+    ) -> answers.QueryDistancesResponse:
+        """Signed distances of up to 65,536 points, negative inside.
+
+        Args:
+            points_m: `(n, 3)`, scene frame.
+            target: a tissue, a link of a tool at a pose of that, or None: the nearest of all tissues.
+            max_distance_m: farther than this only a lower bound is given. 0: no limit.
+        """
+        fields: dict[str, Any] = {"all_tissues": True}
+        if isinstance(target, Tissue):
+            fields = {"tissue_id": target.id}
+        elif target is not None:
+            tool, link, pose = target
+            fields = {"link": {"link": link, "tool": tool_pose(tool.id, pose)}}
+        raw = self.server.ask(
+            "QueryDistances",
+            scene_id=self.id,
+            points_xyz_m=doubles(points_m, "points_m").ravel().tolist(),
+            max_distance_m=max_distance_m,
+            **fields,
+        )
+        return answers.QueryDistancesResponse(raw)
+
+    def query_contacts(
+        self,
+        tool: Tool,
+        pose: PoseLike,
+        *,
+        link_poses: Sequence[PoseLike] = (),
+        report: Report | None = None,
+    ) -> answers.QueryContactsResponse:
+        """What a first tick would answer: no sweep, no ids that last."""
+        raw = self.server.ask(
+            "QueryContacts",
+            scene_id=self.id,
+            tool=tool_pose(tool.id, pose, link_poses),
+            report=(report or Report()).message(),
+        )
+        return answers.QueryContactsResponse(raw)
+
+    def self_collisions(
+        self,
+        motions: Sequence[Tissue | Motion],
+        *,
+        thickness_m: float = 0.0,
+        within_each: bool = False,
+        max_contacts: int = 0,
+    ) -> SelfCollisions:
+        """Where tissues meet themselves and each other on their way from one revision to another.
+
+        Args:
+            motions: each tissue once. A `Tissue` alone stands still.
+            thickness_m: coming this near is contact.
+            within_each: each against itself only.
+            max_contacts: the earliest are given, the rest counted. 0: 4,096.
+
+        Raises:
+            FailedPrecondition: a revision is neither held nor the newest, or from before a cut.
+        """
+        intervals = [
+            {
+                "tissue_id": motion.tissue.id,
+                "from_geometry_revision": motion.from_geometry_revision,
+                "to_geometry_revision": motion.to_geometry_revision,
+            }
+            for motion in (m if isinstance(m, Motion) else Motion(m) for m in motions)
+        ]
+        contacts, totals = message("FeatureContacts")(), message("SelfCollisionTotals")()
+        for part in self.server.download(
+            "DetectSelfCollisions",
+            scene_id=self.id,
+            tissues=intervals,
+            thickness_m=thickness_m,
+            scope="COLLISION_SCOPE_WITHIN_EACH" if within_each else "COLLISION_SCOPE_ALL",
+            max_contacts=max_contacts,
+        ):
+            # Parallel arrays: to merge messages is to append them.
+            (contacts if part.WhichOneof("message") == "contacts" else totals).MergeFrom(
+                getattr(part, part.WhichOneof("message"))
+            )
+        return SelfCollisions(answers.FeatureContacts(contacts), answers.SelfCollisionTotals(totals))
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.delete()
+
+    def __repr__(self) -> str:
+        return f"Scene({self.id!r})"
+
+
+def _upload(name: str, header: dict[str, Any], meshes: Sequence[MeshUpload]) -> Iterator[Any]:
+    request = message(name)
+    # The header first: it says how much follows, so that the server can refuse before it takes any of the mesh.
+    yield request(header=header)
+    for mesh in meshes:
+        for chunk in mesh.chunks():
+            yield request(chunk=chunk)

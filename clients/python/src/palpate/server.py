@@ -1,0 +1,168 @@
+"""A connection to a server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Union
+
+import grpc
+
+from . import answers
+from .contract import CALLS
+from .errors import of_status
+from .scene import Scene
+
+# Bytes: nothing that a server answers is refused for its size.
+_UNLIMITED = -1
+_OPTIONS = [
+    ("grpc.max_receive_message_length", _UNLIMITED),
+    ("grpc.max_send_message_length", _UNLIMITED),
+    # A server that hangs, or a cable that was pulled, ends calls with UNAVAILABLE and not never.
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    # A loop that lost its server asks for it ten times a second, and not once in two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1_000),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    # One connection for each `connect`, so that one does not wait for what another sends.
+    ("grpc.use_local_subchannel_pool", 1),
+]
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+
+def connect(
+    address: str,
+    *,
+    key: str | None = None,
+    ca: PathLike | None = None,
+    certificate: PathLike | None = None,
+    certificate_key: PathLike | None = None,
+    timeout_s: float = 10.0,
+) -> Server:
+    """Connects, and asks the server one thing, so that a wrong address or key is told here.
+
+    Args:
+        address: `host:port`, `http://host:port`, `https://host:port` or `unix:/path`.
+        key: the API key, where the server has keys.
+        ca: PEM file of the authority that vouches for the server. With it, or with `https`, the connection has TLS.
+        certificate, certificate_key: PEM files that are shown to a server which asks who calls.
+
+    Raises:
+        Unavailable: nobody answers there, or the certificates do not fit.
+        Unauthenticated: no key, or one that the server does not know.
+        OSError: a file cannot be read.
+    """
+    server = Server(address, _channel(address, ca, certificate, certificate_key), key)
+    try:
+        server.ask("ListScenes", timeout_s=timeout_s)
+    except BaseException:
+        server.close()
+        raise
+    return server
+
+
+def _channel(
+    address: str,
+    ca: PathLike | None,
+    certificate: PathLike | None,
+    certificate_key: PathLike | None,
+) -> grpc.Channel:
+    scheme, _, rest = address.rpartition("://")
+    if scheme not in ("", "http", "https"):
+        raise ValueError(f"the address begins with {scheme}://, expected http://, https://, unix: or a host")
+    if scheme != "https" and ca is None and certificate is None:
+        return grpc.insecure_channel(rest, _OPTIONS)
+
+    def read(file: PathLike | None) -> bytes | None:
+        return None if file is None else Path(file).read_bytes()
+
+    credentials = grpc.ssl_channel_credentials(read(ca), read(certificate_key), read(certificate))
+    return grpc.secure_channel(rest, credentials, _OPTIONS)
+
+
+class Server:
+    """A connection to a server; `palpate.connect` makes one. Its methods may be called from any thread."""
+
+    def __init__(self, address: str, channel: grpc.Channel, key: str | None) -> None:
+        self.address = address
+        self._channel = channel
+        self._metadata = () if key is None else (("authorization", f"Bearer {key}"),)
+
+    def create_scene(self, scene_id: str) -> Scene:
+        """Makes an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and `-`.
+
+        Raises:
+            AlreadyExists: there is one of this id: `scene` opens it.
+        """
+        self.ask("CreateScene", scene_id=scene_id)
+        return Scene(self, scene_id)
+
+    def scene(self, scene_id: str) -> Scene:
+        """Opens a scene that is there.
+
+        Raises:
+            NotFound: it is not.
+        """
+        self.ask("GetScene", scene_id=scene_id)
+        return Scene(self, scene_id)
+
+    def scenes(self) -> list[answers.Scene]:
+        """Describes all scenes, ordered by id."""
+        return [answers.Scene(raw) for raw in self.ask("ListScenes").scenes]
+
+    def close(self) -> None:
+        """Ends the connection, and all loops and streams that use it. Scenes stay."""
+        self._channel.close()
+
+    def __enter__(self) -> Server:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Server({self.address!r})"
+
+    def ask(self, call: str, *, timeout_s: float | None = None, **fields: Any) -> Any:
+        """One call of the contract with the fields of its request: protobuf's own answer. What this package has no
+        method for can be asked so.
+        """
+        about = CALLS[call]
+        method = self._channel.unary_unary(about.path, about.request.SerializeToString, about.answer.FromString)
+        return self._told(call, method, about.request(**fields), timeout_s)
+
+    def upload(self, call: str, requests: Iterable[Any]) -> Any:
+        """A call whose request is a stream."""
+        about = CALLS[call]
+        method = self._channel.stream_unary(about.path, about.request.SerializeToString, about.answer.FromString)
+        return self._told(call, method, iter(requests), None)
+
+    def download(self, call: str, **fields: Any) -> Iterator[Any]:
+        """A call whose answer is a stream."""
+        about = CALLS[call]
+        method = self._channel.unary_stream(about.path, about.request.SerializeToString, about.answer.FromString)
+        try:
+            yield from method(about.request(**fields), metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise of_status(self.address, call, error) from None
+
+    def open(self, call: str, requests: Iterator[bytes]) -> Any:
+        """A call of two streams, whose requests are encoded already: gRPC's call, an iterator of answers."""
+        about = CALLS[call]
+        method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
+        return method(requests, metadata=self._metadata)
+
+    def _told(self, call: str, method: Any, request: Any, timeout_s: float | None) -> Any:
+        try:
+            return method(request, timeout=timeout_s, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise of_status(self.address, call, error) from None

@@ -1,0 +1,46 @@
+"""A surface as the server has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A surface as the server has it. Barycentric weights follow the order of the vertices in `triangles`.
+
+    Attributes:
+        positions_m: `(n, 3)`; scene frame of a tissue, link frame of a tool.
+        triangle_ids: `(m,)`, ascending: a cut leaves gaps.
+        triangles: `(m, 3)`, vertices of each.
+        geometry_revision, topology_revision: of a tissue; a tool never changes.
+    """
+
+    positions_m: npt.NDArray[np.float32]
+    triangle_ids: npt.NDArray[np.uint32]
+    triangles: npt.NDArray[np.uint32]
+    geometry_revision: int = 0
+    topology_revision: int = 0
+
+
+def joined_surface(chunks: Sequence[Any], geometry: int = 0, topology: int = 0) -> Surface:
+    """Of the chunks of an export."""
+
+    def joined(name: str, dtype: type) -> npt.NDArray[Any]:
+        parts: list[npt.NDArray[Any]] = [
+            np.fromiter(getattr(chunk, name), dtype, len(getattr(chunk, name))) for chunk in chunks
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, dtype)
+
+    return Surface(
+        joined("positions_m", np.float32).reshape(-1, 3),
+        joined("triangle_ids", np.uint32),
+        joined("triangles", np.uint32).reshape(-1, 3),
+        geometry,
+        topology,
+    )

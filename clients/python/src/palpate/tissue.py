@@ -1,0 +1,117 @@
+"""A deformable surface of a scene."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from . import answers
+from .deformations import Deformations
+from .packed import floats, indices
+from .surface import Surface, joined_surface
+
+if TYPE_CHECKING:
+    from .scene import Scene
+
+
+class Tissue:
+    """A deformable surface of a scene. `id` is never used again there."""
+
+    def __init__(self, scene: Scene, id: int, name: str, report: answers.MeshReport) -> None:
+        self.scene = scene
+        self.id = id
+        self.name = name
+        self.report = report
+        self._deformations: Deformations | None = None
+
+    def deform(
+        self,
+        positions_m: npt.ArrayLike,
+        *,
+        vertices: npt.ArrayLike | None = None,
+        hold: bool = False,
+    ) -> answers.DeformResponse:
+        """Moves all vertices, or those named, and waits until ticks can see it: a round trip. `Scene.deformations` does
+        not wait.
+
+        Args:
+            positions_m: `(n, 3)`, scene frame, of all vertices in stored order, or of those in `vertices`.
+            vertices: `(n,)`. Send what moved: the cost is that of what moved.
+            hold: keep this revision for `Scene.self_collisions`.
+
+        Raises:
+            Refused: nothing was moved.
+        """
+        if self._deformations is None:
+            self._deformations = self.scene.deformations()
+        return self._deformations.send(self, positions_m, vertices=vertices, hold=hold).result()
+
+    def edit_topology(
+        self,
+        removed_triangles: npt.ArrayLike,
+        added_positions_m: npt.ArrayLike = (),
+        added_triangles: npt.ArrayLike = (),
+        *,
+        parents: npt.ArrayLike = (),
+        base_topology_revision: int | None = None,
+    ) -> answers.EditTopologyResponse:
+        """Cuts: removes triangles, adds vertices and triangles, in one transaction.
+
+        Args:
+            added_positions_m: `(n, 3)`. The first has the tissue's number of vertices as its id, and so on.
+            added_triangles: `(m, 3)`, of old vertices and new ones.
+            parents: `(m,)`: for each added triangle the removed one that it replaces in part, so that contacts keep
+                their ids. Empty: none.
+            base_topology_revision: what the cut was made for. None: any.
+
+        Raises:
+            FailedPrecondition: the tissue was cut since.
+        """
+        raw = self._ask(
+            "EditTopology",
+            base_topology_revision=base_topology_revision,
+            removed_triangles=indices(removed_triangles, "removed_triangles").tolist(),
+            added_positions_m=floats(added_positions_m, "added_positions_m").ravel().tolist(),
+            added_triangles=indices(added_triangles, "added_triangles", 3).ravel().tolist(),
+            added_triangle_parents=indices(parents, "parents").tolist(),
+        )
+        return answers.EditTopologyResponse(raw)
+
+    def export(self) -> Surface:
+        """The surface as it is now."""
+        stream = self.scene.server.download("ExportTissue", scene_id=self.scene.id, tissue_id=self.id)
+        header = next(stream).header
+        chunks = [part.chunk for part in stream]
+        return joined_surface(chunks, header.geometry_revision, header.topology_revision)
+
+    def hold(self) -> answers.HoldTissueResponse:
+        """Keeps the newest revision as it is for `Scene.self_collisions`."""
+        return answers.HoldTissueResponse(self._ask("HoldTissue"))
+
+    def remove(self) -> None:
+        """Ticks no longer see it."""
+        if self._deformations is not None:
+            self._deformations.close()
+        self._ask("RemoveTissue")
+
+    def _ask(self, call: str, **fields: Any) -> Any:
+        return self.scene.server.ask(call, scene_id=self.scene.id, tissue_id=self.id, **fields)
+
+    def __repr__(self) -> str:
+        return f"Tissue({self.id}, {self.name!r})"
+
+
+@dataclass(frozen=True)
+class Motion:
+    """From which revision to which a tissue moves. Each is held or the newest.
+
+    Attributes:
+        from_geometry_revision: None: the tissue stands still.
+        to_geometry_revision: None: the newest.
+    """
+
+    tissue: Tissue
+    from_geometry_revision: int | None = None
+    to_geometry_revision: int | None = None

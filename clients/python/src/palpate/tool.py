@@ -1,0 +1,45 @@
+"""A rigid instrument of a scene."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import answers
+from .surface import Surface, joined_surface
+
+if TYPE_CHECKING:
+    from .scene import Scene
+
+
+class Tool:
+    """A rigid instrument of a scene, of one or more links. `id` is never used again there."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        id: int,
+        name: str,
+        reports: list[answers.MeshReport],
+        fields: list[answers.FieldReport],
+    ) -> None:
+        self.scene = scene
+        self.id = id
+        self.name = name
+        # One for each link. `fields` are told when it is uploaded, and empty when it was looked up.
+        self.reports = reports
+        self.fields = fields
+
+    def export(self) -> list[Surface]:
+        """The links' surfaces, each in its own frame."""
+        stream = self.scene.server.download("ExportTool", scene_id=self.scene.id, tool_id=self.id)
+        links: list[list[Any]] = [[] for _ in next(stream).header.links]
+        for part in stream:
+            links[part.chunk.link].append(part.chunk)
+        return [joined_surface(chunks) for chunks in links]
+
+    def remove(self) -> None:
+        """Ticks that pose it are refused."""
+        self.scene.server.ask("RemoveTool", scene_id=self.scene.id, tool_id=self.id)
+
+    def __repr__(self) -> str:
+        return f"Tool({self.id}, {self.name!r})"

@@ -1,0 +1,223 @@
+"""The haptic loop: lock-step and free, through refusals, lost connections and ends."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import CutConnection, ServerProgram, octahedron
+
+import palpate
+from palpate.answers import TrackResponse
+
+
+@pytest.fixture
+def probe(scene: palpate.Scene) -> palpate.Tool:
+    """Above an organ whose tip is at z = 50 mm; its own is 5 mm below its origin."""
+    scene.add_tissue("organ", octahedron(0.05))
+    return scene.add_tool("probe", octahedron(0.005), probes=[palpate.Probe("tip", (0, 0, -0.005), 0.001)])
+
+
+@pytest.fixture
+def wire(program: ServerProgram) -> Iterator[CutConnection]:
+    wire = CutConnection(program.address)
+    yield wire
+    wire.close()
+
+
+def test_ticks_in_lock_step(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    with scene.track([probe]) as loop:
+        for z in np.linspace(0.08, 0.056, 25):
+            answer = loop.tick([0, 0, z])
+            assert answer.links[0].signed_distance_m == pytest.approx(z - 0.055, abs=1e-8)
+            assert answer.probes[0].signed_distance_m == pytest.approx(z - 0.056, abs=1e-8)
+        assert answer.flags & palpate.Flag.SWEPT
+        link = loop.tick([0, 0, 0.052]).links[0]
+        assert link.contacts.total > 0 and link.signed_distance_m < 0
+        assert link.on_tissue is not None and link.on_tool is not None and link.normal is not None
+        apart = link.on_tool.position_m - link.on_tissue.position_m
+        assert np.allclose(apart, link.signed_distance_m * link.normal, atol=1e-9)
+
+
+def test_the_newest_pose_wins_and_every_tick_is_accounted_for(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    answers: list[TrackResponse] = []
+    with scene.track([probe], on_answer=answers.append) as loop:
+        sent = [loop.send([0, 0, 0.09 - 1e-5 * n]) for n in range(2_000)]
+        last = loop.wait(timeout_s=10)
+        assert last.sequence == sent[-1]
+        assert last.links[0].signed_distance_m == pytest.approx(0.09 - 1e-5 * 1_999 - 0.055, abs=1e-8)
+        accounted = len(answers) + sum(answer.coalesced for answer in answers) + loop.dropped
+    assert accounted == 2_000
+    print(f"{len(answers)} answers, {loop.dropped} ticks dropped on this side")
+
+
+def test_every_tick_is_answered_when_asked(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    answered: list[int] = []
+    with scene.track([probe], mode="every", on_answer=lambda a: answered.append(a.sequence)) as loop:
+        for n in range(60):
+            loop.send([0, 0, 0.09 - 1e-5 * n])
+        loop.wait(timeout_s=10)
+    assert answered == list(range(1, 61))
+
+
+def test_sending_does_not_wait_for_a_stopped_server(tmp_path: Path) -> None:
+    program = ServerProgram(tmp_path)
+    with palpate.connect(program.address) as server:
+        scene = server.create_scene("stopped")
+        scene.add_tissue("organ", octahedron(0.05))
+        loop = scene.track([scene.add_tool("probe", octahedron(0.005))])
+        loop.tick([0, 0, 0.1])
+        os.kill(program._process.pid, 19)
+        taken = []
+        for n in range(3_000):
+            begun = time.perf_counter()
+            loop.send([0, 0, 0.1 + 1e-6 * n])
+            taken.append(time.perf_counter() - begun)
+        with pytest.raises(TimeoutError, match="tick 3001 has no answer after 0.2 s"):
+            loop.wait(timeout_s=0.2)
+        assert loop.age_s > 0.2
+        os.kill(program._process.pid, 18)
+        assert loop.wait(timeout_s=10).sequence == 3_001
+        # Nobody waited for an answer: a second would have been one.
+        print(f"send: median {1e6 * np.median(taken):.0f} us")
+        loop.close()
+    program.end()
+
+
+def test_a_refused_tick_is_told_and_the_loop_goes_on(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    with scene.track([probe]) as loop:
+        good = loop.tick([0, 0, 0.1])
+        with pytest.raises(palpate.InvalidArgument) as refused:
+            loop.tick(palpate.Pose((0, 0, 0.1), (0, 0, 0, 0.5)))
+        assert refused.value.field == "tools[0].pose.orientation"
+        assert "0.5, expected 1" in refused.value.message
+        assert loop.answer is good
+        assert loop.tick([0, 0, 0.1]).sequence == 3
+        with pytest.raises(ValueError, match=r"shape \(2,\)"):
+            loop.send([0, 0])
+
+
+def test_two_tools_have_a_pose_each(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    other = scene.add_tool("other", octahedron(0.005))
+    with scene.track([probe, other]) as loop:
+        with pytest.raises(ValueError, match="one for each of 2 tools"):
+            loop.send([0, 0, 0.1])
+        with pytest.raises(palpate.InvalidArgument):
+            loop.tick({probe: [0, 0, 0.1]})
+        answer = loop.tick({other: [0, 0, 0.07], probe: palpate.ToolPose([0, 0, 0.09], teleport=True)})
+        distances = {link.tool_id: link.signed_distance_m for link in answer.links}
+        assert distances == pytest.approx({probe.id: 0.035, other.id: 0.015}, abs=1e-8)
+
+
+def test_what_a_loop_cannot_begin_with_is_told_at_once(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    with pytest.raises(palpate.InvalidArgument) as refused:
+        scene.track([probe], render=[palpate.Render(probe, friction=9)])
+    assert refused.value.field == "start.render[0].friction"
+    with pytest.raises(palpate.NotFound) as unknown:
+        scene.track([palpate.Tool(scene, 99, "none", [], [])])
+    assert unknown.value.subject == "tool"
+    with pytest.raises(ValueError, match="'newest', expected one of latest, every"):
+        scene.track([probe], mode="newest")  # type: ignore[arg-type]
+
+
+def test_a_loop_ends_with_its_scene(server: palpate.Server) -> None:
+    scene = server.create_scene("deleted")
+    scene.add_tissue("organ", octahedron(0.05))
+    loop = scene.track([scene.add_tool("probe", octahedron(0.005))])
+    loop.tick([0, 0, 0.1])
+    scene.delete()
+    with pytest.raises(palpate.NotFound):
+        loop.tick([0, 0, 0.1], timeout_s=10)
+    with pytest.raises(palpate.NotFound):
+        loop.send([0, 0, 0.1])
+    loop.close()
+
+
+def test_a_closed_loop_says_so_and_leaves_no_thread(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    loop = scene.track([probe])
+    loop.tick([0, 0, 0.1])
+    loop.close()
+    loop.close()
+    with pytest.raises(palpate.PalpateError, match="closed"):
+        loop.send([0, 0, 0.1])
+    assert not [t for t in threading.enumerate() if t.name == "palpate-track"]
+
+
+def test_what_a_callback_raises_ends_the_loop(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    def fail(answer: TrackResponse) -> None:
+        raise KeyError("mine")
+
+    with scene.track([probe], on_answer=fail) as loop:
+        loop.send([0, 0, 0.1])
+        with pytest.raises(KeyError, match="mine"):
+            while True:
+                loop.wait(loop.send([0, 0, 0.1]) + 1, timeout_s=10)
+
+
+def test_a_lost_connection_is_taken_up_with_its_contacts(
+    scene: palpate.Scene, probe: palpate.Tool, wire: CutConnection
+) -> None:
+    with palpate.connect(wire.address) as far:
+        with far.scene(scene.id).track([probe], render=[probe]) as loop:
+            loop.tick([0, 0, 0.06])
+            before = loop.tick([0, 0, 0.054])
+            wire.cut()
+            # Poses go on while nobody is there.
+            for n in range(20):
+                loop.send([0, 0, 0.054 - 1e-5 * n])
+                time.sleep(0.005)
+            assert not loop.is_connected
+            wire.mend()
+            after = loop.tick([0, 0, 0.0535], timeout_s=10)
+            assert (loop.reconnected > 0, loop.sessions_lost) == (True, 0)
+            kept = set(before.links[0].contacts.contact_ids.tolist())
+            assert kept & set(after.links[0].contacts.contact_ids.tolist())
+            # The proxy went on from where it was, outside, and did not begin inside.
+            assert after.renderings[0].state == palpate.RenderState.TOUCHING
+            assert after.sequence > before.sequence
+
+
+def test_a_session_that_is_over_is_begun_anew_and_counted(tmp_path: Path) -> None:
+    program = ServerProgram(tmp_path, "sessions.grace=0s")
+    wire = CutConnection(program.address)
+    with palpate.connect(program.address) as near, palpate.connect(wire.address) as far:
+        scene = near.create_scene("forgetful")
+        scene.add_tissue("organ", octahedron(0.05))
+        probe = scene.add_tool("probe", octahedron(0.005))
+        with far.scene("forgetful").track([probe]) as loop:
+            loop.tick([0, 0, 0.1])
+            wire.cut()
+            wire.mend()
+            answer = loop.tick([0, 0, 0.09], timeout_s=10)
+            assert answer.links[0].signed_distance_m == pytest.approx(0.035, abs=1e-8)
+            assert loop.reconnected > 0
+    wire.close()
+    program.end()
+
+
+def test_a_server_that_stays_away_ends_the_loop(scene: palpate.Scene, probe: palpate.Tool, wire: CutConnection) -> None:
+    with palpate.connect(wire.address) as far:
+        loop = far.scene(scene.id).track([probe], reconnect_s=0.3)
+        loop.tick([0, 0, 0.1])
+        wire.cut()
+        with pytest.raises(palpate.Unavailable):
+            loop.tick([0, 0, 0.1], timeout_s=10)
+        loop.close()
+
+
+def test_round_trips_in_lock_step(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    """Prints what this machine does; a machine that is busy is no failure of the client."""
+    taken = []
+    with scene.track([probe]) as loop:
+        for n in range(1_000):
+            begun = time.perf_counter()
+            loop.tick([0, 0, 0.08 + 1e-6 * n])
+            taken.append(time.perf_counter() - begun)
+    p50, p99 = 1e6 * np.percentile(taken, [50, 99])
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    print(f"round trip: p50 {p50:.0f} us, p99 {p99:.0f} us; load {load:.1f} for each core")

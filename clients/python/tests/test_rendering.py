@@ -1,0 +1,50 @@
+"""Forces: what a hand feels, and what tissue bears."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support import block, octahedron
+
+import palpate
+
+
+def test_a_pressed_probe_stays_outside_and_tissue_bears_what_the_hand_feels(scene: palpate.Scene) -> None:
+    scene.add_tissue("slab", block((0.1, 0.1, 0.04), (20, 20, 8)))
+    probe = scene.add_tool("probe", octahedron(0.005))
+    render = palpate.Render(probe, stiffness_n_per_m=400, friction=0.3, tissue_loads=True)
+    with scene.track([probe], render=[render]) as loop:
+        # Off the grid's lines, so that no edge is met.
+        at = np.array([0.0013, 0.0007])
+        for z in np.linspace(0.02, 0.0, 200):
+            rendering = loop.tick([*at, z]).renderings[0]
+            assert rendering.proxy.position_m[2] >= 0.005 - 1e-5
+        # The tip is 5 mm below the origin, so the spring is stretched by 5 mm: 2 N.
+        for _ in range(20):
+            rendering = loop.tick([*at, 0.0]).renderings[0]
+        assert rendering.state == palpate.RenderState.TOUCHING
+        assert rendering.force_n.tolist() == pytest.approx([0, 0, 2.0], abs=0.01)
+        assert not rendering.limited
+        contacts = rendering.contact_force_xyz_n
+        assert contacts.shape == (len(rendering.contact_ids), 3)
+        load = rendering.tissue_loads[0]
+        assert load.force_xyz_n.shape == (len(load.vertex_ids), 3)
+        assert np.allclose(load.force_xyz_n.sum(axis=0), -contacts.sum(axis=0), atol=1e-5)
+        # Dragged to the side, the force leans against the motion.
+        for x in np.linspace(0, 0.01, 100):
+            rendering = loop.tick([at[0] + x, at[1], 0.0]).renderings[0]
+        assert rendering.force_n[0] < -0.1
+        for z in np.linspace(0.0, 0.02, 200):
+            rendering = loop.tick([*at, z]).renderings[0]
+        assert rendering.state == palpate.RenderState.FREE and not rendering.tissue_loads
+        assert rendering.force_n.tolist() == [0, 0, 0]
+
+
+def test_a_forbidden_region_holds_out_and_bears_nothing(scene: palpate.Scene) -> None:
+    scene.add_tissue("nerve", block((0.1, 0.1, 0.04), (10, 10, 4)), forbidden_region=True)
+    probe = scene.add_tool("probe", octahedron(0.005))
+    with scene.track([probe], render=[palpate.Render(probe, tissue_loads=True)]) as loop:
+        for z in np.linspace(0.01, 0.003, 100):
+            rendering = loop.tick([0.0013, 0.0007, z]).renderings[0]
+        assert rendering.contact_forbidden.all() and rendering.force_n[2] > 0.5
+        assert not rendering.tissue_loads

@@ -1,0 +1,150 @@
+"""Scenes, deformations, cuts, exports and queries, against a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import CORNERS, SIDES, block, octahedron
+
+import palpate
+
+
+def octahedron_distance(points: np.ndarray, radius_m: float) -> np.ndarray:
+    """In `f64` by hand: inside it is the distance to the nearest of eight planes."""
+    distances: np.ndarray = (np.abs(points).sum(axis=1) - radius_m) / np.sqrt(3)
+    return distances
+
+
+def test_a_scene_is_made_described_and_deleted(server: palpate.Server) -> None:
+    with server.create_scene("short-lived") as scene:
+        tissue = scene.add_tissue("organ", octahedron(0.05))
+        tool = scene.add_tool("probe", octahedron(0.005), probes=[palpate.Probe("tip", (0, 0, -0.005))])
+        assert "short-lived" in [found.scene_id for found in server.scenes()]
+        assert tissue.report.closed and tissue.report.sign_rule == palpate.SignRule.PSEUDONORMAL
+        # An octahedron of radius r has the volume 4/3 r^3.
+        assert tissue.report.volume_m3 == pytest.approx(4 / 3 * 0.05**3, rel=1e-6)
+        again = server.scene("short-lived")
+        assert again.tissues()["organ"].id == tissue.id and again.tools()["probe"].id == tool.id
+        assert again.describe().tools[0].probes[0].position_m is not None
+        tool.remove()
+        tissue.remove()
+        assert not again.tissues() and not again.tools()
+    with pytest.raises(palpate.NotFound):
+        server.scene("short-lived")
+
+
+def test_a_file_is_what_its_arrays_are(scene: palpate.Scene, tmp_path: Path) -> None:
+    lines = [f"v {x} {y} {z}" for x, y, z in CORNERS] + [f"f {a} {b} {c}" for a, b, c in SIDES + 1]
+    (tmp_path / "organ.obj").write_text("\n".join(lines))
+    file = scene.add_tissue("file", tmp_path / "organ.obj", scale_to_m=0.05).export()
+    arrays = scene.add_tissue("arrays", octahedron(0.05)).export()
+    assert np.array_equal(file.positions_m, arrays.positions_m)
+    assert np.array_equal(file.triangles, arrays.triangles)
+    with pytest.raises(ValueError, match="'TXT', expected one of OBJ"):
+        scene.add_tissue("text", tmp_path / "organ.txt")
+    with pytest.raises(FileNotFoundError):
+        scene.add_tissue("gone", tmp_path / "gone.obj")
+
+
+def test_a_left_handed_mesh_is_turned(scene: palpate.Scene) -> None:
+    positions, triangles = octahedron(0.05)
+    mirrored = positions * (1, 1, -1)
+    surface = scene.add_tissue("organ", (mirrored, triangles[:, ::-1]), left_handed=True).export()
+    assert np.allclose(surface.positions_m, mirrored * (1, 1, -1))
+
+
+def test_a_large_mesh_goes_in_chunks_and_comes_back(scene: palpate.Scene) -> None:
+    positions, triangles = block((0.2, 0.2, 0.1), (90, 90, 60))
+    assert len(positions) > 35_000
+    tissue = scene.add_tissue("slab", (positions, triangles))
+    surface = tissue.export()
+    assert np.array_equal(surface.positions_m, positions.astype(np.float32))
+    assert np.array_equal(surface.triangles, triangles)
+    lifted = positions + (0, 0, 0.01)
+    done = tissue.deform(lifted)
+    assert done.geometry_revision == 1 and done.triangles_touched == len(triangles)
+    assert np.array_equal(tissue.export().positions_m, lifted.astype(np.float32))
+
+
+def test_a_tool_of_links_is_exported_link_by_link(scene: palpate.Scene) -> None:
+    jaws = [
+        palpate.Link("left", octahedron(0.005), rest_pose=(0.01, 0, 0)),
+        palpate.Link("right", octahedron(5.0), scale_to_m=0.001, rest_pose=palpate.Pose((-0.01, 0, 0))),
+    ]
+    tool = scene.add_tool("grasper", jaws)
+    surfaces = tool.export()
+    assert len(surfaces) == len(tool.fields) == 2
+    assert np.allclose(surfaces[0].positions_m, surfaces[1].positions_m)
+    answer = scene.query_contacts(tool, (0, 0, 0), link_poses=[(0.02, 0, 0), (-0.02, 0, 0)])
+    assert len(answer.links) == 2
+
+
+def test_deformations_are_acknowledged_in_order(scene: palpate.Scene) -> None:
+    tissue = scene.add_tissue("organ", octahedron(0.05))
+    with scene.deformations(in_flight_max=4) as stream:
+        sent = [stream.send(tissue, octahedron(0.05 + 1e-4 * n)[0]) for n in range(50)]
+        revisions = [answer.result(timeout=10).geometry_revision for answer in sent]
+    assert revisions == list(range(1, 51))
+    assert tissue.deform([[0, 0, 0.06]], vertices=[4]).geometry_revision == 51
+    assert tissue.export().positions_m[4].tolist() == pytest.approx([0, 0, 0.06])
+
+
+def test_a_refused_deformation_moves_nothing_and_the_next_goes_on(scene: palpate.Scene) -> None:
+    tissue = scene.add_tissue("organ", octahedron(0.05))
+    with scene.deformations() as stream:
+        good = stream.send(tissue, octahedron(0.06)[0])
+        bad = stream.send(tissue, np.full((6, 3), np.nan))
+        assert good.result(timeout=10).geometry_revision == 1
+        with pytest.raises(palpate.InvalidArgument) as refused:
+            bad.result(timeout=10)
+        assert refused.value.field == "dense.positions_m[0]"
+        assert "NaN, expected a finite coordinate" in refused.value.message
+        assert stream.send(tissue, octahedron(0.07)[0]).result(timeout=10).geometry_revision == 2
+
+
+def test_distances_are_those_of_an_octahedron(scene: palpate.Scene) -> None:
+    tissue = scene.add_tissue("organ", octahedron(0.05))
+    tool = scene.add_tool("probe", octahedron(0.005))
+    points = np.random.default_rng(2).uniform(-0.016, 0.016, (500, 3))
+    for target in (None, tissue):
+        found = scene.query_distances(points, target)
+        assert np.allclose(found.signed_distance_m, octahedron_distance(points, 0.05), atol=1e-8)
+        on = found.closest_xyz_m + found.signed_distance_m[:, None] * found.normal_xyz
+        assert np.allclose(on, points, atol=1e-7)
+    inside = points / 16
+    moved = scene.query_distances(inside + (0.1, 0, 0), (tool, 0, (0.1, 0, 0)))
+    # A link's field is exact to its tolerance, a thousandth of its diagonal.
+    assert np.allclose(moved.signed_distance_m, octahedron_distance(inside, 0.005), atol=2e-5)
+
+
+def test_a_cut_names_what_it_made(scene: palpate.Scene) -> None:
+    tissue = scene.add_tissue("organ", octahedron(0.05))
+    middle = 0.05 * CORNERS[SIDES[0]].mean(axis=0)
+    a, b, c = SIDES[0]
+    done = tissue.edit_topology(
+        [0], [middle], [[a, b, 6], [b, c, 6], [c, a, 6]], parents=[0, 0, 0], base_topology_revision=0
+    )
+    assert (done.first_vertex, done.topology_revision) == (6, 1)
+    assert done.remap[0].new_triangles.tolist() == [8, 9, 10]
+    with pytest.raises(palpate.FailedPrecondition) as refused:
+        tissue.edit_topology([1], base_topology_revision=0)
+    assert refused.value.subject == "TOPOLOGY_REVISION"
+    assert tissue.export().triangle_ids.tolist() == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+
+def test_tissues_that_pass_through_each_other_are_found(scene: palpate.Scene) -> None:
+    below = scene.add_tissue("below", octahedron(0.05))
+    above = scene.add_tissue("above", (octahedron(0.01)[0] + (0, 0, 0.08), SIDES))
+    held = above.hold().geometry_revision
+    above.deform(octahedron(0.01)[0] + (0, 0, 0.04))
+    found = scene.self_collisions([below, palpate.Motion(above, held)])
+    # Tip to tip: 0.07 m meets 0.05 m half way of 0.04 m.
+    assert found.contacts.toi[0] == pytest.approx(0.5, abs=1e-6)
+    assert found.contacts.vertex_ids.shape == (len(found.contacts.toi), 4)
+    assert found.totals.vertex_face + found.totals.edge_edge == len(found.contacts.toi)
+    few = scene.self_collisions([below, palpate.Motion(above, held)], max_contacts=1)
+    assert len(few.contacts.toi) == 1 and few.totals.vertex_face == found.totals.vertex_face
+    with pytest.raises(palpate.FailedPrecondition):
+        scene.self_collisions([palpate.Motion(above, 99)])
