@@ -1,0 +1,148 @@
+"""A liver that MuJoCo moves, pressed, held, dragged over and let go, in lock-step.
+
+`PALPATE_TEST_SCALE` makes it go round that often; `PALPATE_FILM` is where a film of it goes.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import make_liver
+import numpy as np
+import pytest
+from support import ServerProgram
+
+from palpate import RenderState
+
+pytest.importorskip("mujoco", reason="MuJoCo is not installed: it has no wheel for every machine")
+pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+
+import mujoco_liver  # noqa: E402
+from mujoco_liver import BALL_RADIUS_M, STIFFNESS_N_PER_M, TOTAL_S  # noqa: E402
+
+# How deep a vertex of the proxy may be in a tetrahedron. The proxy touches what it rests on, and what it is told of the
+# tissue is rounded to 32 bits (6e-9 m at 0.1 m); the rest is the tolerance of the ball's field, a thousandth of its
+# diagonal of 28 mm.
+DEPTH_MAX_M = 28e-6
+
+
+def inside(points: np.ndarray, nodes: np.ndarray, tetrahedra: np.ndarray) -> np.ndarray:
+    """Which of the points are in one of the tetrahedra, by barycentric weights."""
+    corners = nodes[tetrahedra]
+    edges = np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2)
+    weights = np.einsum("tij,tpj->tpi", np.linalg.inv(edges), points[None] - corners[:, None, 0])
+    found: np.ndarray = ((weights.min(axis=2) >= 0) & (weights.sum(axis=2) <= 1)).any(axis=0)
+    return found
+
+
+def distance_m(point: np.ndarray, corners: np.ndarray) -> float:
+    """From a point to the nearest of the triangles `(n, 3, 3)`: to their planes where it is above them, else to their
+    edges.
+    """
+    a, along = corners, np.roll(corners, -1, axis=1) - corners
+    normal = np.cross(along[:, 0], along[:, 1])
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    is_above = (np.einsum("tej,tej->te", np.cross(normal[:, None], along), point - a) >= 0).all(axis=1)
+    to_planes = np.abs(np.einsum("tj,tj->t", normal, point - a[:, 0]))
+    at = np.clip(np.einsum("tej,tej->te", point - a, along) / (along**2).sum(axis=2), 0, 1)
+    to_edges = np.linalg.norm(a + at[..., None] * along - point, axis=2)
+    return float(min(to_edges.min(), to_planes[is_above].min(initial=np.inf)))
+
+
+def depth_m(points: np.ndarray, nodes: np.ndarray, tetrahedra: np.ndarray, surface: np.ndarray) -> float:
+    """How deep the deepest of the points is in the body; 0 when none is inside."""
+    within = points[inside(points, nodes, tetrahedra)]
+    return max((distance_m(point, surface) for point in within), default=0.0)
+
+
+def test_the_oracle_of_depth_knows_a_tetrahedron() -> None:
+    nodes = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
+    body, surface = np.array([[0, 1, 2, 3]]), nodes[[[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]]]
+    for point, depth in [
+        ([0.1, 0.2, 0.3], 0.1),
+        ([0.3, 0.3, 0.3], 0.1 / np.sqrt(3)),
+        ([0.4, 0.4, 0.4], 0.0),
+        ([-0.1, 0.1, 0.1], 0.0),
+    ]:
+        assert depth_m(np.array([point]), nodes, body, surface) == pytest.approx(depth)
+    # Off an edge and off a corner.
+    assert distance_m(np.array([0.5, -3, -4]), surface) == pytest.approx(5)
+    assert distance_m(np.array([0, 0, 3.0]), surface) == pytest.approx(2)
+
+
+def test_the_file_is_what_its_script_makes() -> None:
+    points, tetrahedra = make_liver.liver()
+    assert make_liver.volumes(points, tetrahedra).min() > 0
+    lines = Path(make_liver.__file__).with_name("liver.msh").read_text().splitlines()
+    nodes = np.loadtxt(lines[lines.index("$Nodes") + 2 : lines.index("$EndNodes")])[:, 1:]
+    elements = np.loadtxt(lines[lines.index("$Elements") + 2 : lines.index("$EndElements")], dtype=int)[:, 5:]
+    # Written with five places.
+    assert np.abs(nodes - points).max() <= 0.51e-5
+    assert np.array_equal(elements - 1, tetrahedra)
+
+
+def test_what_the_hand_feels_is_what_the_liver_bears(
+    program: ServerProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Where MuJoCo writes what it warns of.
+    monkeypatch.chdir(tmp_path)
+    rounds = max(1, round(float(os.environ.get("PALPATE_TEST_SCALE", "1"))))
+    liver = mujoco_liver.Liver()
+    rest = liver.positions_m.copy()
+    points = mujoco_liver.ball(BALL_RADIUS_M)[0]
+    proxy_m = hand_m = moved = 0.0
+    steps = []
+    for step in mujoco_liver.run(program.address, liver, rounds * TOTAL_S):
+        steps.append(step)
+        moved = max(moved, float(np.abs(step.surface_m - rest).max()))
+        if len(steps) % 20 == 0:
+            surface = step.surface_m[liver.triangles]
+            proxy, hand = (np.vstack([points, [0, 0, 0]]) + at for at in (step.proxy_m, step.device_m))
+            proxy_m = max(proxy_m, depth_m(proxy, step.nodes_m, liver.tetrahedra, surface))
+            hand_m = max(hand_m, depth_m(hand, step.nodes_m, liver.tetrahedra, surface))
+    print(f"{len(steps)} steps: the tissue moved by {1e3 * moved:.1f} mm")
+    print(f"the proxy was at most {1e6 * proxy_m:.1f} um deep in it, the hand {1e3 * hand_m:.1f} mm")
+
+    assert liver.warnings == {}
+    assert proxy_m <= DEPTH_MAX_M
+    # The hand is: the oracle would see it.
+    assert hand_m > 3e-3
+    time_s = np.array([step.time_s % TOTAL_S for step in steps])
+    hand, contacts, elastic, spring = (
+        np.array(found)
+        for found in (
+            [step.hand_n for step in steps],
+            [step.contacts_n for step in steps],
+            [step.elastic_n for step in steps],
+            [STIFFNESS_N_PER_M * (step.proxy_m - step.device_m) for step in steps],
+        )
+    )
+    loads = np.array([step.loads_n.sum(axis=0) for step in steps])
+    # It is pressed in earnest, gives way, and the force stays within what the device can give.
+    strength = np.linalg.norm(hand, axis=1)
+    assert moved > 3e-3 and 1.0 < strength.max() < 3.3
+    # In each step: what the hand feels, the contacts give and the tissue bears.
+    assert np.abs(hand - contacts).max() < 0.01 * strength.max()
+    assert np.abs(hand + loads).max() < 0.01 * strength.max()
+    # At rest also the spring's force, and what the solver's elasticity holds against it.
+    ends = np.cumsum([mujoco_liver.PRESS_S, mujoco_liver.HOLD_S, mujoco_liver.DRAG_S, mujoco_liver.RELEASE_S])
+    held = (time_s > ends[1] - 0.2) & (time_s < ends[1])
+    for other in (spring, elastic):
+        difference = other[held].mean(axis=0) - hand[held].mean(axis=0)
+        assert np.linalg.norm(difference) < 0.01 * strength[held].mean()
+    # Friction leans against the drag.
+    dragged = (time_s > ends[2] - 0.1) & (time_s < ends[2])
+    assert hand[dragged, 0].mean() < -0.05
+    # Let go: nothing is felt, nothing is borne, and the liver is as it was.
+    free = time_s > ends[3] + 0.1
+    assert free.sum() > 100
+    assert not hand[free].any() and not loads[free].any()
+    states = {state for step, is_free in zip(steps, free, strict=True) if is_free for state in step.states}
+    assert states == {RenderState.FREE}
+    assert np.abs(steps[-1].surface_m - rest).max() < 0.1e-3
+
+    wanted = os.environ.get("PALPATE_FILM")
+    file = Path(wanted or tmp_path / "liver.gif")
+    mujoco_liver.film(steps, liver, file, frames=40 if wanted else 4)
+    assert file.read_bytes().startswith(b"GIF89a")
