@@ -1,12 +1,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from support import ServerProgram
 
 import palpate
+
+_figures: list[str] = []
+
+
+@pytest.fixture
+def figure() -> Callable[[str], None]:
+    """Prints a measured figure at the end of the run."""
+    return _figures.append
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for line in _figures:
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import platform
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import google.protobuf
+import grpc
 import numpy as np
 import pytest
 from support import CLIENT
@@ -25,8 +28,9 @@ def test_the_descriptors_and_types_are_those_of_the_proto_files() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_it_runs_beside_this_protobuf() -> None:
-    print(f"protobuf {google.protobuf.__version__}")
+def test_it_runs_beside_this_protobuf(figure: Callable[[str], None]) -> None:
+    versions = f"protobuf {google.protobuf.__version__}, grpcio {grpc.__version__}, NumPy {np.__version__}"
+    figure(f"Python {platform.python_version()}, {versions}")
     assert set(contract.CALLS) >= {"Track", "Deform", "AddTissue", "HoldTissue"}
 
 
@@ -64,14 +68,14 @@ def test_varints_are_those_of_protobuf(number: int) -> None:
     assert tick.SerializeToString() == (b"\x08" + packed.varint(number) if number else b"")
 
 
-def test_35_000_vertices_are_encoded_in_a_fifth_of_a_millisecond() -> None:
+def test_35_000_vertices_are_encoded_in_a_fifth_of_a_millisecond(figure: Callable[[str], None]) -> None:
     positions = np.zeros((35_000, 3), np.float32)
     taken = []
     for sequence in range(200):
         begun = time.perf_counter()
         deformations.encode("theatre", 1, sequence, positions)
         taken.append(time.perf_counter() - begun)
-    print(f"35,000 vertices: median {1e6 * np.median(taken):.0f} us")
+    figure(f"35,000 vertices are encoded in {1e6 * np.median(taken):.0f} us")
     # The least of them: what the code takes, whatever else the machine does.
     assert min(taken) < 200e-6
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import make_liver
@@ -83,7 +84,7 @@ def test_the_file_is_what_its_script_makes() -> None:
 
 
 def test_what_the_hand_feels_is_what_the_liver_bears(
-    program: ServerProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: ServerProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str], None]
 ) -> None:
     # Where MuJoCo writes what it warns of.
     monkeypatch.chdir(tmp_path)
@@ -101,8 +102,8 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
             proxy, hand = (np.vstack([points, [0, 0, 0]]) + at for at in (step.proxy_m, step.device_m))
             proxy_m = max(proxy_m, depth_m(proxy, step.nodes_m, liver.tetrahedra, surface))
             hand_m = max(hand_m, depth_m(hand, step.nodes_m, liver.tetrahedra, surface))
-    print(f"{len(steps)} steps: the tissue moved by {1e3 * moved:.1f} mm")
-    print(f"the proxy was at most {1e6 * proxy_m:.1f} um deep in it, the hand {1e3 * hand_m:.1f} mm")
+    figure(f"{len(steps)} steps of MuJoCo's liver, which moved by {1e3 * moved:.1f} mm")
+    figure(f"the proxy was at most {1e6 * proxy_m:.1f} um deep in it, the hand {1e3 * hand_m:.1f} mm")
 
     assert liver.warnings == {}
     assert proxy_m <= DEPTH_MAX_M

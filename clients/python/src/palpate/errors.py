@@ -105,8 +105,8 @@ def refused(call: str, code: str, text: str, field: str = "", subject: str = "")
 def of_status(address: str, call: str, error: grpc.RpcError) -> PalpateError:
     """The error for a call that ended so."""
     code, text = error.code(), error.details() or ""
-    # Whether the server, a proxy or the library says so: nobody is there to serve.
-    if code is grpc.StatusCode.UNAVAILABLE:
+    # Whether the server, a proxy or the library says so: nobody is there to serve. The other two the server never says.
+    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN):
         return Unavailable(f"nobody serves {call} at {address}: {text}")
     return refused(call, code.name, text, *_about(error))
 

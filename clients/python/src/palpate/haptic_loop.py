@@ -13,7 +13,6 @@ import grpc
 from .answers import TrackResponse
 from .contract import message
 from .errors import (
-    Internal,
     NotFound,
     PalpateError,
     Refused,
@@ -34,7 +33,7 @@ _TICK = message("Tick")
 # Ticks that wait for the transport. When it does not keep up the oldest go, and the sweep goes straight from the one
 # before them to the one after.
 _WAITING_MAX = 64
-# Between two tries to come back, seconds.
+# Between two tries to come back, and how long one takes, seconds.
 _PAUSE_S = 0.05
 # How long a new loop waits for its refusal, seconds. One that takes longer is told by the first tick.
 _REFUSAL_S = 0.1
@@ -94,14 +93,18 @@ class HapticLoop:
         self._is_open = False
         self._token = b""
         self._call: Any = None
-        # Sessions begun anew since the first, because one was over before the loop came back: contacts have new ids.
-        self.sessions_lost = 0
-        # Connections made anew.
+        # Of the stream that is open: it asked for its session, it was answered.
+        self._is_resumed = False
+        self._is_answered = False
+        # How often the loop came back.
         self.reconnected = 0
+        # How often its session was over by then, and it began another: contacts have new ids.
+        self.sessions_lost = 0
         # Ticks that never left, because the transport did not keep up.
         self.dropped = 0
 
         self._thread = threading.Thread(target=self._run, name="palpate-track", daemon=True)
+        server.loops.add(self)
         self._thread.start()
         with self._changed:
             self._changed.wait_for(lambda: self._is_open or self._failure is not None)
@@ -173,6 +176,9 @@ class HapticLoop:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+        if threading.current_thread() is self._thread:
+            # From `on_answer`: the loop ends when that returns.
+            return
         # Closing this side ends the session at once; a server that does not answer that is left alone.
         self._thread.join(timeout=1.0)
         if self._thread.is_alive() and self._call is not None:
@@ -225,42 +231,46 @@ class HapticLoop:
             raise PalpateError("the loop is closed")
 
     def _run(self) -> None:
-        """The loop's thread: stream after stream, until one ends as it should."""
+        """The loop's thread: stream after stream, until one ends for good."""
         while True:
             failure = self._stream()
             with self._changed:
                 self._is_open = False
-                if failure is None or self._is_closed:
+            comes_back = failure is not None and self._comes_back(failure)
+            with self._changed:
+                if not comes_back:
+                    self._failure = None if self._is_closed else failure
                     self._is_closed = True
                     self._changed.notify_all()
                     return
-                if isinstance(failure, NotFound) and failure.subject == "session":
-                    # It was over before the loop came back. What the hand touches is begun anew.
-                    self._token = b""
-                    self.sessions_lost += 1
-                elif not self._may_come_back(failure):
-                    self._failure = failure
-                    self._changed.notify_all()
-                    return
-                else:
-                    self._changed.wait_for(lambda: self._is_closed, _PAUSE_S)
-                self.reconnected += 1
                 # What was on its way may be lost: the newest pose goes again.
                 self._waiting.clear()
                 if self._newest is not None:
                     self._put(self._newest)
 
-    def _may_come_back(self, failure: BaseException) -> bool:
+    def _comes_back(self, failure: BaseException) -> bool:
+        """Waits for the server after a stream that broke off. False: the loop is over."""
+        if isinstance(failure, NotFound) and failure.subject == "session":
+            # It ended before the loop came back. What the hand touches is begun anew.
+            self._token = b""
+            return True
         # A loop that was never answered has a wrong address, and not a broken connection.
-        is_broken = isinstance(failure, (Unavailable, Internal)) or (
-            isinstance(failure, Refused) and failure.code in ("UNKNOWN", "CANCELLED")
-        )
-        return is_broken and self._answer is not None and self.age_s < self._reconnect_s
+        if not isinstance(failure, Unavailable) or self._answer is None:
+            return False
+        # A server that is shutting down is reached, and refuses: that is asked no faster than this.
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed, _PAUSE_S)
+        while not self._is_closed and self.age_s < self._reconnect_s:
+            # Waited for and not tried by calls: older versions of gRPC connect only while somebody does.
+            if self._server.is_reached(_PAUSE_S):
+                return True
+        return False
 
     def _stream(self) -> BaseException | None:
         """One stream, from its start to its end. None: it ended because the loop was closed."""
         is_over = threading.Event()
         try:
+            self._is_resumed, self._is_answered = bool(self._token), False
             self._call = self._server.open("Track", self._requests(is_over))
             self._wait_until_open(self._call)
             for raw in self._call:
@@ -307,6 +317,10 @@ class HapticLoop:
     def _take(self, raw: Any) -> None:
         if raw.session_token:
             self._token = raw.session_token
+        if not self._is_answered and self._answer is not None:
+            self.reconnected += 1
+            self.sessions_lost += not self._is_resumed
+        self._is_answered = True
         if raw.is_notice:
             return
         answer = TrackResponse(raw)

@@ -70,7 +70,12 @@ def _rows(values: npt.ArrayLike, name: str, columns: int, dtype: str) -> npt.NDA
     return array.reshape(-1, columns)
 
 
+def array(field: int, values: npt.NDArray[Any]) -> list[Any]:
+    """A field that is a packed array: the pieces of its bytes, the array not copied."""
+    return [head(field, values.nbytes), values]
+
+
 def dense_positions(field: int, positions: npt.NDArray[np.float32]) -> list[Any]:
     """The field that is a message of one packed array, its field 1: the pieces of its bytes, the array not copied."""
-    inner = head(1, positions.nbytes)
-    return [head(field, len(inner) + positions.nbytes), inner, positions]
+    inner, values = array(1, positions)
+    return [head(field, len(inner) + positions.nbytes), inner, values]

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy.typing as npt
 
-from . import answers
+from . import answers, packed
 from .contract import message
 from .deformations import Deformations
 from .haptic_loop import HapticLoop
 from .loop_options import Render, Report
 from .mesh import Link, MeshLike, MeshUpload, Probe
-from .packed import doubles
 from .pose import PoseLike, pose_message
 from .tissue import Motion, Tissue
 from .tool import Tool
@@ -23,6 +22,10 @@ from .tool_pose import tool_pose
 
 if TYPE_CHECKING:
     from .server import Server
+
+
+_DISTANCES = message("QueryDistancesRequest")
+_POINTS = _DISTANCES.DESCRIPTOR.fields_by_name["points_xyz_m"].number
 
 
 @dataclass(frozen=True)
@@ -189,13 +192,9 @@ class Scene:
         elif target is not None:
             tool, link, pose = target
             fields = {"link": {"link": link, "tool": tool_pose(tool.id, pose)}}
-        raw = self.server.ask(
-            "QueryDistances",
-            scene_id=self.id,
-            points_xyz_m=doubles(points_m, "points_m").ravel().tolist(),
-            max_distance_m=max_distance_m,
-            **fields,
-        )
+        request = _DISTANCES(scene_id=self.id, max_distance_m=max_distance_m, **fields)
+        points = packed.array(_POINTS, packed.doubles(points_m, "points_m"))
+        raw = self.server.ask_encoded("QueryDistances", b"".join([request.SerializeToString(), *points]))
         return answers.QueryDistancesResponse(raw)
 
     def query_contacts(

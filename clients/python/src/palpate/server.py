@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
+from weakref import WeakSet
 
 import grpc
 
@@ -14,6 +15,9 @@ from . import answers
 from .contract import CALLS
 from .errors import of_status
 from .scene import Scene
+
+if TYPE_CHECKING:
+    from .haptic_loop import HapticLoop
 
 # Bytes: nothing that a server answers is refused for its size.
 _UNLIMITED = -1
@@ -90,6 +94,8 @@ class Server:
     def __init__(self, address: str, channel: grpc.Channel, key: str | None) -> None:
         self.address = address
         self._channel = channel
+        # Those that are open, to be ended before the channel is.
+        self.loops: WeakSet[HapticLoop] = WeakSet()
         self._metadata = () if key is None else (("authorization", f"Bearer {key}"),)
 
     def create_scene(self, scene_id: str) -> Scene:
@@ -116,6 +122,8 @@ class Server:
 
     def close(self) -> None:
         """Ends the connection, and all loops and streams that use it. Scenes stay."""
+        for loop in list(self.loops):
+            loop.close()
         self._channel.close()
 
     def __enter__(self) -> Server:
@@ -136,9 +144,13 @@ class Server:
         """One call of the contract with the fields of its request: protobuf's own answer. What this package has no
         method for can be asked so.
         """
+        return self.ask_encoded(call, CALLS[call].request(**fields).SerializeToString(), timeout_s)
+
+    def ask_encoded(self, call: str, request: bytes, timeout_s: float | None = None) -> Any:
+        """The same with a request that is encoded already."""
         about = CALLS[call]
-        method = self._channel.unary_unary(about.path, about.request.SerializeToString, about.answer.FromString)
-        return self._told(call, method, about.request(**fields), timeout_s)
+        method: Any = self._channel.unary_unary(about.path, None, about.answer.FromString)
+        return self._told(call, method, request, timeout_s)
 
     def upload(self, call: str, requests: Iterable[Any]) -> Any:
         """A call whose request is a stream."""
@@ -160,6 +172,14 @@ class Server:
         about = CALLS[call]
         method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
         return method(requests, metadata=self._metadata)
+
+    def is_reached(self, within_s: float) -> bool:
+        """Whether there is a connection, or comes to be one in this time."""
+        try:
+            grpc.channel_ready_future(self._channel).result(timeout=within_s)
+        except grpc.FutureTimeoutError:
+            return False
+        return True
 
     def _told(self, call: str, method: Any, request: Any, timeout_s: float | None) -> Any:
         try:

@@ -32,9 +32,7 @@ def joined_surface(chunks: Sequence[Any], geometry: int = 0, topology: int = 0) 
     """Of the chunks of an export."""
 
     def joined(name: str, dtype: type) -> npt.NDArray[Any]:
-        parts: list[npt.NDArray[Any]] = [
-            np.fromiter(getattr(chunk, name), dtype, len(getattr(chunk, name))) for chunk in chunks
-        ]
+        parts: list[npt.NDArray[Any]] = [np.array(getattr(chunk, name), dtype) for chunk in chunks]
         return np.concatenate(parts) if parts else np.empty(0, dtype)
 
     return Surface(

@@ -188,8 +188,8 @@ def _reader(field: FieldDescriptor) -> Callable[[Any], Any]:
         dtype, shape = _DTYPES[field.type], (-1, *rows(field))
 
         def read(raw: Any) -> Any:
-            values = getattr(raw, name)
-            return np.fromiter(values, dtype, len(values)).reshape(shape)
+            # A copy of protobuf's memory where it shows that to NumPy, else number by number.
+            return np.array(getattr(raw, name), dtype).reshape(shape)
 
         return read
     one = _one(field)
@@ -219,7 +219,7 @@ def classes() -> dict[str, Any]:
         name = MASKS.get(described.name, described.name)
         members = member_names(described)
         if described.name in MASKS:
-            _classes[name] = enum.IntFlag(name, members, boundary=enum.KEEP, module=_MODULE)
+            _classes[name] = enum.IntFlag(name, members, module=_MODULE)
         else:
             # Their own way of making an enum without a class statement, which mypy takes for the look-up of a member.
             make: Any = OpenEnum
