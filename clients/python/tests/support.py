@@ -37,8 +37,17 @@ class ServerProgram:
             pytest.fail(f"the server said {said!r}; its log: {(folder / 'server.log').read_text()}")
         self.address = said.removeprefix("listening on ").strip()
 
-    def end(self, sent: int = signal.SIGTERM) -> None:
-        self._process.send_signal(sent)
+    def stop(self) -> None:
+        """Stops it where it is."""
+        self._process.send_signal(signal.SIGSTOP)
+        # A signal is on its way for a while: returns when it has stopped.
+        os.waitpid(self._process.pid, os.WUNTRACED)
+
+    def go_on(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
         self._process.wait(timeout=20)
         self._log.close()
 

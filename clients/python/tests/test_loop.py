@@ -73,7 +73,7 @@ def test_sending_does_not_wait_for_a_stopped_server(tmp_path: Path) -> None:
         scene.add_tissue("organ", octahedron(0.05))
         loop = scene.track([scene.add_tool("probe", octahedron(0.005))])
         loop.tick([0, 0, 0.1])
-        os.kill(program._process.pid, 19)
+        program.stop()
         taken = []
         for n in range(3_000):
             begun = time.perf_counter()
@@ -82,7 +82,7 @@ def test_sending_does_not_wait_for_a_stopped_server(tmp_path: Path) -> None:
         with pytest.raises(TimeoutError, match="tick 3001 has no answer after 0.2 s"):
             loop.wait(timeout_s=0.2)
         assert loop.age_s > 0.2
-        os.kill(program._process.pid, 18)
+        program.go_on()
         assert loop.wait(timeout_s=10).sequence == 3_001
         # Nobody waited for an answer, which was a fifth of a second away at least.
         assert max(taken) < 0.2
@@ -124,6 +124,25 @@ def test_what_a_loop_cannot_begin_with_is_told_at_once(scene: palpate.Scene, pro
     assert unknown.value.subject == "tool"
     with pytest.raises(ValueError, match="'newest', expected one of latest, every"):
         scene.track([probe], mode="newest")  # type: ignore[arg-type]
+
+
+def test_options_reach_the_server(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    report = palpate.Report(max_distance_m=0.2, omit_contacts=True, report_stages=True)
+    with scene.track([probe], report=report) as loop:
+        loop.tick([0, 0, 0.21])
+        answer = loop.tick([0, 0, 0.2])
+        assert not answer.links[0].is_lower_bound and answer.stages is not None
+        assert answer.unswept_reason == palpate.UnsweptReason.NOT_ASKED_FOR
+        assert loop.tick([0, 0, 0.052]).links[0].contacts.total == 0
+    with scene.track([probe], deadline_us=1) as loop:
+        # Nothing is looked at in a microsecond.
+        answers = [loop.tick([0, 0, 0.07 - 1e-4 * n]) for n in range(20)]
+        assert any(answer.flags & palpate.Flag.DEGRADED for answer in answers)
+    with scene.track([probe]) as loop:
+        loop.tick([0, 0, 0.1])
+        assert loop.tick([0, 0, 0.09]).flags & palpate.Flag.SWEPT
+        put = loop.tick(palpate.ToolPose([0, 0, 0.1], teleport=True))
+        assert put.unswept_reason == palpate.UnsweptReason.TELEPORT
 
 
 def test_a_loop_ends_with_its_scene(server: palpate.Server) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import CORNERS, SIDES, block, octahedron
+from support import CORNERS, SIDES, ServerProgram, block, octahedron
 
 import palpate
 
@@ -77,8 +78,15 @@ def test_a_tool_of_links_is_exported_link_by_link(scene: palpate.Scene) -> None:
     surfaces = tool.export()
     assert len(surfaces) == len(tool.fields) == 2
     assert np.allclose(surfaces[0].positions_m, surfaces[1].positions_m)
-    answer = scene.query_contacts(tool, (0, 0, 0), link_poses=[(0.02, 0, 0), (-0.02, 0, 0)])
-    assert len(answer.links) == 2
+    scene.add_tissue("organ", octahedron(0.05))
+    # At rest they are 10 mm to the sides. Apart in x and z, octahedra of 50 and 5 mm are nearest at edges on which
+    # |x| + z is 50 and 5 mm.
+    rest, moved = [(0.01, 0.01)], [(0.02, 0.03)]
+    for sides, given in ((rest, []), (moved, [(0.02, 0, 0), (-0.03, 0, 0)])):
+        answer = scene.query_contacts(tool, (0, 0, 0.06), link_poses=given)
+        found = [link.signed_distance_m for link in answer.links]
+        for side, distance in zip(sides[0], found, strict=True):
+            assert distance == pytest.approx((side + 0.06 - 0.055) / np.sqrt(2), abs=1e-7)
 
 
 def test_deformations_are_acknowledged_in_order(scene: palpate.Scene) -> None:
@@ -89,6 +97,25 @@ def test_deformations_are_acknowledged_in_order(scene: palpate.Scene) -> None:
     assert revisions == list(range(1, 51))
     assert tissue.deform([[0, 0, 0.06]], vertices=[4]).geometry_revision == 51
     assert tissue.export().positions_m[4].tolist() == pytest.approx([0, 0, 0.06])
+
+
+def test_a_solver_that_is_faster_than_the_server_is_held_back(tmp_path: Path) -> None:
+    program = ServerProgram(tmp_path)
+    with palpate.connect(program.address) as server, server.create_scene("slow") as scene:
+        tissue = scene.add_tissue("organ", octahedron(0.05))
+        stream = scene.deformations(in_flight_max=2)
+        stream.send(tissue, octahedron(0.05)[0]).result(timeout=10)
+        program.stop()
+        sent = [stream.send(tissue, octahedron(0.05)[0]) for _ in range(2)]
+        third = threading.Thread(target=lambda: sent.append(stream.send(tissue, octahedron(0.06)[0])))
+        third.start()
+        third.join(timeout=0.3)
+        assert third.is_alive() and len(sent) == 2
+        program.go_on()
+        third.join(timeout=10)
+        assert [answer.result(timeout=10).geometry_revision for answer in sent] == [2, 3, 4]
+        stream.close()
+    program.end()
 
 
 def test_a_refused_deformation_moves_nothing_and_the_next_goes_on(scene: palpate.Scene) -> None:
@@ -113,6 +140,9 @@ def test_distances_are_those_of_an_octahedron(scene: palpate.Scene) -> None:
         assert np.allclose(found.signed_distance_m, octahedron_distance(points, 0.05), atol=1e-8)
         on = found.closest_xyz_m + found.signed_distance_m[:, None] * found.normal_xyz
         assert np.allclose(on, points, atol=1e-7)
+    far = scene.query_distances([[0, 0, 0.08], [0, 0, 0.06]], max_distance_m=0.02)
+    assert far.is_lower_bound.tolist() == [True, False] and far.signed_distance_m[0] >= 0.02
+    assert far.signed_distance_m[1] == pytest.approx(0.01)
     inside = points / 16
     moved = scene.query_distances(inside + (0.1, 0, 0), (tool, 0, (0.1, 0, 0)))
     # A link's field is exact to its tolerance, a thousandth of its diagonal.
@@ -148,3 +178,18 @@ def test_tissues_that_pass_through_each_other_are_found(scene: palpate.Scene) ->
     assert len(few.contacts.toi) == 1 and few.totals.vertex_face == found.totals.vertex_face
     with pytest.raises(palpate.FailedPrecondition):
         scene.self_collisions([palpate.Motion(above, 99)])
+
+
+def test_many_contacts_come_in_one_piece(scene: palpate.Scene) -> None:
+    below = scene.add_tissue("below", block((0.1, 0.1, 0.02), (40, 40, 2)))
+    positions, triangles = block((0.09, 0.09, 0.02), (37, 37, 2))
+    above = scene.add_tissue("above", (positions + (0, 0, 0.021), triangles))
+    held = above.hold().geometry_revision
+    above.deform(positions + (0, 0, 0.019))
+    found = scene.self_collisions([below, palpate.Motion(above, held)], max_contacts=65_536)
+    contacts, totals = found.contacts, found.totals
+    # Each vertex of the smaller side meets a face of the other at least; a chunk has 4,096.
+    assert len(contacts.toi) == totals.vertex_face + totals.edge_edge > max(38 * 38, 2 * 4_096)
+    assert len(contacts.point_xyz_m) == len(contacts.vertex_ids) == len(contacts.toi)
+    assert (np.diff(contacts.toi) >= 0).all()
+    assert np.allclose(contacts.point_xyz_m[:, 2], 0, atol=1e-6)
