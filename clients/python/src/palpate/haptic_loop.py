@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -82,8 +82,10 @@ class HapticLoop:
 
         # All below is written under this lock.
         self._changed = threading.Condition()
-        self._waiting: deque[bytes] = deque()
-        self._newest: Any | None = None
+        self._waiting: deque[Any] = deque()
+        self._newest: list[Any] = []
+        # By tool: the tick that last put it somewhere, so that no way there is swept if that tick is lost.
+        self._teleported: dict[int, int] = {}
         self._sequence = 0
         self._answer: TrackResponse | None = None
         self._answered_at = time.monotonic()
@@ -207,8 +209,12 @@ class HapticLoop:
         """Under the lock."""
         self._sequence += 1
         self._newest = tools
+        for tool in tools:
+            if tool.teleport:
+                self._teleported[tool.tool_id] = self._sequence
         if len(self._waiting) == _WAITING_MAX:
-            self._waiting.popleft()
+            put = [tool.tool_id for tool in self._waiting.popleft().tools if tool.teleport]
+            _teleport(self._waiting[0].tools, put)
             self.dropped += 1
         tick = _TICK(
             sequence=self._sequence,
@@ -216,7 +222,7 @@ class HapticLoop:
             tools=tools,
             deadline_us=self._deadline_us,
         )
-        self._waiting.append(_REQUEST(tick=tick).SerializeToString())
+        self._waiting.append(tick)
         self._changed.notify_all()
         return self._sequence
 
@@ -245,7 +251,9 @@ class HapticLoop:
                     return
                 # What was on its way may be lost: the newest pose goes again.
                 self._waiting.clear()
-                if self._newest is not None:
+                if self._newest:
+                    answered = 0 if self._answer is None else self._answer.sequence
+                    _teleport(self._newest, [tool for tool, when in self._teleported.items() if when > answered])
                     self._put(self._newest)
 
     def _comes_back(self, failure: BaseException) -> bool:
@@ -271,17 +279,19 @@ class HapticLoop:
         is_over = threading.Event()
         try:
             self._is_resumed, self._is_answered = bool(self._token), False
-            self._call = self._server.open("Track", self._requests(is_over))
+            try:
+                self._call = self._server.open("Track", self._requests(is_over))
+            except ValueError as error:
+                # gRPC's word for a channel that was closed.
+                return PalpateError(f"the connection to {self._server.address} is closed: {error}")
             self._wait_until_open(self._call)
             for raw in self._call:
                 self._take(raw)
             return None if self._is_closed else Unavailable(f"{self._server.address} ended the stream")
         except grpc.RpcError as error:
             return of_status(self._server.address, "Track", error)
-        except ValueError as error:
-            # gRPC's word for a channel that was closed.
-            return PalpateError(f"the connection to {self._server.address} is closed: {error}")
         except Exception as error:
+            # Of `on_answer`.
             self._call.cancel()
             return error
         finally:
@@ -312,7 +322,7 @@ class HapticLoop:
                 if self._is_closed or is_over.is_set():
                     return
                 tick = self._waiting.popleft()
-            yield tick
+            yield _REQUEST(tick=tick).SerializeToString()
 
     def _take(self, raw: Any) -> None:
         if raw.session_token:
@@ -333,3 +343,9 @@ class HapticLoop:
             self._changed.notify_all()
         if self._on_answer is not None:
             self._on_answer(answer)
+
+
+def _teleport(tools: Iterable[Any], put: Sequence[int]) -> None:
+    """Marks the tick that stands for lost ones, in which the tools `put` were teleported."""
+    for tool in tools:
+        tool.teleport = tool.teleport or tool.tool_id in put
