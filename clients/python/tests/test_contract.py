@@ -15,7 +15,7 @@ import google.protobuf
 import grpc
 import numpy as np
 import pytest
-from support import CLIENT
+from support import CLIENT, REPOSITORY
 
 import palpate
 from palpate import answers, contract, deformations, packed, views
@@ -26,6 +26,11 @@ def test_the_descriptors_and_types_are_those_of_the_proto_files() -> None:
     script = CLIENT / "tools" / "make_contract.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_its_version_is_the_server_s() -> None:
+    manifest = (REPOSITORY / "Cargo.toml").read_text()
+    assert f'\nversion = "{palpate.__version__}"\n' in manifest
 
 
 def test_it_runs_beside_this_protobuf(figure: Callable[[str], None]) -> None:

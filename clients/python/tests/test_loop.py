@@ -315,6 +315,24 @@ def test_a_server_that_stays_away_ends_the_loop(scene: palpate.Scene, probe: pal
         loop.close()
 
 
+def test_a_loop_at_a_kilohertz(scene: palpate.Scene, probe: palpate.Tool, figure: Callable[[str], None]) -> None:
+    """Prints what this machine does, as the next one."""
+    taken = []
+
+    def note(answer: TrackResponse) -> None:
+        taken.append(1e-3 * (time.monotonic_ns() - answer.client_time_ns))
+
+    with scene.track([probe], on_answer=note) as loop:
+        begun = time.perf_counter()
+        for n in range(1_000):
+            time.sleep(max(0.0, begun + 1e-3 * n - time.perf_counter()))
+            loop.send([0, 0, 0.08 + 1e-6 * n])
+        loop.wait(timeout_s=10)
+    p50, p99 = np.percentile(taken, [50, 99])
+    late = np.mean(np.array(taken) > 1_000)
+    figure(f"at 1 kHz: p50 {p50:.0f} us, p99 {p99:.0f} us, {late:.1%} later than 1 ms, {len(taken)} answers")
+
+
 def test_round_trips_in_lock_step(scene: palpate.Scene, probe: palpate.Tool, figure: Callable[[str], None]) -> None:
     """Prints what this machine does; a machine that is busy is no failure of the client."""
     taken = []

@@ -4,6 +4,8 @@ Units are metres, seconds and radians. Frames are right-handed, triangles counte
 quaternions x, y, z, w. A signed distance is negative inside.
 """
 
+from importlib.metadata import version
+
 from .answers import ContactState, FeatureKind, Flag, RenderState, SignRule, TissueKind, UnsweptReason
 from .deformations import Deformations
 from .errors import (
@@ -31,6 +33,8 @@ from .surface import Surface
 from .tissue import Motion, Tissue
 from .tool import Tool
 from .tool_pose import ToolPose
+
+__version__ = version("palpate")
 
 __all__ = [
     "Aborted",

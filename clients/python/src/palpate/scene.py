@@ -12,6 +12,7 @@ import numpy.typing as npt
 from . import answers, packed
 from .contract import message
 from .deformations import Deformations
+from .errors import PalpateError
 from .haptic_loop import HapticLoop
 from .loop_options import Render, Report
 from .mesh import Link, MeshLike, MeshUpload, Probe
@@ -265,7 +266,12 @@ class Scene:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.delete()
+        try:
+            self.delete()
+        except PalpateError:
+            # What went wrong before says more: a server that is gone has the scene no more.
+            if error is None:
+                raise
 
     def __repr__(self) -> str:
         return f"Scene({self.id!r})"
