@@ -48,7 +48,7 @@ class ServerProgram:
 
     def end(self) -> None:
         self._process.send_signal(signal.SIGTERM)
-        self._process.wait(timeout=20)
+        self._process.communicate(timeout=20)
         self._log.close()
 
 
@@ -79,6 +79,8 @@ class CutConnection:
         self._may_pass.set()
 
     def close(self) -> None:
+        # This wakes who accepts there, closing alone does not.
+        self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         self.cut()
 
@@ -109,6 +111,8 @@ class CutConnection:
                 one.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
+        # The other direction closes the other end.
+        source.close()
 
 
 def octahedron(radius_m: float) -> tuple[Any, Any]:

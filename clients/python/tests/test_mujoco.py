@@ -145,5 +145,5 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
 
     wanted = os.environ.get("PALPATE_FILM")
     file = Path(wanted or tmp_path / "liver.gif")
-    mujoco_liver.film(steps, liver, file, frames=40 if wanted else 4)
+    mujoco_liver.film(steps, liver, file, frames=30 if wanted else 4)
     assert file.read_bytes().startswith(b"GIF89a")

@@ -270,7 +270,7 @@ class HapticLoop:
             self._changed.wait_for(lambda: self._is_closed, _PAUSE_S)
         while not self._is_closed and self.age_s < self._reconnect_s:
             # Waited for and not tried by calls: older versions of gRPC connect only while somebody does.
-            if self._server.is_reached(_PAUSE_S):
+            if self._server.is_reached(self._scene_id, _PAUSE_S):
                 return True
         return False
 

@@ -173,12 +173,16 @@ class Server:
         method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
         return method(requests, metadata=self._metadata)
 
-    def is_reached(self, within_s: float) -> bool:
-        """Whether there is a connection, or comes to be one in this time."""
+    def is_reached(self, scene_id: str, within_s: float) -> bool:
+        """Whether the server answers, now or in this time; what it answers does not matter."""
+        about = CALLS["GetScene"]
+        method: Any = self._channel.unary_unary(about.path, about.request.SerializeToString)
+        request = about.request(scene_id=scene_id)
         try:
-            grpc.channel_ready_future(self._channel).result(timeout=within_s)
-        except grpc.FutureTimeoutError:
-            return False
+            method(request, timeout=within_s, metadata=self._metadata, wait_for_ready=True)
+        except grpc.RpcError as error:
+            silence = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+            return error.code() not in silence
         return True
 
     def _told(self, call: str, method: Any, request: Any, timeout_s: float | None) -> Any:
