@@ -272,10 +272,7 @@ impl Surface {
 
     /// Moves all vertices: `[n_vertices]`.
     pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
-        debug_assert_eq!(positions.len(), self.mesh.positions().len(), "a place for each vertex");
-        for (v, p) in positions.iter().enumerate() {
-            self.mesh.move_vertex(v as u32, *p);
-        }
+        self.mesh.move_all(positions);
         self.normal_side = NormalSide::default();
         self.boundary.follow(&self.mesh);
         let updated = self.list.update_all(&self.mesh);

@@ -2,8 +2,7 @@
 //! with pseudonormals: cold at random points, coherent along the way of an instrument's tip.
 //!
 //! The floor is `floor_us`: the exact distance and the sign at the triangle that is nearest, told beforehand. What is
-//! above it rules out all others. A coherent point has three exact tests; the rest is boxes of runs about it, which
-//! overlap where bands and sectors meet aslant, as those of a tree over the same triangles do less.
+//! above it rules out all others: a cold point looks at nine runs of links and six leaves.
 
 use std::{f64::consts::TAU, hint::black_box};
 

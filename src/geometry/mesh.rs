@@ -164,6 +164,12 @@ impl TriangleMesh {
         self.positions[v as usize] = to;
     }
 
+    /// Puts all vertices elsewhere: `[n_vertices]`.
+    pub fn move_all(&mut self, to: &[Vec3]) {
+        debug_assert!(to.iter().all(|p| p.is_finite()), "a place that is not finite");
+        self.positions.copy_from_slice(to);
+    }
+
     /// Adds a vertex without triangles and names it.
     pub fn add_vertex(&mut self, at: Vec3) -> u32 {
         self.positions.push(at);

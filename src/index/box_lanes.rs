@@ -42,6 +42,20 @@ impl BoxLanes {
         Aabb { min, max: Vec3::new(most(x), most(y), most(z)) }
     }
 
+    /// The lane whose box grows least, by its three sides, when it takes in `b`; the smaller box of two. Empty boxes
+    /// come last.
+    pub(super) fn least_growth(&self, b: &Aabb) -> usize {
+        let mut growths = [(f32::INFINITY, f32::INFINITY); LANES];
+        for (lane, growth) in growths.iter_mut().enumerate() {
+            let here = self.get(lane);
+            let sides = |b: &Aabb| (b.max - b.min).element_sum();
+            if !here.is_empty() {
+                *growth = (sides(&here.union(b)) - sides(&here), sides(&here));
+            }
+        }
+        (1..LANES).fold(0, |least, lane| if growths[lane] < growths[least] { lane } else { least })
+    }
+
     /// The lanes whose boxes overlap `b`.
     #[inline(always)]
     pub(super) fn overlapping(&self, b: &Aabb) -> LaneSet {
@@ -131,7 +145,7 @@ pub(super) fn least(of: &Lane) -> f32 {
 
 /// The greatest of eight numbers, or negative infinity; NaN is none.
 #[inline(always)]
-fn most(of: &Lane) -> f32 {
+pub(super) fn most(of: &Lane) -> f32 {
     let [a, b, c, d, e, f, g, h] = *of;
     let m = |a, b| greater(a, greater(b, f32::NEG_INFINITY));
     greater(greater(m(a, e), m(c, g)), greater(m(b, f), m(d, h)))

@@ -1,13 +1,19 @@
 //! Corners of triangles side by side: what a leaf stores of its triangles.
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
 use glam::Vec3;
 
 use super::box_lanes::{BoxLanes, Lane, tagged};
 use crate::geometry::{
     Aabb,
-    lanes::{LANES, are_wide, cross, dot, greater, lesser, minus},
+    lanes::{LANES, cross, dot, greater, lesser, minus},
     tolerance::{SINGLE_DISTANCE_ROUNDING as ROUNDING, SINGLE_NORMAL_SQUARED_MIN},
 };
+
+/// The vertices of up to eight triangles, corner by corner.
+pub(super) type Vertices = [[u32; LANES]; 3];
 
 /// Corners of up to eight triangles, so that a search reads nothing else. Unused lanes hold NaN, which fails
 /// every comparison.
@@ -27,28 +33,83 @@ impl Corners {
     }
 
     pub(super) fn set(&mut self, lane: usize, triangle: &[Vec3; 3]) {
-        for (corner, at) in triangle.iter().enumerate() {
-            self.set_corner(lane, corner, *at);
+        for ([x, y, z], at) in self.0.iter_mut().zip(triangle) {
+            (x[lane], y[lane], z[lane]) = (at.x, at.y, at.z);
         }
-    }
-
-    pub(super) fn set_corner(&mut self, lane: usize, corner: usize, at: Vec3) {
-        let [x, y, z] = &mut self.0[corner];
-        (x[lane], y[lane], z[lane]) = (at.x, at.y, at.z);
     }
 
     pub(super) fn clear(&mut self, lane: usize) {
         self.set(lane, &[Vec3::NAN; 3]);
     }
 
-    /// The box of all triangles, by the widest instructions that the processor has.
-    pub(super) fn bounds(&self) -> Aabb {
-        #[cfg(target_arch = "x86_64")]
-        if are_wide() {
-            // SAFETY: lanes are wide only where the processor has AVX2.
-            return unsafe { bounds_wide(self) };
+    /// Reads the corners of the first `len` triangles from their vertices, and gives the box of all.
+    #[inline(always)]
+    pub(super) fn refill(&mut self, vertices: &Vertices, positions: &[Vec3], len: usize) -> Aabb {
+        let unused = UNUSED[len];
+        let mut bounds = BoxLanes::EMPTY;
+        for (corner, vertices) in self.0.iter_mut().zip(vertices) {
+            let at = vertices.map(|v| positions[v as usize]);
+            let axes = [at.map(|p| p.x), at.map(|p| p.y), at.map(|p| p.z)];
+            for (axis, at) in axes.iter().enumerate() {
+                for lane in 0..LANES {
+                    let x = f32::from_bits(at[lane].to_bits() | unused[lane]);
+                    corner[axis][lane] = x;
+                    bounds.min[axis][lane] = lesser(x, bounds.min[axis][lane]);
+                    bounds.max[axis][lane] = greater(x, bounds.max[axis][lane]);
+                }
+            }
         }
-        self.boxes().union()
+        bounds.union()
+    }
+
+    /// [`Corners::refill`] by whole positions, which are turned into lanes in registers and from there go into both
+    /// leaf and box.
+    // One coordinate at a time, as the compiler does it, is bound by the one port that shuffles: 34 ns a leaf.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn refill_wide(
+        &mut self,
+        vertices: &Vertices,
+        positions: &[Vec3],
+        len: usize,
+    ) -> Aabb {
+        let most = vertices.as_flattened().iter().fold(0, |most, v| most.max(*v));
+        // The last position has nothing behind it that could be read with it.
+        if most as usize + 1 >= positions.len() {
+            return self.refill(vertices, positions, len);
+        }
+        // SAFETY: three numbers and the first of the next position, which is there.
+        let at = |v: u32| unsafe { _mm_loadu_ps(positions.as_ptr().add(v as usize).cast()) };
+        // SAFETY: eight numbers each.
+        let load = |lane: &[u32; LANES]| unsafe { _mm256_loadu_ps(lane.as_ptr().cast()) };
+        let store = |lane: &mut Lane, x| unsafe { _mm256_storeu_ps(lane.as_mut_ptr(), x) };
+        let unused = load(&UNUSED[len]);
+        let mut low = [_mm256_set1_ps(f32::INFINITY); 3];
+        let mut high = [_mm256_set1_ps(f32::NEG_INFINITY); 3];
+        for (corner, v) in self.0.iter_mut().zip(vertices) {
+            let two = |lane: usize| {
+                let lower = _mm256_castps128_ps256(at(v[lane]));
+                _mm256_insertf128_ps::<1>(lower, at(v[lane + LANES / 2]))
+            };
+            let (a, b, c, d) = (two(0), two(1), two(2), two(3));
+            let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+            let (ab_z, cd_z) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+            let x = _mm256_shuffle_ps::<0b01_00_01_00>(ab, cd);
+            let y = _mm256_shuffle_ps::<0b11_10_11_10>(ab, cd);
+            let z = _mm256_shuffle_ps::<0b01_00_01_00>(ab_z, cd_z);
+            for (axis, x) in [x, y, z].into_iter().enumerate() {
+                let x = _mm256_or_ps(x, unused);
+                store(&mut corner[axis], x);
+                // The second where the first is NaN.
+                low[axis] = _mm256_min_ps(x, low[axis]);
+                high[axis] = _mm256_max_ps(x, high[axis]);
+            }
+        }
+        Aabb {
+            min: least_of_each(low, |a, b| _mm_min_ps(a, b)),
+            max: least_of_each(high, |a, b| _mm_max_ps(a, b)),
+        }
     }
 
     /// The triangles' boxes; NaN in unused lanes.
@@ -84,11 +145,33 @@ impl Corners {
     }
 }
 
-/// [`Corners::bounds`] with eight lanes to an instruction instead of four.
+/// For each number of triangles the bits that make the other lanes NaN: all lanes are read, without a branch.
+const UNUSED: [[u32; LANES]; LANES + 1] = {
+    let mut unused = [[u32::MAX; LANES]; LANES + 1];
+    let mut len = 0;
+    while len <= LANES {
+        let mut lane = 0;
+        while lane < len {
+            unused[len][lane] = 0;
+            lane += 1;
+        }
+        len += 1;
+    }
+    unused
+};
+
+/// The least lane, by `lesser`, of each axis.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn bounds_wide(corners: &Corners) -> Aabb {
-    corners.boxes().union()
+#[inline]
+fn least_of_each(axes: [__m256; 3], lesser: impl Fn(__m128, __m128) -> __m128) -> Vec3 {
+    let [x, y, z] = axes.map(|a| lesser(_mm256_castps256_ps128(a), _mm256_extractf128_ps::<1>(a)));
+    let xy = lesser(_mm_unpacklo_ps(x, y), _mm_unpackhi_ps(x, y));
+    let xy = lesser(xy, _mm_movehl_ps(xy, xy));
+    let z = lesser(z, _mm_movehl_ps(z, z));
+    let z = lesser(z, _mm_shuffle_ps::<1>(z, z));
+    let y = _mm_shuffle_ps::<1>(xy, xy);
+    Vec3::new(_mm_cvtss_f32(xy), _mm_cvtss_f32(y), _mm_cvtss_f32(z))
 }
 
 /// From the origin, each of whose coordinates is off by at most `slack`.
@@ -139,6 +222,43 @@ mod tests {
         geometry::{distance::point_triangle::closest_point, tolerance::BOX_DISTANCE_SLACK},
         oracle::Random,
     };
+
+    /// Four lanes to an instruction and eight read the same, the last vertex and unused lanes included.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn narrow_and_wide_refill_alike() {
+        if !is_x86_feature_detected!("avx2") {
+            return;
+        }
+        let mut random = Random::new(13);
+        for round in 0..2_000 {
+            let n_vertices = 3 + random.below(60);
+            let positions: Vec<Vec3> =
+                (0..n_vertices).map(|_| (random.unit_vector() * 0.1).as_vec3()).collect();
+            let len = round % (LANES + 1);
+            let vertices: Vertices = std::array::from_fn(|_| {
+                let any =
+                    |lane: usize| if lane < len { random.below(n_vertices) as u32 } else { 0 };
+                std::array::from_fn(any)
+            });
+            let [mut narrow, mut wide] = [Corners::EMPTY, Corners::EMPTY];
+            let bounds = narrow.refill(&vertices, &positions, len);
+            // SAFETY: the processor has AVX2.
+            assert_eq!(unsafe { wide.refill_wide(&vertices, &positions, len) }, bounds);
+            let bits = |c: &Corners| c.0.map(|corner| corner.map(|axis| axis.map(f32::to_bits)));
+            assert_eq!(bits(&narrow), bits(&wide));
+            for lane in 0..LANES {
+                let corners = vertices.map(|corner| positions[corner[lane] as usize]);
+                if lane < len {
+                    assert_eq!(wide.get(lane), corners);
+                } else {
+                    assert!(wide.get(lane).iter().all(|p| p.is_nan()));
+                }
+            }
+            let used = |lane| wide.get(lane);
+            assert_eq!(bounds, Aabb::of_points((0..len).flat_map(used)));
+        }
+    }
 
     /// Triangles of all sizes and shapes, points on and about them, against the distance in `f64`.
     #[test]

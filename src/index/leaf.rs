@@ -1,15 +1,14 @@
-//! A bottom node's triangles.
+//! Some triangles that are near each other: what the links of the bottom level lead to.
 
 use glam::Vec3;
 
-use super::corners::Corners;
-use crate::geometry::{Aabb, TriangleId, lanes::LANES};
+use super::{
+    corners::{Corners, Vertices},
+    link_run::Place,
+};
+use crate::geometry::{Aabb, TriangleId, TriangleMesh, lanes::LANES};
 
-/// Where a triangle is filed in its band: sector, then radius, then place in the cell.
-pub(super) type FilingKey = u32;
-
-/// When a leaf's box has grown by more than this since its triangles were filed, they no longer move together, and
-/// their keys are computed again.
+/// When a leaf's box has grown by more than this since its triangles were filed, they may have come apart.
 // What moves as a whole keeps its places and is only refitted: the 70 k liver waved by 1 mm files none elsewhere
 // instead of 16 k, in a fifth to a seventh of the time.
 const GROWTH: f32 = 1.25;
@@ -20,29 +19,31 @@ const GROWTH: f32 = 1.25;
 pub(super) struct ListLeaf {
     pub(super) corners: Corners,
     pub(super) triangles: [TriangleId; LANES],
-    pub(super) keys: [FilingKey; LANES],
-    len: u8,
+    /// Where the corners are read from: an update of a leaf then reads nothing but this and positions. 0 in unused
+    /// lanes.
+    vertices: Vertices,
+    /// Of the link to it; none while the leaf is free.
+    pub(super) place: Place,
     /// Sides of the box together, metres, when the triangles were last filed; NaN: to be taken at the next
     /// refit.
     filed_size: f32,
-}
-
-/// A triangle with its corners and key.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ListEntry {
-    pub(super) triangle: TriangleId,
-    pub(super) key: FilingKey,
-    pub(super) corners: [Vec3; 3],
+    len: u8,
 }
 
 impl ListLeaf {
     pub(super) const EMPTY: ListLeaf = ListLeaf {
         corners: Corners::EMPTY,
         triangles: [TriangleId(u32::MAX); LANES],
-        keys: [0; LANES],
-        len: 0,
+        vertices: [[0; LANES]; 3],
+        place: Place::NONE,
         filed_size: f32::NAN,
+        len: 0,
     };
+
+    /// Empty, at the end of a link.
+    pub(super) fn at(place: Place) -> ListLeaf {
+        ListLeaf { place, ..ListLeaf::EMPTY }
+    }
 
     pub(super) fn len(&self) -> usize {
         self.len as usize
@@ -52,29 +53,43 @@ impl ListLeaf {
         self.len() == LANES
     }
 
-    pub(super) fn entry(&self, lane: usize) -> ListEntry {
-        ListEntry {
-            triangle: self.triangles[lane],
-            key: self.keys[lane],
-            corners: self.corners.get(lane),
-        }
+    pub(super) fn vertices(&self, lane: usize) -> [u32; 3] {
+        self.vertices.map(|corner| corner[lane])
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = ListEntry> + '_ {
-        (0..self.len()).map(|lane| self.entry(lane))
+    /// The triangles that are in it.
+    pub(super) fn triangles(&self) -> &[TriangleId] {
+        &self.triangles[..self.len()]
     }
 
-    /// Adds an entry and says in which lane.
-    pub(super) fn push(&mut self, entry: ListEntry) -> usize {
+    /// Adds a triangle of the mesh and says in which lane.
+    pub(super) fn push(&mut self, t: TriangleId, mesh: &TriangleMesh) -> usize {
         let lane = self.len();
         debug_assert!(!self.is_full(), "a full leaf takes no more");
-        self.set(lane, &entry);
+        self.set(lane, t, mesh.vertices(t), mesh.corners(t));
         self.len += 1;
         lane
     }
 
+    /// Brings corners up to date and gives their box.
+    #[inline(always)]
+    pub(super) fn refill(&mut self, positions: &[Vec3]) -> Aabb {
+        let len = self.len();
+        self.corners.refill(&self.vertices, positions, len)
+    }
+
+    /// [`ListLeaf::refill`] with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    pub(super) fn refill_wide(&mut self, positions: &[Vec3]) -> Aabb {
+        let len = self.len();
+        self.corners.refill_wide(&self.vertices, positions, len)
+    }
+
     /// Whether the leaf's box, now `bounds`, has grown by more than [`GROWTH`] since its triangles were filed or last
     /// found grown.
+    #[inline(always)]
     pub(super) fn has_grown(&mut self, bounds: &Aabb) -> bool {
         let size = (bounds.max - bounds.min).element_sum();
         // NaN is never exceeded: a leaf that was just filled takes its size at the first refit.
@@ -85,19 +100,22 @@ impl ListLeaf {
         grown
     }
 
-    /// Takes an entry out; the last one moves into its lane.
+    /// Takes a triangle out; the last one moves into its lane.
     pub(super) fn remove(&mut self, lane: usize) {
         debug_assert!(lane < self.len(), "lane {lane} of {}", self.len());
         let last = self.len() - 1;
         // Triangles of a leaf are in no order, so the last one fills the gap; the caller moves its handle.
-        self.set(lane, &self.entry(last));
+        self.set(lane, self.triangles[last], self.vertices(last), self.corners.get(last));
         self.corners.clear(last);
+        self.vertices.iter_mut().for_each(|corner| corner[last] = 0);
         self.len -= 1;
     }
 
-    fn set(&mut self, lane: usize, entry: &ListEntry) {
-        self.triangles[lane] = entry.triangle;
-        self.keys[lane] = entry.key;
-        self.corners.set(lane, &entry.corners);
+    fn set(&mut self, lane: usize, t: TriangleId, vertices: [u32; 3], corners: [Vec3; 3]) {
+        self.triangles[lane] = t;
+        for (corner, v) in self.vertices.iter_mut().zip(vertices) {
+            corner[lane] = v;
+        }
+        self.corners.set(lane, &corners);
     }
 }

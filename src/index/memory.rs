@@ -9,14 +9,11 @@ fn bytes<T>(list: &Vec<T>) -> usize {
 impl SkipList {
     /// Room to grow included.
     pub(crate) fn heap_bytes(&self) -> usize {
-        let SkipList { grid, bands, bounds: _, nodes, leaves, links, wide_nodes, .. } = self;
-        let SkipList { table, handles, free_nodes, free_wide_nodes, .. } = self;
-        let Touched { nodes: touched, lanes } = &self.touched;
+        let SkipList { grid, lists, leaves, runs, handles, free_leaves, free_runs, .. } = self;
+        let Touched { leaves: touched, lanes, runs: touched_runs } = &self.touched;
         grid.heap_bytes()
-            + (bytes(bands) + bytes(nodes) + bytes(leaves) + bytes(links) + bytes(wide_nodes))
-            + (self.table.iter().map(bytes).sum::<usize>() + bytes(table) + bytes(handles))
-            + (bytes(free_nodes) + bytes(free_wide_nodes))
-            + self.free_towers.iter().map(bytes).sum::<usize>()
-            + (bytes(touched) + bytes(lanes))
+            + (bytes(lists) + bytes(leaves) + bytes(runs) + bytes(handles))
+            + (bytes(free_leaves) + bytes(free_runs))
+            + (bytes(touched) + bytes(lanes) + touched_runs.iter().map(bytes).sum::<usize>())
     }
 }

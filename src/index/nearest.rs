@@ -1,12 +1,11 @@
 //! The triangle nearest to a point.
 
-use glam::{DVec3, Vec3};
+use glam::DVec3;
 
 use super::{
     box_lanes::{Lane, least},
-    lat_lon::BANDS_MAX,
-    skip_list::{HEAD_LEVELS, SkipList},
-    wide_node::WideListNode,
+    link_run::{LEVELS, LinkRun},
+    skip_list::{SkipList, TABLE_LEVELS},
 };
 use crate::geometry::{
     Aabb, TriangleId,
@@ -24,8 +23,8 @@ pub struct NearestTriangle {
     pub closest: ClosestPoint,
 }
 
-/// Wide nodes above one another: the levels of the tallest tower, and of a table of as many bands as can be.
-const DEPTH: usize = HEAD_LEVELS + BANDS_MAX.ilog(LANES) as usize;
+/// Runs above one another: those of the tallest list and of the largest table.
+const DEPTH: usize = LEVELS + TABLE_LEVELS;
 
 /// The state of one query.
 struct ListSearch<'a> {
@@ -41,12 +40,11 @@ struct ListSearch<'a> {
     best: Option<NearestTriangle>,
 }
 
-/// A wide node of the search's stack, and its lanes and links that are still to be visited.
+/// A run of the search's stack, and its links that are still to be visited.
 #[derive(Clone, Copy)]
-struct OpenNode {
+struct OpenRun {
     near: NearLanes,
-    wide_node: u32,
-    rest: u32,
+    run: u32,
 }
 
 impl SkipList {
@@ -104,63 +102,54 @@ impl ListSearch<'_> {
         self.descend_by();
     }
 
-    /// Depth first from the table of the bands, nearest first.
+    /// Depth first from the table of the lists, nearest first.
     #[inline(always)]
     fn descend_by(&mut self) {
         let list = self.list;
-        let mut runs = [self.run(list.root()); DEPTH];
+        let mut open = [self.open(list.root); DEPTH];
         let mut depth = 0;
         loop {
-            let run = &mut runs[depth];
-            let wide_node = &list.wide_nodes[run.wide_node as usize];
-            // Nearest first within a wide node; a long run's rest is looked at link by link, in list order.
-            let below = if let Some(lane) = run.near.next(self.limit_above) {
-                wide_node.below[lane]
-            } else if run.rest != wide_node.end {
-                let n = run.rest;
-                let link = list.link(n, wide_node.level as usize);
-                run.rest = link.next;
-                // What is as near as the limit is still wanted: a smaller id may tie.
-                if self.lower_bound(&link.bounds) > self.limit_above {
-                    continue;
+            let OpenRun { near, run } = &mut open[depth];
+            let run = &list.runs[*run as usize];
+            // What is as near as the limit is still wanted: a smaller id may tie.
+            let Some(lane) = near.next(self.limit_above) else {
+                if depth == 0 {
+                    return;
                 }
-                if wide_node.level == 0 { n } else { link.wide_node }
-            } else if depth > 0 {
                 depth -= 1;
                 continue;
-            } else {
-                return;
             };
-            if wide_node.level == 0 {
+            let below = run.below[lane];
+            if run.level == 0 {
                 self.leaf(below);
             } else {
-                debug_assert!(depth + 1 < DEPTH, "{depth} wide nodes above one another");
+                debug_assert!(depth + 1 < DEPTH, "{depth} runs above one another");
                 depth += 1;
-                runs[depth] = self.run(below);
+                open[depth] = self.open(below);
             }
         }
     }
 
     #[inline(always)]
-    fn run(&self, wide_node: u32) -> OpenNode {
+    fn open(&self, run: u32) -> OpenRun {
         let list = self.list;
-        let WideListNode { boxes, below, rest, level, .. } = &list.wide_nodes[wide_node as usize];
+        let LinkRun { boxes, below, level, .. } = list.run(run);
         let near = NearLanes(boxes.distances_squared(&self.bounds, self.slack));
         // All that lies within the limit is asked of memory before any of it is looked at, so that the waits
         // overlap: cold points of 1 M triangles take 5.0 us instead of 7.8. In updates and in reads of a field it
         // gained nothing.
         for (below, _) in below.iter().zip(near.0).filter(|(_, near)| *near <= self.limit_above) {
             match level {
-                0 => prefetch(&list.leaves[*below as usize].corners),
-                _ => prefetch(&list.wide_nodes[*below as usize]),
+                0 => prefetch(&list.leaf(*below).corners),
+                _ => prefetch(list.run(*below)),
             }
         }
-        OpenNode { near, wide_node, rest: *rest }
+        OpenRun { near, run }
     }
 
     #[inline(always)]
     fn leaf(&mut self, n: u32) {
-        let leaf = &self.list.leaves[n as usize];
+        let leaf = self.list.leaf(n);
         let below = leaf.corners.distances_squared_below(self.bounds.min, self.slack);
         let mut near = NearLanes(below);
         while let Some(lane) = near.next(self.limit_above) {
@@ -169,7 +158,7 @@ impl ListSearch<'_> {
     }
 
     fn offer(&mut self, n: u32, lane: usize) {
-        let leaf = &self.list.leaves[n as usize];
+        let leaf = self.list.leaf(n);
         let t = leaf.triangles[lane];
         // The hint was looked at first, and its leaf is met again on the way down.
         if self.best.is_some_and(|b| b.triangle == t) {
@@ -186,13 +175,6 @@ impl ListSearch<'_> {
             self.limit_above = above(d);
             self.best = Some(NearestTriangle { triangle: t, closest });
         }
-    }
-
-    /// Squared distance of two boxes, never too large.
-    fn lower_bound(&self, b: &Aabb) -> f32 {
-        let slack = Vec3::splat(self.slack);
-        let gap = (b.min - self.bounds.max).max(self.bounds.min - b.max) - slack;
-        lesser(gap.max(Vec3::ZERO).length_squared(), f32::MAX)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::{
     box_lanes::{BoxLanes, LaneSet},
+    link_run::LinkRun,
     skip_list::SkipList,
 };
-use crate::geometry::{Aabb, TriangleId, lanes::LANES};
+use crate::geometry::{Aabb, TriangleId};
 
 /// A test on boxes that stays true when the box grows. Closures and boxes (overlap) are tests.
 pub trait BoxTest {
@@ -62,49 +63,37 @@ impl<F: Fn(&Aabb) -> bool> BoxTest for F {
 
 impl SkipList {
     /// Gives every triangle whose box passes to `visit`, in list order. Returns the links and leaves that
-    /// were looked at: O(bands + found) for a test on a small box, O(n) at worst.
+    /// were looked at: O(lists + found) for a test on a small box, O(n) at worst.
     pub fn overlap(&self, test: &impl BoxTest, mut visit: impl FnMut(TriangleId)) -> usize {
-        self.overlap_run(test, self.root(), &mut visit)
+        self.overlap_run(test, self.root, &mut visit)
     }
 
     fn overlap_run(
         &self,
         test: &impl BoxTest,
-        wide_node: u32,
+        run: u32,
         visit: &mut impl FnMut(TriangleId),
     ) -> usize {
-        let wide_node = &self.wide_nodes[wide_node as usize];
-        debug_assert!(wide_node.len as usize <= LANES, "{} lanes", wide_node.len);
+        let LinkRun { boxes, below, level, .. } = self.run(run);
+        let len = self.run(run).len();
         // Counted in what was looked at and not in what was found: the count is the measure of a worn list.
-        let mut visited = wide_node.len as usize;
-        for lane in passing(test, &wide_node.boxes, wide_node.len as usize) {
-            visited += self.overlap_below(test, wide_node.level, wide_node.below[lane], visit);
-        }
-        let mut n = wide_node.rest;
-        // Insertions make runs longer than a wide node; a rebuild makes them short again.
-        while n != wide_node.end {
-            let link = self.link(n, wide_node.level as usize);
-            visited += 1;
-            if test.passes(&link.bounds) {
-                let below = if wide_node.level == 0 { n } else { link.wide_node };
-                visited += self.overlap_below(test, wide_node.level, below, visit);
-            }
-            n = link.next;
+        let mut visited = len;
+        for lane in passing(test, boxes, len) {
+            visited += match level {
+                0 => self.overlap_leaf(test, below[lane], visit),
+                _ => self.overlap_run(test, below[lane], visit),
+            };
         }
         visited
     }
 
-    fn overlap_below(
+    fn overlap_leaf(
         &self,
         test: &impl BoxTest,
-        level: u32,
-        below: u32,
+        leaf: u32,
         visit: &mut impl FnMut(TriangleId),
     ) -> usize {
-        if level > 0 {
-            return self.overlap_run(test, below, visit);
-        }
-        let leaf = &self.leaves[below as usize];
+        let leaf = self.leaf(leaf);
         for lane in passing(test, &leaf.corners.boxes(), leaf.len()) {
             visit(leaf.triangles[lane]);
         }

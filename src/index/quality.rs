@@ -65,7 +65,7 @@ impl Quality {
         let t = crate::geometry::TriangleId((list.next_random() % end) as u32);
         // A removed triangle's id has no handle: the mean stays as it is.
         let Some((n, lane)) = list.handle(t) else { return self.running as usize };
-        let b = Aabb::of_points(list.leaves[n as usize].corners.get(lane));
+        let b = Aabb::of_points(list.leaf(n).corners.get(lane));
         let around =
             Aabb { min: b.min - Vec3::splat(self.reach), max: b.max + Vec3::splat(self.reach) };
         list.overlap(&around, |_| ())

@@ -2,144 +2,112 @@
 
 use super::{
     leaf::ListLeaf,
-    skip_list::{Band, END, HEAD_LEVELS, SkipList},
+    link_run::{END, LEVELS, LinkRun, Place},
+    skip_list::SkipList,
 };
 use crate::geometry::{Aabb, TriangleMesh, lanes::LANES};
 
+/// Leaves, runs and triangles that links lead to.
+#[derive(Default)]
+struct Listed {
+    leaves: usize,
+    runs: usize,
+    triangles: usize,
+}
+
 impl SkipList {
-    /// Checks order, levels, owners, handles and boxes against the mesh. O(n).
+    /// Checks levels, places, handles and boxes against the mesh. O(n).
     ///
     /// # Panics
     /// When anything is wrong.
     pub fn assert_well_formed(&self, mesh: &TriangleMesh) {
-        assert!(self.touched.nodes.is_empty(), "touched nodes wait for a refit");
-        for band in 0..self.bands.len() {
-            self.assert_order(band);
-            for level in 0..=self.bands[band].top {
-                self.assert_level(band, level);
-            }
-            let Band { head, top, wide_node, .. } = self.bands[band];
-            self.assert_wide_node(wide_node, head, END, top);
-            self.assert_table(band);
-            let Aabb { min, max } = self.bands[band].bounds;
-            // Exactly, not only large enough: a box that is too large is never wrong but never shrinks again.
-            let all = self
-                .band_entries(band)
-                .fold(Aabb::EMPTY, |b, e| b.union(&Aabb::of_points(e.corners)));
-            assert_eq!(Aabb { min, max }, all, "box of band {band}");
-        }
-        assert_eq!(self.bounds, mesh.used_box(), "box of the list");
+        let waiting = |run: &LinkRun| run.waits;
+        assert!(self.touched.leaves.is_empty(), "touched leaves wait for a refit");
+        assert!(!self.runs.iter().any(waiting), "runs wait for a refit");
+        let mut listed = Listed::default();
+        assert_eq!(self.run(self.root).place, Place::NONE, "place of the root");
+        let bounds = self.assert_run(self.root, mesh, &mut listed);
+        assert_eq!((self.bounds, bounds), (mesh.used_box(), self.bounds), "box of the list");
+        assert_eq!(listed.triangles, mesh.n_triangles(), "triangles listed");
+        let all = (listed.leaves + self.free_leaves.len(), listed.runs + self.free_runs.len());
+        assert_eq!(all, (self.leaves.len(), self.runs.len()), "leaves and runs are listed or free");
         self.assert_handles(mesh);
-        let live =
-            self.bands.iter().enumerate().map(|(b, _)| self.band_nodes(b).count()).sum::<usize>();
-        assert_eq!(live + self.free_nodes.len(), self.nodes.len(), "nodes are listed or free");
     }
 
-    /// Bottom list: sorted, linked both ways, keys between their node's and the next.
-    fn assert_order(&self, band: usize) {
-        let (mut prev, mut n_triangles, mut top) = (END, 0, 0);
-        for n in self.band_nodes(band) {
-            let node = &self.nodes[n as usize];
-            assert_eq!(
-                (node.band as usize, node.prev),
-                (band, prev),
-                "band and predecessor of node {n}"
-            );
-            let next = self.link(n, 0).next;
-            // Equal keys may be on both sides of a border, so the upper bound is included.
-            let high = if next == END { u32::MAX } else { self.nodes[next as usize].low_key };
-            let leaf = &self.leaves[n as usize];
-            for e in leaf.entries() {
-                assert!(node.low_key <= e.key && e.key <= high, "key {} in node {n}", e.key);
-            }
-            assert_lanes_clear(leaf);
-            assert!(prev == END || leaf.len() > 0, "node {n} is empty");
-            if prev != END {
-                top = top.max(node.n_links as usize - 1);
-            }
-            n_triangles += leaf.len();
-            prev = n;
-        }
-        assert_eq!(n_triangles, self.bands[band].n_triangles, "triangles of band {band}");
-        assert_eq!(top, self.bands[band].top, "levels of band {band}");
-    }
-
-    /// One level: links the nodes that are tall enough, boxes are the unions of what the links span.
-    fn assert_level(&self, band: usize, level: usize) {
-        let tall = |n: &u32| self.nodes[*n as usize].n_links as usize > level;
-        let nodes: Vec<u32> = self.band_nodes(band).filter(tall).collect();
-        let mut owner = END;
-        for (i, &n) in nodes.iter().enumerate() {
-            let link = self.link(n, level);
-            assert_eq!(
-                link.next,
-                nodes.get(i + 1).copied().unwrap_or(END),
-                "link {n} at level {level}"
-            );
-            if self.nodes[n as usize].n_links as usize > level + 1 {
-                owner = n;
-            }
-            if level + 1 < HEAD_LEVELS {
-                assert_eq!(link.owner, owner, "owner of link {n} at level {level}");
-            }
+    /// What is below a run, whose box is given back: exactly, for a box that is too large is never wrong but never
+    /// shrinks again.
+    fn assert_run(&self, n: u32, mesh: &TriangleMesh, listed: &mut Listed) -> Aabb {
+        let run = self.run(n);
+        let level = run.level as usize;
+        listed.runs += 1;
+        for lane in 0..run.len() {
+            let (below, place) = (run.below[lane], Place::new(n, lane));
             let bounds = if level == 0 {
-                self.leaves[n as usize].corners.boxes().union()
+                assert_eq!(self.leaf(below).place, place, "place of leaf {below}");
+                listed.leaves += 1;
+                self.assert_leaf(below, mesh)
             } else {
-                self.assert_wide_node(link.wide_node, n, link.next, level - 1);
-                self.union_of_run(n, link.next, level - 1)
+                let spanned = self.run(below);
+                assert_eq!(spanned.place, place, "place of run {below}");
+                if level == LEVELS {
+                    self.assert_list(below, mesh, listed);
+                } else {
+                    assert_eq!(spanned.level as usize, level - 1, "level of run {below}");
+                    assert_eq!(spanned.list, run.list, "list of run {below}");
+                    assert!(level > LEVELS || spanned.len() > 0, "run {below} is empty");
+                }
+                self.assert_run(below, mesh, listed)
             };
-            assert_eq!(link.bounds, bounds, "box of link {n} at level {level}");
+            assert_eq!(run.boxes.get(lane), bounds, "box of link {lane} of run {n}");
         }
+        for lane in run.len()..LANES {
+            assert_eq!((run.boxes.get(lane), run.below[lane]), (Aabb::EMPTY, END), "unused lane");
+        }
+        run.boxes.union()
     }
 
-    /// A wide node holds the first links of its run, and says where the run goes on.
-    fn assert_wide_node(&self, wide_node: u32, start: u32, end: u32, level: usize) {
-        let wide_node = &self.wide_nodes[wide_node as usize];
-        let mut n = start;
-        for lane in 0..wide_node.len as usize {
-            let below = if level == 0 { n } else { self.link(n, level).wide_node };
-            assert_eq!(wide_node.below[lane], below, "wide_node of run {start} at level {level}");
-            assert_eq!(wide_node.boxes.get(lane), self.link(n, level).bounds, "box in a wide_node");
-            n = self.link(n, level).next;
-        }
-        let rest = if n == end { (END, END) } else { (n, end) };
-        assert_eq!((wide_node.rest, wide_node.end), rest, "rest of run {start} at level {level}");
-        assert_eq!(wide_node.level as usize, level, "level of the wide_node of run {start}");
-        assert!(n == end || wide_node.len as usize == LANES, "a wide_node with room has no rest");
+    /// The top of a list, and how many triangles the list has.
+    fn assert_list(&self, top: u32, mesh: &TriangleMesh, listed: &mut Listed) {
+        let run = self.run(top);
+        let list = &self.lists[run.list as usize];
+        let filed = |n: &u32| self.leaf(*n).len();
+        let leaves = self.leaves_below(top);
+        assert_eq!(list.top, top, "top of list {}", run.list);
+        let n_triangles: usize = leaves.iter().map(filed).sum();
+        assert_eq!(list.n_triangles, n_triangles, "triangles of {}", run.list);
+        assert!((run.level as usize) < LEVELS - 1 && mesh.n_triangles() >= list.n_triangles);
+        assert!(run.level == 0 || run.len() > 1, "a level of one link on top of {}", run.list);
+        listed.triangles += list.n_triangles;
     }
 
-    /// The band is in the table, and what is above it holds it.
-    fn assert_table(&self, band: usize) {
-        let (mut at, mut below) = (band, self.bands[band].wide_node);
-        let mut bounds = self.bands[band].bounds;
-        for level in &self.table {
-            let wide_node = &self.wide_nodes[level[at / LANES] as usize];
-            assert_eq!(wide_node.boxes.get(at % LANES), bounds, "box of band {band} in the table");
-            assert_eq!(wide_node.below[at % LANES], below, "band {band} in the table");
-            (below, bounds) = (level[at / LANES], wide_node.boxes.union());
-            at /= LANES;
+    fn assert_leaf(&self, n: u32, mesh: &TriangleMesh) -> Aabb {
+        let leaf = self.leaf(n);
+        assert!(leaf.len() > 0, "leaf {n} is empty");
+        for (lane, t) in leaf.triangles().iter().enumerate() {
+            assert_eq!(self.handle(*t), Some((n, lane)), "handle of {t:?}");
+            assert_eq!(leaf.vertices(lane), mesh.vertices(*t), "vertices of {t:?}");
+            assert_eq!(leaf.corners.get(lane), mesh.corners(*t), "corners of {t:?}");
         }
-        assert_eq!(bounds, self.bounds, "box of the table");
+        assert_lanes_clear(leaf);
+        Aabb::of_points(leaf.triangles().iter().flat_map(|t| mesh.corners(*t)))
     }
 
-    /// Each triangle of the mesh is filed once, under its handle, with its present box.
+    /// Each triangle of the mesh is filed, and no other.
     fn assert_handles(&self, mesh: &TriangleMesh) {
         assert_eq!(self.len(), mesh.n_triangles(), "triangles filed");
         assert_eq!(self.handles.len(), mesh.triangle_id_end() as usize, "handles");
+        let filed = self.handles.iter().filter(|place| **place != Place::NONE).count();
+        assert_eq!(filed, mesh.n_triangles(), "handles of triangles that are there");
         for t in mesh.triangle_ids() {
             let (n, lane) = self.handle(t).expect("a triangle of the mesh is filed");
-            let entry = self.leaves[n as usize].entry(lane);
-            assert!(lane < self.leaves[n as usize].len(), "handle of {t:?} points past its leaf");
-            assert_eq!((entry.triangle, entry.corners), (t, mesh.corners(t)), "entry of {t:?}");
+            assert_eq!(self.leaf(n).triangles().get(lane), Some(&t), "entry of {t:?}");
         }
     }
 }
 
 fn assert_lanes_clear(leaf: &ListLeaf) {
     for lane in leaf.len()..LANES {
-        assert!(
-            leaf.entry(lane).corners.iter().all(|p| p.is_nan()),
-            "an unused lane has a triangle"
-        );
+        let unused = leaf.corners.get(lane).iter().all(|p| p.is_nan());
+        assert!(unused && leaf.vertices(lane) == [0; 3], "an unused lane has a triangle");
     }
 }
