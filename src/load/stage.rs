@@ -17,7 +17,7 @@ use super::{
     run::{interrupt::Interrupt, plan::Plan},
 };
 use crate::client::{Client, ClientError, address::ServerAddress};
-use path::{PRESS, Path, RENDERED_PRESS};
+use path::{Path, Press};
 use phantom::Instrument;
 
 /// A scene on a server, and the connection that set it up.
@@ -84,7 +84,7 @@ async fn furnish(
     let Instrument { links, probes, .. } = plan.instrument.as_ref();
     let tool_id = client.add_tool(scene_id, "instrument", links, probes).await?.tool_id;
     // After both uploads: the survey asks the server about the surface that the ticks are going to meet.
-    let press = if plan.is_rendered { RENDERED_PRESS } else { PRESS };
+    let press = if plan.is_rendered { Press::RENDERED } else { Press::PENETRATING };
     let path = Path::survey(client, scene_id, tissue_id, (&plan.organ.bounds, press)).await?;
     Ok((tissue_id, tool_id, path))
 }

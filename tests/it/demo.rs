@@ -55,7 +55,7 @@ fn listens(address: &str) -> bool {
 fn demo_reports_contacts_depths_and_deformations_and_leaves_no_server() {
     let report = ReportFile::new("demo");
     let done = Command::new(PALPATE)
-        .args(["demo", "--seconds", "2", "--report"])
+        .args(["demo", "--no-render", "--seconds", "2", "--report"])
         .arg(&report.0)
         .output()
         .expect("it runs");
@@ -97,7 +97,7 @@ fn demo_reports_contacts_depths_and_deformations_and_leaves_no_server() {
 fn a_rendered_demo_tells_what_the_hand_felt() {
     let (report, picture) = (ReportFile::new("felt"), ReportFile::new("felt-picture"));
     let done = Command::new(PALPATE)
-        .args(["demo", "--render", "--seconds", "2", "--report"])
+        .args(["demo", "--seconds", "2", "--report"])
         .arg(&report.0)
         .arg("--picture")
         .arg(&picture.0)
@@ -110,7 +110,7 @@ fn a_rendered_demo_tells_what_the_hand_felt() {
     let number = |pointer: &str| json.pointer(pointer).and_then(Value::as_f64).expect(pointer);
     let of = |name: &str| number(&format!("/rendering/{name}"));
     println!("{}", json.pointer("/rendering").expect("rendered"));
-    assert!(of("device_depth_m_max") > 0.003, "{table}");
+    assert!(of("device_depth_m_max") > 0.013, "{table}");
     assert!(of("proxy_depth_m_max") <= 0.0, "{table}");
     assert!(of("force_n_max") > 0.5 && of("force_n_max") <= 3.3 + 1e-9, "{table}");
     assert!(of("states/touching") > 0.0 && of("states/free") > 0.0, "{table}");

@@ -108,6 +108,9 @@ pub struct LiveMetrics {
     pub p99_us: u64,
 }
 
+/// Of a rendered tool: 15 mm deep a hand feels 3 N, what a desktop device can give.
+const STIFFNESS_N_PER_M: f64 = 200.0;
+
 impl Live {
     /// Now; the numbers may be a few ticks apart.
     pub fn metrics(&self) -> LiveMetrics {
@@ -147,8 +150,12 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
             Some(client) => client.clone(),
             None => Client::connect(&plan.server).await?,
         };
-        let rendered =
-            RenderOptions { tool_id: plan.tool_id, tissue_loads: true, ..Default::default() };
+        let rendered = RenderOptions {
+            tool_id: plan.tool_id,
+            stiffness_n_per_m: STIFFNESS_N_PER_M,
+            tissue_loads: true,
+            ..Default::default()
+        };
         let start = TrackStart {
             scene_id: plan.scene_id.clone(),
             tool_ids: vec![plan.tool_id],

@@ -22,6 +22,7 @@ pub struct Renderings {
     force_step_n_max: f64,
     last_force: Option<[f64; 3]>,
     states: BTreeMap<&'static str, u64>,
+    grasps: u64,
     /// Time in the engine that rendering adds, as the server says.
     pub added: Latencies,
     samples: Vec<FeltSample>,
@@ -57,6 +58,8 @@ pub struct RenderingReport {
     pub force_n_end: f64,
     /// Renderings in each state of the proxy.
     pub states: BTreeMap<&'static str, u64>,
+    /// Times that the jaws took hold of tissue.
+    pub grasps: u64,
     /// In the engine, for the proxies.
     pub added_us: Option<Percentiles>,
 }
@@ -91,6 +94,7 @@ impl Renderings {
         self.force_n_max = self.force_n_max.max(force_n);
         self.force_step_n_max = self.force_step_n_max.max(step_n);
         *self.states.entry(state_name(rendering.state())).or_default() += 1;
+        self.grasps += rendering.grasps.iter().filter(|grasp| grasp.begins).count() as u64;
         let seconds = answer.client_time_ns as f64 * 1e-9;
         self.keep(FeltSample { seconds, device_depth_m, proxy_depth_m, force_n });
         self.count += 1;
@@ -125,6 +129,7 @@ impl Renderings {
         for (state, n) in &other.states {
             *self.states.entry(state).or_default() += n;
         }
+        self.grasps += other.grasps;
         self.added.add(&other.added);
     }
 
@@ -142,6 +147,7 @@ impl Renderings {
             force_step_n_max: self.force_step_n_max,
             force_n_end: norm(self.last_force.unwrap_or_default()),
             states: self.states.clone(),
+            grasps: self.grasps,
             added_us: self.added.percentiles(),
         })
     }
@@ -152,12 +158,13 @@ impl RenderingReport {
     pub fn said(&self) -> String {
         format!(
             "device {:.2} mm deep at most, proxy {:.2}; force {:.2} N at most, {:.3} N from answer to answer, {:.2} N at \
-             the end",
+             the end; {} grasps",
             1e3 * self.device_depth_m_max,
             1e3 * self.proxy_depth_m_max,
             self.force_n_max,
             self.force_step_n_max,
-            self.force_n_end
+            self.force_n_end,
+            self.grasps
         )
     }
 }

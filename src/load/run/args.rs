@@ -21,9 +21,10 @@ pub const CLIENTS_MAX: u32 = 256;
 /// The arguments of `palpate demo`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DemoArgs {
-    /// Render the tool: a hand presses it in deep, and the answers bring a proxy and a force.
+    /// Answer where the device is, however deep in the organ, instead of rendering the tool: without a proxy and a
+    /// force.
     #[arg(long)]
-    render: bool,
+    no_render: bool,
     #[command(flatten)]
     pub(in crate::load) run: RunArgs,
 }
@@ -127,7 +128,7 @@ pub(in crate::load) struct RunArgs {
 impl DemoArgs {
     pub(in crate::load) fn plan(&self) -> Result<Plan, LoadError> {
         let plan = self.run.plan(1, DEMO_RATE_HZ, DEMO_DEFORM_HZ)?;
-        Ok(Plan { is_rendered: self.render, ..plan })
+        Ok(Plan { is_rendered: !self.no_render, ..plan })
     }
 }
 

@@ -28,16 +28,26 @@ const SWEEP_PERIOD_S: f64 = 8.0;
 /// Down and up. At the start the tip is up.
 const PRESS_PERIOD_S: f64 = 1.25;
 const PULSE_PERIOD_S: f64 = 0.8;
-/// In longest sides of the organ: how deep the tip goes below the surface at rest, how high it rises,
-/// and how deep the tissue's own pulse is.
-pub const PRESS: f64 = 0.03;
-/// The same of a rendered tool, which does not go in however far the hand goes: 15 mm of an organ of 0.2 m.
-pub const RENDERED_PRESS: f64 = 0.075;
+/// In longest sides of the organ: how high the tip rises, and how deep the tissue's own pulse is.
 const LIFT: f64 = 0.03;
 const PULSE: f64 = 0.0025;
-/// Part of the tip's depth that the tissue gives way.
-// Less than 1, or the dent would free the tip: at full depth 0.4 of 3 % is left, of which the pulse takes 0.25 %.
-const YIELD: f64 = 0.6;
+
+/// How a hand presses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Press {
+    /// How deep the tip goes below the surface at rest, in longest sides of the organ.
+    depth: f64,
+    /// Part of that depth that the tissue gives way, less than 1, or the dent would free the tip.
+    give: f64,
+}
+
+impl Press {
+    /// Of a tool that penetrates: at full depth 0.4 of 3 % is left, of which the pulse takes 0.25 %.
+    pub const PENETRATING: Press = Press { depth: 0.03, give: 0.6 };
+    /// Of a rendered one, which does not go in however far the hand goes: 15 mm below an organ of 0.2 m that gives way
+    /// by 5.
+    pub const RENDERED: Press = Press { depth: 0.1, give: 0.25 };
+}
 
 /// The path.
 #[derive(Clone, Debug)]
@@ -46,8 +56,7 @@ pub struct Path {
     /// Unit, across the path.
     pub side: DVec3,
     length_m: f64,
-    /// How deep the tip goes, in longest sides of the organ.
-    press: f64,
+    press: Press,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +94,7 @@ impl Path {
         client: &mut Client,
         scene_id: &str,
         tissue_id: u32,
-        (bounds, press): (&Aabb, f64),
+        (bounds, press): (&Aabb, Press),
     ) -> Result<Path, ClientError> {
         let mut path = Path::above(bounds, press);
         path.drop_on(&client.query_distances(path.question(scene_id, tissue_id)).await?);
@@ -103,13 +112,18 @@ impl Path {
     pub fn site(&self, seconds: f64) -> Site {
         let wave = |period_s: f64| 0.5 - 0.5 * (TAU * seconds / period_s).cos();
         let Station { surface, outward } = self.at(wave(SWEEP_PERIOD_S));
-        let height_m = self.length_m * (LIFT - (LIFT + self.press) * wave(PRESS_PERIOD_S));
+        let height_m = self.length_m * (LIFT - (LIFT + self.press.depth) * wave(PRESS_PERIOD_S));
         let pulse_m = self.length_m * PULSE * wave(PULSE_PERIOD_S);
-        Site { surface, outward, height_m, dent_m: pulse_m + YIELD * (-height_m).max(0.0) }
+        Site {
+            surface,
+            outward,
+            height_m,
+            dent_m: pulse_m + self.press.give * (-height_m).max(0.0),
+        }
     }
 
     /// An arc over the longest and the shortest side of the box, not yet on the surface.
-    fn above(bounds: &Aabb, press: f64) -> Path {
+    fn above(bounds: &Aabb, press: Press) -> Path {
         let (centre, half) = (bounds.centre(), 0.5 * bounds.size());
         let mut axes = [(half.x, DVec3::X), (half.y, DVec3::Y), (half.z, DVec3::Z)];
         axes.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -217,7 +231,7 @@ mod tests {
     fn over_a_sphere() -> Path {
         let mut path = Path::above(
             &Aabb { min: DVec3::splat(-RADIUS_M).as_vec3(), max: DVec3::splat(RADIUS_M).as_vec3() },
-            PRESS,
+            Press::PENETRATING,
         );
         let normals = path.stations.iter().map(|s| s.surface.normalize());
         let normal_xyz: Vec<f32> = normals.flat_map(|n| n.as_vec3().to_array()).collect();
@@ -247,7 +261,7 @@ mod tests {
             (deepest, highest) = (deepest.min(height_m), highest.max(height_m));
         }
         let length_m = 2.0 * RADIUS_M;
-        assert!((deepest / (-PRESS * length_m) - 1.0).abs() < 0.1, "{deepest}");
+        assert!((deepest / (-Press::PENETRATING.depth * length_m) - 1.0).abs() < 0.1, "{deepest}");
         assert!((highest / (LIFT * length_m) - 1.0).abs() < 0.1, "{highest}");
     }
 

@@ -22,6 +22,22 @@ pub(in crate::scene) struct DepthBound {
     pub(in crate::scene) near: Option<TriangleId>,
     /// Of the descent that led there: metres for each unit of slope, 0 when there was none.
     pub(in crate::scene) stride: f64,
+    /// What holds about an open end of the link, where the others may not.
+    pub(in crate::scene) open: Option<OpenBound>,
+}
+
+/// No point of a triangle was deeper than this where its corners were, about an open end, where the side changes off the
+/// link's surface and a bound by distance alone does not hold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::scene) struct OpenBound {
+    /// Link frame.
+    pub(in crate::scene) corners: [DVec3; 3],
+    /// Metres, negative inside.
+    pub(in crate::scene) lower: f64,
+    /// What was shown to be outside is so for as many metres of motion.
+    pub(in crate::scene) slack: f64,
+    /// The search for it ended before it was as good as it can be.
+    pub(in crate::scene) is_cut_short: bool,
 }
 
 /// Those of one link; a bound that a tick does not use is forgotten.
@@ -42,13 +58,26 @@ const BOUNDS_MAX: usize = 512;
 impl DepthBound {
     /// No point of the triangle is deeper than this where it is now, metres.
     pub(in crate::scene) fn lower_of(&self, triangle: &[DVec3; 3]) -> f64 {
-        // Every point moves by at most as much as the corner that moved farthest, and distance by no more. A late
-        // tick, a coalesced one, a deformation and a cut need no care of their own: the corners tell.
-        let moved = |k: usize| self.corners[k].distance_squared(triangle[k]);
-        let lower = self.lower - moved(0).max(moved(1)).max(moved(2)).sqrt() * BOUND_COVER;
+        let lower = self.lower - moved(&self.corners, triangle);
         debug_assert!(lower <= self.lower, "motion made {} m tighter: {lower} m", self.lower);
         lower
     }
+}
+
+impl OpenBound {
+    /// No point of the triangle is deeper than this where it is now, metres; `None` when it has moved too far to say.
+    pub(in crate::scene) fn lower_of(&self, triangle: &[DVec3; 3]) -> Option<f64> {
+        let moved = moved(&self.corners, triangle);
+        (moved <= self.slack).then_some(self.lower - moved)
+    }
+}
+
+/// No point of a triangle has moved farther, metres.
+fn moved(from: &[DVec3; 3], to: &[DVec3; 3]) -> f64 {
+    // Every point moves by at most as much as the corner that moved farthest, and distance by no more. A late
+    // tick, a coalesced one, a deformation and a cut need no care of their own: the corners tell.
+    let moved = |k: usize| from[k].distance_squared(to[k]);
+    moved(0).max(moved(1)).max(moved(2)).sqrt() * BOUND_COVER
 }
 
 impl DepthBounds {

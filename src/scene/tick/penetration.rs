@@ -10,7 +10,11 @@ use std::{cell::RefCell, cmp::Ordering, collections::BinaryHeap};
 use glam::DVec3;
 
 use super::clipped_triangle::ClippedTriangle;
-use crate::scene::{Link, coherence::depth_bounds::DepthBound, tool::link_distance::exact_reading};
+use crate::scene::{
+    Link,
+    coherence::depth_bounds::{DepthBound, OpenBound},
+    tool::link_distance::exact_reading,
+};
 use crate::{
     bvh::Guess,
     geometry::{
@@ -63,6 +67,10 @@ const READS_MAX: usize = 1024;
 const OPEN_READS_MAX: usize = 48;
 /// As many for all triangles of a tissue.
 pub(super) const OPEN_READS: usize = 192;
+/// What is shown outside about an open end is shown for this much motion, in tolerances of the field: sides that hold
+/// farther take more reads, and hold for more ticks. Searched anew in every tick, a probe at rest took 172 us instead of
+/// 75, for it has a hole of 16 edges at its tip.
+const OPEN_SLACK: f64 = 2.0;
 /// Parts that wait at most.
 const PARTS_MAX: usize = 3 * READS_MAX + 13;
 /// Reads of a descent from the best point, those of them that may find nothing deeper in a row, and the first
@@ -123,14 +131,30 @@ pub(super) fn deepest_point(
     let about = known.iter().flat_map(|known| &known.corners).chain(triangle);
     let is_open = link.is_open_about(about);
     let candidate = TissueTriangle { link, triangle, margin, is_open, hint, time };
-    let (mut found, bound) = candidate.by_distance(known);
+    let (mut found, mut bound) = candidate.by_distance(known);
     let mut lower = bound.lower_of(triangle);
     if is_open {
         found = found.filter(|best| best.reading.value <= margin);
         if found.is_none_or(|best| best.reading.value > 0.0) {
             found = candidate.nearest_or_corner(found, bound.near);
         }
-        (found, lower) = candidate.about_open_end(found, bound.near, open_reads);
+        let told = found.map_or(margin, |best| best.reading.value.min(margin));
+        let serves = |(open, lower): &(OpenBound, f64)| {
+            open.is_cut_short || *lower >= told - LOOSENESS * link.field.tolerance()
+        };
+        let last = known.and_then(|known| known.open);
+        let last = last.and_then(|open| Some((open, open.lower_of(triangle)?))).filter(serves);
+        let open;
+        (open, lower) = last.unwrap_or_else(|| {
+            let open;
+            (found, open) = candidate.about_open_end(found, bound.near, open_reads);
+            (open, open.lower)
+        });
+        bound.open = Some(open);
+        if let Some(best) = found {
+            // The next tick's descent begins here, which may be deeper than what distance led to.
+            bound.barycentric = best.barycentric;
+        }
     }
     if cfg!(debug_assertions) {
         found.iter().for_each(DeepestPoint::assert_sound);
@@ -378,21 +402,22 @@ impl TissueTriangle<'_> {
 
     /// Looks on for a deeper point than `found` about an open end, where the side changes without a triangle of the link.
     /// There a part of a triangle is no deeper than it is far from the link's surface, and not inside only where the
-    /// winding number cannot come to change in it. Returns the deepest point, and how deep any is at most, metres,
-    /// negative inside.
+    /// winding number cannot come to change in it. Returns the deepest point, and how deep any is at most.
     fn about_open_end(
         &self,
         found: Option<DeepestPoint>,
         near: Option<TriangleId>,
         reads_left: &mut usize,
-    ) -> (Option<DeepestPoint>, f64) {
+    ) -> (Option<DeepestPoint>, OpenBound) {
         WAITING.with_borrow_mut(|waiting| {
             let TissueTriangle { link, triangle, margin, .. } = *self;
             let tolerance = link.field.tolerance();
+            let slack = OPEN_SLACK * tolerance;
             let point = |w: DVec3| at(triangle, w);
             let unknown =
                 DeepestPoint { barycentric: DVec3::X, reading: Reading::BEYOND, lower: 0.0 };
             let mut best = found.unwrap_or(unknown);
+            let mut is_cut_short = false;
             waiting.clear();
             waiting.push(self.part(
                 DVec3::AXES,
@@ -407,7 +432,9 @@ impl TissueTriangle<'_> {
                     lower <= (best.reading.upper - tolerance).min(margin)
                 };
                 // The first part that is not looked into has the least bound of all that are left.
-                if !is_wanted(lower, &best) || n_reads == OPEN_READS_MAX || *reads_left == 0 {
+                is_cut_short = n_reads == OPEN_READS_MAX || *reads_left == 0;
+                if !is_wanted(lower, &best) || is_cut_short {
+                    is_cut_short &= is_wanted(lower, &best);
                     shown = shown.min(lower);
                     break;
                 }
@@ -419,8 +446,8 @@ impl TissueTriangle<'_> {
                 let farthest = reading.lower.abs().max(reading.upper.abs());
                 lower = lower.max(-farthest - radius);
                 lower = lower.max(link.depth_bound(&near, &corners.map(point)));
-                if is_wanted(lower, &best) && reading.lower > 0.0 && link.side_holds(middle, radius)
-                {
+                let holds = || link.side_holds(middle, radius + slack);
+                if is_wanted(lower, &best) && reading.lower > 0.0 && holds() {
                     lower = lower.max(reading.lower - radius);
                 }
                 if is_wanted(lower, &best) {
@@ -436,7 +463,8 @@ impl TissueTriangle<'_> {
             }
             let found =
                 if is_new { Some(best).filter(|b| b.reading.value <= margin) } else { found };
-            (found, shown.min(found.map_or(f64::INFINITY, |best| best.reading.value)))
+            let lower = shown.min(found.map_or(f64::INFINITY, |best| best.reading.value));
+            (found, OpenBound { corners: *triangle, lower, slack, is_cut_short })
         })
     }
 
@@ -517,7 +545,8 @@ impl DeepestPoint {
     /// No point of the triangle with these corners is deeper than `lower` metres.
     fn bound(&self, corners: &[DVec3; 3], lower: f64, stride: f64) -> DepthBound {
         let near = self.reading.exact.map(|(t, _)| t);
-        DepthBound { corners: *corners, lower, barycentric: self.barycentric, near, stride }
+        let (barycentric, open) = (self.barycentric, None);
+        DepthBound { corners: *corners, lower, barycentric, near, stride, open }
     }
 
     fn assert_sound(&self) {
