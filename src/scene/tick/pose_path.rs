@@ -70,13 +70,17 @@ impl PosePath {
         debug_assert!(self.waypoints.last().is_none_or(|last| last.tick < next.tick));
         // The first segment stays as it is, for a sweep may be in the middle of it.
         if let [_, .., before, last] = self.waypoints[..] {
-            let slack_m = last.slack_m + off_the_path(link, &[before, last, next]);
+            let slack_m = if next.put {
+                0.0
+            } else {
+                last.slack_m + off_the_path(link, &[before, last, next])
+            };
             let is_on_time = last.tick - before.tick < self.stride;
-            if is_on_time || slack_m <= negligible_m && !last.put && !next.put {
+            let is_negligible = slack_m <= negligible_m && !last.put && !next.put;
+            if is_negligible || is_on_time && !last.parts(&next) {
                 // The last waypoint is not due to be kept: the new one takes its place.
                 self.waypoints.pop();
-                let put = last.put && next.put;
-                return self.waypoints.push(Waypoint { put, slack_m, ..next });
+                return self.waypoints.push(Waypoint { slack_m, ..next });
             }
         }
         self.waypoints.push(next);
@@ -87,15 +91,26 @@ impl PosePath {
         // misses nothing.
         let w = &mut self.waypoints;
         let last = w.len() - 1;
+        // With a motion on one side and a leap on the other, a waypoint says which is which. Where all say so, as after
+        // a teleport in every second tick, half of the leaps are swept: a contact too many, none too few.
+        let is_dropped = |w: &[Waypoint], i: usize| !w[i].parts(&w[i + 1]);
+        let has_to_sweep_leaps = !(2..last).step_by(2).any(|i| is_dropped(w, i));
+        let mut dropped = [false; WAYPOINTS_MAX];
         for i in (2..last).step_by(2) {
+            dropped[i] = has_to_sweep_leaps || is_dropped(w, i);
+            if !dropped[i] {
+                continue;
+            }
             let off = off_the_path(link, &[w[i - 1], w[i], w[i + 1]]);
             w[i + 1].slack_m = w[i].slack_m.max(w[i + 1].slack_m) + off;
-            // One of the two parts was gone through, so that the whole has to be.
             w[i + 1].put &= w[i].put;
         }
-        self.stride *= 2;
+        // Where leaps keep most waypoints the others need not get coarser.
+        if 4 * dropped.iter().filter(|is| **is).count() >= WAYPOINTS_MAX {
+            self.stride = self.stride.saturating_mul(2);
+        }
         let mut at = 0..;
-        self.waypoints.retain(|_| at.next().is_some_and(|i| i < 2 || i % 2 == 1 || i == last));
+        self.waypoints.retain(|_| at.next().is_some_and(|i| !dropped[i]));
     }
 
     /// What is known of the newest waypoint, now that its tick is answered.
@@ -154,6 +169,13 @@ impl PosePath {
     pub(super) fn displacement_max(&self, link: &Link) -> f64 {
         let slack = self.segments().map(|s| s.slack_m).fold(0.0, f64::max);
         self.segments().map(|s| s.displacement_max(link)).sum::<f64>() + slack
+    }
+}
+
+impl Waypoint {
+    /// The link moved here and was put at the next one, or the other way round.
+    fn parts(&self, next: &Waypoint) -> bool {
+        self.put != next.put
     }
 }
 
@@ -233,4 +255,78 @@ fn off_the_path(link: &Link, [from, via, to]: &[Waypoint; 3]) -> f64 {
     let off = link.displacement(&via.scene_from_link, &whole.pose_at(share));
     let arcs = [whole, step(from, via), step(via, to)];
     off + arcs.map(|s| s.chord_error(link)).into_iter().sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::DVec3;
+
+    use super::*;
+    use crate::{
+        geometry::mesh::load::{LoadOptions, load},
+        oracle::shapes,
+        scene::tool::field::default_field,
+    };
+
+    const STEP_M: f64 = 1e-4;
+    const LEAP_M: f64 = 1.0;
+
+    fn ball() -> Link {
+        let mesh = load(shapes::sphere(0.01, 2), &LoadOptions::default()).expect("a mesh");
+        Link::new("ball".to_owned(), mesh, Pose::IDENTITY, default_field)
+    }
+
+    /// How far the link goes on the parts that are swept, and how often it leaps.
+    fn swept(mut path: PosePath, link: &Link) -> (f64, usize) {
+        let (mut gone_m, mut leaps) = (0.0, 0);
+        while let Some((_, segment)) = path.first_segment() {
+            leaps += usize::from(segment.is_none());
+            gone_m += segment.map_or(0.0, |s| s.displacement_max(link));
+            path.pass_front();
+        }
+        (gone_m, leaps)
+    }
+
+    /// A path of many ticks with a leap after every `period` of them.
+    fn leaping(link: &Link, n: u64, period: u64) -> PosePath {
+        let mut path = PosePath::new();
+        let mut x = 0.0;
+        for tick in 0..n {
+            let put = tick % period == period - 1;
+            x += if put { LEAP_M } else { STEP_M };
+            let scene_from_link = Pose { translation: DVec3::X * x, ..Pose::IDENTITY };
+            let (travel_m, clearance_m, slack_m) = (0.0, 0.0, 0.0);
+            let at = Waypoint { scene_from_link, tick, travel_m, clearance_m, put, slack_m };
+            if tick == 0 {
+                path.start(at)
+            } else {
+                path.push(link, at, -1.0)
+            }
+            assert!(path.waypoints.len() <= WAYPOINTS_MAX);
+        }
+        path
+    }
+
+    #[test]
+    fn a_long_path_sweeps_no_leap() {
+        let link = ball();
+        for (n, period) in [(300, 201), (300, 150), (1_000, 100), (70, 5)] {
+            let leaps = (n / period) as usize;
+            let (gone_m, told) = swept(leaping(&link, n, period), &link);
+            assert_eq!(told, leaps, "{n} ticks");
+            let moves = (n as usize - 1 - leaps) as f64 * STEP_M;
+            assert!((gone_m - moves).abs() < 1e-9, "{gone_m} m of {moves} in {n} ticks");
+        }
+    }
+
+    /// More leaps than waypoints: all motion is swept still, and some leaps are too.
+    #[test]
+    fn a_path_of_leaps_alone_stays_short() {
+        let link = ball();
+        for period in [1, 2, 3] {
+            let (gone_m, _) = swept(leaping(&link, 10_000, period), &link);
+            let moves = (10_000 - 10_000 / period) as f64 * STEP_M;
+            assert!(gone_m >= (moves - 2.0 * STEP_M) * 0.999, "{gone_m} m of {moves}");
+        }
+    }
 }
