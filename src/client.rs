@@ -6,6 +6,7 @@ pub mod address;
 mod duplex;
 mod error;
 mod haptic_stream;
+pub mod local_model;
 pub mod mesh_source;
 
 use std::path::Path;

@@ -2,6 +2,7 @@
 
 pub mod finding;
 mod machine;
+pub mod stiffness;
 mod timing;
 
 use std::fmt::Write as _;
@@ -9,6 +10,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use finding::{Finding, Grade};
+use stiffness::StiffnessFinding;
 use timing::{LATE_US, Timing};
 
 /// A tick of a 1 kHz loop, microseconds.
@@ -19,7 +21,7 @@ const SECONDS_MAX: f64 = 600.0;
 /// The arguments of `palpate doctor`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct DoctorArgs {
-    /// How long each of the two measurements takes.
+    /// How long each of the three measurements takes.
     #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = seconds)]
     pub seconds: f64,
     /// Print the report as JSON.
@@ -43,13 +45,17 @@ pub struct DoctorReport {
     pub promise: String,
     /// Measured.
     pub timing: Timing,
+    /// How stiff a force may be; null without sockets.
+    pub stiffness: Option<StiffnessFinding>,
     /// Looked up.
     pub findings: Vec<Finding>,
 }
 
 /// Runs `palpate doctor`; what it gives is to be printed.
 pub fn run(args: &DoctorArgs) -> String {
-    let report = DoctorReport::of(Timing::measure(args.seconds), machine::findings());
+    let timing = Timing::measure(args.seconds);
+    let stiffness = StiffnessFinding::measure(args.seconds, timing.wake_us.p99).ok();
+    let report = DoctorReport { stiffness, ..DoctorReport::of(timing, machine::findings()) };
     if args.json {
         serde_json::to_string_pretty(&report).expect("numbers and text") + "\n"
     } else {
@@ -78,7 +84,7 @@ impl DoctorReport {
         };
         let promise =
             format!("{promise} {wakes} later than {LATE_US:.0} us, whatever Palpate does.");
-        DoctorReport { verdict, promise, timing, findings }
+        DoctorReport { verdict, promise, timing, stiffness: None, findings }
     }
 
     fn text(&self) -> String {
@@ -106,6 +112,9 @@ impl DoctorReport {
                 100.0 * t.stalled_share
             ),
         );
+        if let Some(stiffness) = &self.stiffness {
+            line("stiffness", &stiffness.said());
+        }
         for Finding { name, found, grade, advice } in &self.findings {
             let advice = match grade {
                 Grade::Good => String::new(),

@@ -4,6 +4,7 @@
 //! on them is `f64`, so a stored mesh is exact input and only results are rounded.
 
 pub mod aabb;
+pub mod clipped_triangle;
 pub mod direction;
 pub mod distance;
 pub mod kdop;

@@ -1,7 +1,8 @@
 //! Palpate: deformable tissue against rigid instruments, a thousand times a second.
 //!
-//! Layer 0 is [`geometry`], [`mesh_io`], [`oracle`] and [`time_left`]; layer 1 the [`index`], the [`sdf`], the [`bvh`] and
-//! [`ccd`], and the [`surface`] above the index; layer 2 the [`scene`]; layer 3 the [`proxy`]. That is the engine:
+//! Layer 0 is [`geometry`], [`mesh_io`], [`oracle`] and [`time_left`]; layer 1 the [`index`], the [`sdf`], the [`bvh`],
+//! [`ccd`] and [`coupling`], and the [`surface`] above the index; layer 2 the [`scene`]; layer 3 the [`proxy`], and
+//! beside the surface the [`servo`], which runs at the device. That is the engine:
 //! feature `engine`, plain synchronous code. Layer 4 is around it: the contract ([`proto`]), the [`client`], the
 //! [`service`] with its [`config`] and [`store`], and the tools of the command line ([`load`], [`inspect`],
 //! [`doctor`]). Each layer knows only what lies below it; clocks, sockets and threads begin in layer 4.
@@ -12,6 +13,7 @@ pub mod ccd;
 pub mod client;
 #[cfg(feature = "server")]
 pub mod config;
+pub mod coupling;
 #[cfg(feature = "cli")]
 pub mod doctor;
 pub mod geometry;
@@ -29,6 +31,7 @@ pub mod scene;
 pub mod sdf;
 #[cfg(feature = "server")]
 pub mod service;
+pub mod servo;
 #[cfg(feature = "server")]
 pub mod store;
 pub mod surface;

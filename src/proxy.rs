@@ -7,10 +7,12 @@
 //!
 //! 1. follows the tissues from where they were seen last, which pushes the proxy (`seen_tissues`, `tissue_view`);
 //! 2. draws it to each coalesced pose, in order, and to the newest, in rounds (`god_object`): contacts that are local
-//!    minima of distance (`near`) become `rows`; the [`quadratic_programme`] gives the displacement of least spring
-//!    energy, `friction` its cones; `motion` goes as far along it as continuous collision of every pair lets it;
-//! 3. answers a [`Rendering`]: proxy, force and torque (`wrench`), contacts with their forces, loads of the tissues
-//!    (`tissue_loads`), what is grasped (`grasps`).
+//!    minima of distance (`near`) become `rows`; the [`quadratic_programme`](crate::coupling::quadratic_programme) gives the displacement of least spring
+//!    energy, [`friction`](crate::coupling::friction) its cones; `motion` goes as far along it as continuous collision of every pair lets it;
+//! 3. answers a [`Rendering`]: proxy, force and torque, contacts with their forces, loads of the tissues
+//!    (`tissue_loads`), what is grasped (`grasps`);
+//! 4. takes the contacts for planes (`linearised`, `contact_plane`), where a servo at the device asks for them, and says
+//!    how far they are all there are (`local_bounds`).
 //!
 //! A [`RenderedSession`] is a haptic loop with such tools: it draws the proxies and then answers the tick where they are.
 //!
@@ -18,26 +20,26 @@
 //! is embedded in (`feasibility`). Time comes in as an argument, as it does everywhere in the engine.
 
 mod contact_memory;
+mod contact_plane;
 mod feasibility;
-mod friction;
 mod god_object;
 mod grasps;
+mod linearised;
+mod local_bounds;
 mod motion;
 mod near;
 mod options;
 mod posture;
-pub mod quadratic_programme;
 mod rendered_session;
 mod rendering;
 mod rows;
-mod screw;
 mod seen_tissues;
 mod tissue_loads;
+mod tissue_velocity;
 mod tissue_view;
 mod tool_proxy;
-mod wrench;
 
-pub use options::{RENDERED_LINKS_MAX, RenderError, RenderOptions};
+pub use options::{RenderError, RenderOptions};
 pub use rendered_session::{RenderedSession, RenderedSessionError};
 pub use rendering::{GraspEvent, ProxyContact, RenderState, Rendering, TissueLoad};
 pub use tool_proxy::{ProxyTick, ToolProxy};

@@ -140,7 +140,7 @@ impl RunReport {
             cuts: CutReport { done: cuts.done, update_us: cuts.update.percentiles() },
             baseline: None,
             objective: None,
-            rendering: tally.renderings.report(),
+            rendering: tally.renderings.report(tally.round_trip.percentile_us(99.0)),
             verdict: RunVerdict::of(measured, deadline),
             hiccup_us: hiccups.percentiles(),
             load_average: load_average(),
@@ -215,7 +215,10 @@ impl RunReport {
             Some(d) => format!("none, {:.2} mm apart at least", 1e3 * d),
             None => "none, no tissue came near".to_owned(),
         };
-        let felt = self.rendering.as_ref().map(|r| ("rendering", r.said()));
+        let rendering = self.rendering.iter();
+        let felt =
+            rendering.flat_map(|r| [("rendering", r.said()), ("stiffness", r.stiffness_said())]);
+        let felt: Vec<_> = felt.collect();
         let mut rows = vec![
             (
                 "ticks",

@@ -1,6 +1,7 @@
 //! What stands on the server during a run: a scene with the plan's organ and instrument, and the path over it.
 
 pub mod dent;
+pub mod held_device;
 pub mod path;
 pub mod phantom;
 

@@ -2,10 +2,8 @@
 
 use glam::DVec3;
 
-use super::{
-    near::{ContactKey, NearContact},
-    quadratic_programme::ROWS_MAX,
-};
+use super::near::{ContactKey, NearContact};
+use crate::coupling::quadratic_programme::ROWS_MAX;
 use crate::geometry::{TriangleId, tolerance::SAME_CONTACT_M};
 
 /// A contact of the last tick.

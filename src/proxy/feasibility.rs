@@ -1,6 +1,6 @@
 //! Whether a proxy may be where it is: no triangle of a link crosses one of a tissue, no link is wholly inside.
 
-use super::posture::Posture;
+use crate::coupling::posture::Posture;
 use crate::scene::{Link, Tool, distance::to_surface};
 use crate::{geometry::Pose, surface::Surface, time_left::TimeLeft};
 

@@ -10,16 +10,22 @@ use glam::DVec3;
 
 use super::{
     contact_memory::FrictionAnchor,
-    friction::{FrictionRows, with_friction},
-    motion::{Extent, ProxyMotion},
-    near::{ContactKey, NEAR_CONTACTS_MAX, NEAR_PAIRS_MAX, NearContact, NearSearch, SearchEnd},
+    motion::ProxyMotion,
+    near::{
+        ContactKey, NEAR_CONTACTS_MAX, NEAR_PAIRS_MAX, NearContact, NearSearch, NearTriangles,
+        SearchEnd,
+    },
     options::RenderOptions,
+    rows::{RowFrame, reduce},
+    seen_tissues::{SeenTissue, TissuesInMotion},
+};
+use crate::coupling::{
+    extent::Extent,
+    friction::{FrictionRows, with_friction},
     posture::{FIRST_LINK, LinkScrews, Posture},
     quadratic_programme::{
         COORDINATES_MAX, ConstraintRow, Displacement, Optimum, Programme, ROWS_MAX,
     },
-    rows::{RowFrame, reduce},
-    seen_tissues::{SeenTissue, TissuesInMotion},
 };
 use crate::geometry::tolerance::{
     CONE_SHARE_SLACK, PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, PROXY_MARGIN_MIN_M, STAND_OFF_M,
@@ -40,6 +46,9 @@ const MARGIN_HALVINGS_MAX: usize = 10;
 /// several short rounds cost less than a long one. In the demo, which presses a grasper into an organ of 40 k
 /// triangles, one search of 2 mm held up to 8,000 pairs and took 5 ms.
 const PAIRS_PREFERRED: usize = 256;
+/// Pairs that a local model is bounded by: each is held against its rows. With more the tick waits for a radius that few
+/// devices need; with less the radius is small in a fine mesh.
+const SURVEY_PAIRS_MAX: usize = 512;
 
 /// Tissues of a tick.
 pub(super) type TickTissues<'a> = &'a [(TissueId, RevisionGuard)];
@@ -57,6 +66,8 @@ pub(super) struct GodObject {
     margin_m: f64,
     /// Beyond this, in the last ticks, there were more pairs than are preferred.
     margin_top_m: f64,
+    /// How far a local model looks about.
+    survey_margin_m: f64,
     search: NearSearch,
     /// Of the last complete search, as many as a programme has rows.
     pub(super) contacts: Vec<NearContact>,
@@ -99,6 +110,7 @@ impl GodObject {
             screws: LinkScrews::default(),
             margin_m: PROXY_MARGIN_MAX_M,
             margin_top_m: PROXY_MARGIN_MAX_M,
+            survey_margin_m: PROXY_MARGIN_MAX_M,
             search: NearSearch::new(),
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             forces: Vec::with_capacity(ROWS_MAX),
@@ -135,6 +147,52 @@ impl GodObject {
         let bears = |(_, f): &(&NearContact, &ProxyForce)| f.normal_n > 0.0;
         let active = self.contacts.iter().zip(&self.forces).filter(bears).map(|(c, _)| c.key);
         self.active.extend(active);
+    }
+
+    /// Looks farther than the last round did, for a local model: every pair, nearest first, and contacts as many as a
+    /// programme has rows. How far it has looked, metres; `None` when there was no time, or something crosses.
+    pub(super) fn survey(
+        &mut self,
+        motion: &TissuesInMotion,
+        late: &dyn Fn() -> bool,
+    ) -> Option<f64> {
+        let tool = (&*self.tool, &self.posture);
+        for _ in 0..MARGIN_HALVINGS_MAX {
+            let margin = self.survey_margin_m;
+            let within = (margin, SURVEY_PAIRS_MAX);
+            match self.search.run(motion, tool, &self.constrained, within, late) {
+                SearchEnd::Full => self.survey_margin_m = 0.5 * margin,
+                SearchEnd::OutOfTime => return None,
+                SearchEnd::Complete if self.search.clearance_m == 0.0 => return None,
+                SearchEnd::Complete => {
+                    let NearSearch { pairs, contacts, .. } = &mut self.search;
+                    // Four times as many are near at twice the margin, on a flat patch.
+                    if 4 * pairs.len() < SURVEY_PAIRS_MAX {
+                        self.survey_margin_m = (2.0 * margin).min(PROXY_MARGIN_MAX_M);
+                    }
+                    let ids =
+                        |p: &NearTriangles| (p.tissue, p.tissue_triangle, p.link, p.link_triangle);
+                    // Equal distances by their ids, so that the bounds are the same each time.
+                    pairs.sort_unstable_by(|a, b| {
+                        a.distance_m.total_cmp(&b.distance_m).then_with(|| ids(a).cmp(&ids(b)))
+                    });
+                    let held = self.posture.scene_from_tool.point(self.hold);
+                    let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
+                    reduce(contacts, &frame, &self.stiffness, &mut self.distances);
+                    return Some(margin);
+                }
+            }
+        }
+        None
+    }
+
+    /// What [`GodObject::survey`] found.
+    pub(super) fn surveyed(&self) -> (&[NearTriangles], &[NearContact]) {
+        (&self.search.pairs, &self.search.contacts)
+    }
+
+    pub(super) fn screws(&self) -> &LinkScrews {
+        &self.screws
     }
 
     fn let_go(&mut self) {

@@ -4,11 +4,11 @@
 //! a chord is added to the thickness. So the proxy may stop early, but passes through nothing. Pairs with contacts are
 //! tested as all others are: another part of a link may pass through a triangle that it touches already.
 
-use super::{
-    near::NearTriangles,
-    posture::{FIRST_LINK, LinkScrews, Posture},
+use super::{near::NearTriangles, seen_tissues::TissuesInMotion};
+use crate::coupling::{
+    extent::Extent,
+    posture::{LinkScrews, Posture},
     quadratic_programme::Displacement,
-    seen_tissues::TissuesInMotion,
 };
 use crate::scene::Tool;
 use crate::{
@@ -39,41 +39,6 @@ pub(super) struct ProxyMotion<'a> {
     pub(super) radius: f64,
     /// Of all pairs, metres.
     pub(super) clearance_m: f64,
-}
-
-/// What a displacement does to the points of a tool that reaches `radius` metres from its hold point.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
-    /// No point goes farther, metres.
-    pub(super) length_m: f64,
-    /// A point's place differs from what the coordinates say to first order by at most this, metres.
-    pub(super) curved_m: f64,
-}
-
-impl Extent {
-    pub(super) fn of(x: &Displacement, screws: &LinkScrews, radius: f64) -> Extent {
-        let shift = DVec3::new(x[0], x[1], x[2]).length();
-        let angle = DVec3::new(x[3], x[4], x[5]).length();
-        let (mut lag, mut link_angle) = (0.0f64, 0.0f64);
-        for (x, screw) in x[FIRST_LINK..].iter().zip(screws) {
-            lag = lag.max(x.abs());
-            link_angle = link_angle.max(x.abs() * screw.map_or(0.0, |s| s.turn.length()));
-        }
-        // The hold point goes straight and evenly. A point r from it has the acceleration a^2 r of the turn by a, 2 a l
-        // of a link that goes l meanwhile, and b l of a link that turns by b; half of it is the second-order term.
-        let reach = radius + lag;
-        let acceleration = angle * angle * reach + 2.0 * angle * lag + link_angle * lag;
-        Extent { length_m: shift + angle * reach + lag, curved_m: 0.5 * acceleration }
-    }
-
-    /// The greatest share of the displacement with which no point leaves a radius of `margin` metres about its place,
-    /// second-order terms included; at most 1.
-    pub(super) fn share_within(&self, margin: f64) -> f64 {
-        debug_assert!(margin >= 0.0, "{margin} m");
-        let whole = self.length_m + self.curved_m;
-        // s l + s^2 c <= s (l + c) for s <= 1.
-        if whole <= margin { 1.0 } else { margin / whole }
-    }
 }
 
 impl ProxyMotion<'_> {

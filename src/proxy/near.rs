@@ -6,7 +6,8 @@
 
 use glam::DVec3;
 
-use super::{posture::Posture, seen_tissues::TissuesInMotion, tissue_view::TissueView};
+use super::{seen_tissues::TissuesInMotion, tissue_view::TissueView};
+use crate::coupling::posture::Posture;
 use crate::geometry::{
     Aabb, Pose, TriangleId, TriangleMesh,
     distance::{

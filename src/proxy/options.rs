@@ -2,12 +2,9 @@
 
 use glam::DVec3;
 
-use super::quadratic_programme::COORDINATES_MAX;
+use crate::coupling::{posture::RENDERED_LINKS_MAX, wrench::WrenchLimits};
 use crate::geometry::tolerance::COORDINATE_MAX_M;
 use crate::scene::{Tool, ToolId};
-
-/// Links of a rendered tool: each has a coordinate of its own.
-pub const RENDERED_LINKS_MAX: usize = COORDINATES_MAX - 6;
 
 /// How one tool is rendered. The defaults suit a desktop device of 3.3 N.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,6 +33,8 @@ pub struct RenderOptions {
     pub hold_point_m: DVec3,
     /// The links' distances at the device's pose are wanted too.
     pub device_distances: bool,
+    /// The contacts as planes, for a servo at the device.
+    pub local_model: bool,
 }
 
 impl RenderOptions {
@@ -54,6 +53,17 @@ impl RenderOptions {
             cutting_links: Vec::new(),
             hold_point_m: DVec3::ZERO,
             device_distances: false,
+            local_model: false,
+        }
+    }
+
+    /// Of what is sent.
+    pub fn limits(&self) -> WrenchLimits {
+        WrenchLimits {
+            max_force_n: self.max_force_n,
+            max_torque_nm: self.max_torque_nm,
+            max_force_rate_n_per_s: self.max_force_rate_n_per_s,
+            max_torque_rate_nm_per_s: self.max_torque_rate_nm_per_s,
         }
     }
 

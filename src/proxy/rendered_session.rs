@@ -158,6 +158,8 @@ impl RenderedSession {
             at_device.begin_tick_beside(sequence, &self.device_poses, &self.session)?;
         }
         let tick = ProxyTick {
+            sequence,
+            now_ns,
             tissues: self.session.tick_tissues(),
             forbidden: &self.forbidden,
             dt_s: (since as f64 / NS_PER_S).min(STEP_S_MAX),
@@ -181,7 +183,10 @@ impl RenderedSession {
         let has_met_nothing = |tool: ToolId, link: usize| {
             proxies.iter().any(|p| p.options().tool == tool && p.has_met_nothing(link))
         };
-        self.session.answer_tick_of(&self.poses, &has_met_nothing, time)
+        self.session.answer_tick_of(&self.poses, &has_met_nothing, time);
+        let answer = self.session.last_answer();
+        self.proxies.iter_mut().for_each(|proxy| proxy.widen(&answer.links));
+        answer
     }
 
     /// Whether a tool is rendered.

@@ -2,6 +2,7 @@
 
 use glam::DVec3;
 
+use crate::coupling::local_model::LocalModel;
 use crate::geometry::{Pose, TriangleId};
 use crate::scene::{TissueId, ToolId};
 
@@ -99,4 +100,6 @@ pub struct Rendering {
     pub loads: Vec<TissueLoad>,
     /// What began and ended in this tick.
     pub grasps: Vec<GraspEvent>,
+    /// The contacts as planes, where they were asked for and the proxy has arrived in time.
+    pub local_model: Option<Box<LocalModel>>,
 }

@@ -3,9 +3,9 @@
 //! A proxy keeps the positions of the last revision that it saw, because a tissue may be deformed any number of times
 //! between two ticks, and its own history ends after a few. A new revision costs a pass over its vertices.
 
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 
-use super::tissue_view::TissueView;
+use super::{tissue_velocity::TissueVelocity, tissue_view::TissueView};
 use crate::geometry::tolerance::SINGLE_LENGTH_COVER;
 use crate::scene::{Revision, RevisionGuard, TissueId};
 
@@ -18,6 +18,8 @@ pub(super) struct SeenTissue {
     positions: Vec<Vec3>,
     /// No vertex has moved farther since, metres.
     displacement_m: f64,
+    /// How fast it moves from revision to revision.
+    pub(super) velocity: TissueVelocity,
     /// It has no say, until the proxy is outside it once.
     pub(super) is_embedding: bool,
     /// It was added or cut since the last tick: it may have been put through the proxy.
@@ -32,6 +34,7 @@ impl SeenTissue {
             topology_revision: 0,
             positions: Vec::new(),
             displacement_m: 0.0,
+            velocity: TissueVelocity::at_rest(revision),
             is_embedding: false,
             is_new: true,
         };
@@ -40,7 +43,8 @@ impl SeenTissue {
     }
 
     /// Finds out how far it has moved.
-    fn look(&mut self, revision: &Revision) {
+    fn look(&mut self, revision: &Revision, dt_s: f64) {
+        self.velocity.look(revision, dt_s);
         self.is_new |= revision.topology_revision != self.topology_revision;
         self.displacement_m = 0.0;
         if revision.geometry_revision != self.geometry_revision {
@@ -80,15 +84,15 @@ impl SeenTissue {
     }
 }
 
-/// Brings what was seen in line with the tissues of a tick: one for each, in their order.
-pub(super) fn follow(seen: &mut Vec<SeenTissue>, tissues: &[(TissueId, RevisionGuard)]) {
+/// Brings what was seen in line with the tissues of a tick: one for each, in their order. `dt_s`: since the last tick.
+pub(super) fn follow(seen: &mut Vec<SeenTissue>, tissues: &[(TissueId, RevisionGuard)], dt_s: f64) {
     seen.retain(|s| tissues.iter().any(|(id, _)| *id == s.id));
     for (place, (id, revision)) in tissues.iter().enumerate() {
         // Both are ordered by id, and ids are never used again.
         if seen.get(place).is_none_or(|s| s.id != *id) {
             seen.insert(place, SeenTissue::new(*id, revision));
         }
-        seen[place].look(revision);
+        seen[place].look(revision, dt_s);
     }
     debug_assert_eq!(seen.len(), tissues.len(), "a tissue for each seen one");
 }
@@ -136,6 +140,17 @@ impl<'a> TissuesInMotion<'a> {
             return TissueView::newest(*id, surface);
         }
         TissueView { id: *id, surface, seen: &seen.positions, time: self.time, displacement_m }
+    }
+
+    /// No tissue with a say moves faster, m/s.
+    pub(super) fn speed_max(&self) -> f64 {
+        let with_say = self.seen.iter().filter(|s| !s.is_embedding);
+        with_say.map(|s| s.velocity.speed_m_s).fold(0.0, f64::max)
+    }
+
+    /// Of a vertex of a tissue, m/s.
+    pub(super) fn velocity(&self, place: usize, v: u32) -> DVec3 {
+        self.seen[place].velocity.of(&self.tissues[place].1, v)
     }
 
     /// No vertex of a tissue with a say moves farther from time 0 to 1, metres.

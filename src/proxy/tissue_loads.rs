@@ -2,10 +2,8 @@
 
 use glam::DVec3;
 
-use super::{
-    quadratic_programme::ROWS_MAX,
-    rendering::{ProxyContact, TissueLoad},
-};
+use super::rendering::{ProxyContact, TissueLoad};
+use crate::coupling::quadratic_programme::ROWS_MAX;
 use crate::scene::{RevisionGuard, TissueId};
 
 /// The loads of one tick, and room for those of the next.

@@ -6,20 +6,24 @@ use glam::DVec3;
 
 use super::{
     contact_memory::ContactMemory,
+    contact_plane::ContactPlane,
     feasibility::{crosses, is_feasible},
     god_object::{GodObject, TickTissues},
     grasps::Grasps,
+    linearised,
+    local_bounds::Surroundings,
+    near::{ContactKey, NearContact},
     options::{RenderError, RenderOptions},
-    posture::Posture,
-    quadratic_programme::ROWS_MAX,
     rendering::{ProxyContact, RenderState, Rendering},
-    seen_tissues::{self, SeenTissue},
+    seen_tissues::{self, SeenTissue, TissuesInMotion},
     tissue_loads::LoadRoom,
-    wrench::Wrench,
+};
+use crate::coupling::{
+    local_model::LocalModel, posture::Posture, quadratic_programme::ROWS_MAX, wrench::Wrench,
 };
 use crate::geometry::{Pose, tolerance::PROXY_AT_REST_M};
 use crate::scene::{
-    TissueId, Tool,
+    LinkAnswer, TissueId, Tool,
     tick::{ToolPose, scene_from_link},
 };
 
@@ -46,12 +50,21 @@ pub struct ToolProxy {
     grasps: Grasps,
     loads: LoadRoom,
     weights: Vec<DVec3>,
+    /// Of the contacts of this tick.
+    ids: Vec<(ContactKey, u64)>,
+    planes: Vec<ContactPlane>,
+    /// Room for a local model, while none is answered.
+    spare_model: Option<Box<LocalModel>>,
     rendering: Rendering,
 }
 
 /// The part of a tick that all rendered tools share.
 #[derive(Clone, Copy)]
 pub struct ProxyTick<'a> {
+    /// Of the client's tick.
+    pub sequence: u64,
+    /// When the tick began, nanoseconds of the caller's monotonic clock.
+    pub now_ns: u64,
     /// The newest revisions, ordered by id.
     pub tissues: TickTissues<'a>,
     /// Tissues that bear no load.
@@ -82,11 +95,11 @@ impl ToolProxy {
             contacts: Vec::with_capacity(ROWS_MAX),
             loads: Vec::new(),
             grasps: Vec::new(),
+            local_model: None,
         };
         Ok(ToolProxy {
             god_object: GodObject::new(Arc::clone(&tool), &options),
             tool,
-            options,
             begin_at: None,
             waypoints: Vec::with_capacity(WAYPOINTS_MAX),
             has_begun: false,
@@ -99,6 +112,10 @@ impl ToolProxy {
             grasps: Grasps::default(),
             loads: LoadRoom::new(),
             weights: Vec::with_capacity(ROWS_MAX),
+            ids: Vec::with_capacity(2 * ROWS_MAX),
+            planes: Vec::with_capacity(ROWS_MAX),
+            spare_model: options.local_model.then(|| Box::new(LocalModel::EMPTY)),
+            options,
             rendering,
         })
     }
@@ -130,6 +147,20 @@ impl ToolProxy {
     /// one between two ticks: a sweep of that would meet what the proxy went round.
     pub(super) fn has_met_nothing(&self, link: usize) -> bool {
         self.has_met_nothing && self.god_object.constrained().contains(&link)
+    }
+
+    /// A local model without contacts is complete as far as all is free: `links` are the tick's, where the proxy is.
+    pub(super) fn widen(&mut self, links: &[LinkAnswer]) {
+        let is_embedded = self.rendering.state == RenderState::Embedded;
+        let Some(model) = &mut self.rendering.local_model else { return };
+        if is_embedded || !model.rows().is_empty() {
+            return;
+        }
+        let constrained = self.god_object.constrained();
+        let own = links.iter().filter(|l| l.tool == self.tool.id && constrained.contains(&l.link));
+        let free_m = own.map(|l| l.lower_bound_m).reduce(f64::min);
+        // Of links that cut there is no tissue to be found.
+        model.widen(free_m.unwrap_or(0.0));
     }
 
     /// The options that it was made with.
@@ -166,7 +197,7 @@ impl ToolProxy {
         let ProxyTick { tissues, late, .. } = *tick;
         self.coalesce(pose);
         self.god_object.begin_tick();
-        seen_tissues::follow(&mut self.seen, tissues);
+        seen_tissues::follow(&mut self.seen, tissues, tick.dt_s);
         let mut arrived = true;
         self.was_put = self.begin_at.is_some();
         match self.begin_at.take() {
@@ -251,7 +282,9 @@ impl ToolProxy {
             let (proxy, device) = (&posture.tool_from_link[i], &device.tool_from_link[i]);
             self.rendering.link_lag_m[i] = link.displacement(proxy, device);
         }
-        self.list_contacts(tick);
+        // What a late proxy is drawn to and pushed by is not known to the end.
+        let margin_m = self.survey(arrived, tick);
+        self.list_contacts(tick, margin_m.is_some());
         let bears = self.rendering.contacts.iter().any(|c| c.force_n != DVec3::ZERO);
         let residual_m = self.god_object.residual_m;
         let is_embedded = self.seen.iter().any(|s| s.is_embedding);
@@ -275,7 +308,7 @@ impl ToolProxy {
             self.wanted.force += contact.force_n;
             self.wanted.torque += (contact.position - held).cross(contact.force_n);
         }
-        let (sent, limited) = self.sent.towards(&self.wanted, &self.options, tick.dt_s);
+        let (sent, limited) = self.sent.towards(&self.wanted, &self.options.limits(), tick.dt_s);
         self.sent = sent;
         self.rendering.force_n = sent.force;
         self.rendering.torque_nm = sent.torque;
@@ -284,13 +317,46 @@ impl ToolProxy {
         self.loads.fill(contacts, &self.weights, tick.tissues, loads);
         grasps.clear();
         self.grasps.follow(contacts, link_lag_m, grasps);
+        if let Some(margin_m) = margin_m {
+            let surroundings = Surroundings {
+                tool: &self.tool,
+                posture: &self.god_object.posture,
+                screws: self.god_object.screws(),
+                motion: TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 },
+                pairs: self.god_object.surveyed().0,
+                margin_m,
+                reach_m: posture.radius(&self.tool, self.options.hold_point_m),
+                late: tick.late,
+            };
+            if let Some(mut model) = self.spare_model.take() {
+                (model.tool, model.sequence) = (self.tool.id.0, tick.sequence);
+                model.server_time_ns = tick.now_ns;
+                (model.friction, model.hold_m) = (self.options.friction, self.options.hold_point_m);
+                let contacts = self.god_object.surveyed().1;
+                linearised::fill(&mut model, &surroundings, contacts, &self.ids, &mut self.planes);
+                self.rendering.local_model = Some(model);
+            }
+        }
         if cfg!(debug_assertions) {
             self.assert_well_formed(tick);
         }
     }
 
-    /// Contacts with their ids: those with a force first.
-    fn list_contacts(&mut self, tick: &ProxyTick) {
+    /// Looks about for a local model; `None` when there will be none.
+    fn survey(&mut self, arrived: bool, tick: &ProxyTick) -> Option<f64> {
+        self.ids.clear();
+        if !self.options.local_model {
+            return None;
+        }
+        if let Some(model) = self.rendering.local_model.take() {
+            self.spare_model = Some(model);
+        }
+        let motion = TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 };
+        arrived.then(|| self.god_object.survey(&motion, tick.late)).flatten()
+    }
+
+    /// Contacts with their ids: those with a force first. `with_survey`: those of the survey get theirs too.
+    fn list_contacts(&mut self, tick: &ProxyTick, with_survey: bool) {
         let GodObject { contacts, forces, .. } = &self.god_object;
         let listed = &mut self.rendering.contacts;
         listed.clear();
@@ -304,9 +370,11 @@ impl ToolProxy {
                     if (force.normal_n > 0.0) != bears || self.memory.is_known(key) != is_known {
                         continue;
                     }
+                    let id = self.memory.note(contact);
+                    self.ids.push((contact.key, id));
                     self.weights.push(contact.tissue_weights);
                     listed.push(ProxyContact {
-                        id: self.memory.note(contact),
+                        id,
                         tissue: key.tissue,
                         triangle: contact.tissue_triangle,
                         is_forbidden: tick.forbidden.contains(&key.tissue),
@@ -317,6 +385,16 @@ impl ToolProxy {
                         gap_m: contact.gap_m,
                         force_n: force.force,
                     });
+                }
+            }
+        }
+        // A local model looks farther: what it alone has found has its ids too.
+        let surveyed: &[NearContact] = if with_survey { self.god_object.surveyed().1 } else { &[] };
+        for is_known in [true, false] {
+            for contact in surveyed {
+                let is_listed = self.ids.iter().any(|(key, _)| *key == contact.key);
+                if !is_listed && self.memory.is_known(&contact.key) == is_known {
+                    self.ids.push((contact.key, self.memory.note(contact)));
                 }
             }
         }

@@ -15,7 +15,6 @@
 //! allocates nothing once its buffers have grown, and waits for nobody.
 
 pub mod answer;
-mod clipped_triangle;
 pub(super) mod closest_pair;
 mod collision_pair;
 mod contact_ids;

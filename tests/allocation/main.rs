@@ -13,6 +13,10 @@ use std::sync::{
 use counting::{Counting, bytes_kept_by, calls_during};
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
+    coupling::{
+        local_model::{LocalModel, LocalRow},
+        posture::Posture,
+    },
     geometry::{Basis, LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load},
     mesh_io::{self, MeshFormat},
     oracle::{shapes, shared_data},
@@ -25,6 +29,7 @@ use palpate::{
         tissue::deform::Deformation,
         tool::field::default_field,
     },
+    servo::{ServoOptions, ServoState, newest::newest},
     time_left::TimeLeft,
 };
 
@@ -73,7 +78,8 @@ impl Bench {
             })
             .map(|pose| [pose])
             .collect();
-        let render = RenderOptions { friction: 0.2, ..RenderOptions::of(tool.id) };
+        let render =
+            RenderOptions { friction: 0.2, local_model: true, ..RenderOptions::of(tool.id) };
         let render = if renders { vec![render] } else { Vec::new() };
         let begin = || {
             RenderedSession::new(scene, &[tool.id], options, &render).expect("the tool is there")
@@ -235,6 +241,46 @@ fn a_tick_while_another_thread_deforms() {
         });
         assert!(bench.contacts_met > 0, "the path touches nothing");
     }
+}
+
+/// Models are handed over, taken, rendered with and without friction, and fade.
+#[test]
+fn a_servo_never_allocates() {
+    let mut model = LocalModel { tool: 1, reach_m: 0.02, expires_s: 0.05, ..LocalModel::EMPTY };
+    model.complete_radius_m = 0.002;
+    for i in 0..16u32 {
+        let angle = f64::from(i) * 0.4;
+        let normal = DVec3::new(0.1 * angle.cos(), 0.1 * angle.sin(), 1.0).normalize();
+        let row = LocalRow {
+            contact_id: i.into(),
+            tissue: 1,
+            link: 0,
+            on_tool: DVec3::new(angle.cos(), angle.sin(), 0.0) * 0.01,
+            normal,
+            gap_m: 2e-5,
+            normal_velocity_m_s: 0.0,
+            gap_error_m: 1e-5,
+        };
+        model.push(row).expect("room");
+    }
+    let mut servo = ServoState::new(ServoOptions::of(1)).expect("options");
+    let (mut giver, mut taker) = newest(&LocalModel::EMPTY);
+    let mut strongest = 0.0f64;
+    let calls = calls_during(|| {
+        for k in 0..2_000u64 {
+            if k % 4 == 0 && k < 1_000 {
+                (model.sequence, model.friction) = (k + 1, if k < 500 { 0.0 } else { 0.3 });
+                giver.give(|place| place.clone_from(&model));
+            }
+            taker.take(|model| servo.take(model, 0.005).expect("a model"));
+            let at = DVec3::new(1e-6 * k as f64, 0.0, -1e-3);
+            let pose = Pose { translation: at, ..Pose::IDENTITY };
+            let device = Posture { scene_from_tool: pose, ..Posture::AT_ORIGIN };
+            strongest = strongest.max(servo.step(&device, 2.5e-4).force_n.length());
+        }
+    });
+    assert_eq!(calls, 0);
+    assert!(strongest > 0.3, "{strongest} N");
 }
 
 /// A proxy is drawn and pushed first, and the tick is answered where it is.

@@ -15,8 +15,8 @@ use source::{Source, files, root, sources};
 /// Modules of each layer, from the bottom up; of one layer, none names another unless `SIBLINGS` says so.
 const LAYERS: [&[&str]; 7] = [
     &["geometry", "mesh_io", "oracle", "time_left"],
-    &["index", "sdf", "bvh", "ccd"],
-    &["surface"],
+    &["index", "sdf", "bvh", "ccd", "coupling"],
+    &["surface", "servo"],
     &["scene"],
     &["proxy"],
     &["proto", "config", "store"],

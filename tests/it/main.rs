@@ -30,6 +30,7 @@ mod self_collision;
 mod self_crossing;
 mod sequence;
 mod service;
+mod servo;
 mod soak;
 mod support;
 mod sweep;

@@ -3,9 +3,10 @@
 
 mod closed_forms;
 mod energy;
+mod local_model;
 mod organs;
 mod press;
 mod session;
-mod stage;
+pub mod stage;
 mod states;
 mod thin;

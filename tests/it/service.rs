@@ -8,6 +8,7 @@ mod deforms;
 mod edits;
 mod fair_shares;
 mod hard_input;
+mod local_models;
 mod logs;
 mod memory;
 mod metrics;

@@ -7,9 +7,13 @@ use serde::Serialize;
 
 use super::latencies::{Latencies, Percentiles};
 use crate::proto::{LinkAnswer, RenderState, Rendering, TrackResponse, Vec3};
+use crate::servo::stiffness::{USUAL_DAMPING_N_S_PER_M, stiffness_max};
 
 /// Samples that are kept for the picture; with one more, every second one goes.
 const SAMPLES_MAX: usize = 4_000;
+/// From tick to tick, and from sample to sample of a servo, seconds.
+const TICK_S: f64 = 1e-3;
+const SERVO_SAMPLE_S: f64 = 2.5e-4;
 
 /// Renderings over a run.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +66,11 @@ pub struct RenderingReport {
     pub grasps: u64,
     /// In the engine, for the proxies.
     pub added_us: Option<Percentiles>,
+    /// How stiff a server's force may be with the round trip that was measured, in the usual hand, N/m; null when nothing
+    /// was answered.
+    pub server_stiffness_max_n_per_m: Option<f64>,
+    /// The same of a local model, at 4 kHz.
+    pub local_stiffness_max_n_per_m: f64,
 }
 
 impl Renderings {
@@ -138,8 +147,8 @@ impl Renderings {
         &self.samples
     }
 
-    /// `None` when nothing was rendered.
-    pub fn report(&self) -> Option<RenderingReport> {
+    /// `None` when nothing was rendered. `round_trip_us_p99`: of the ticks.
+    pub fn report(&self, round_trip_us_p99: Option<f64>) -> Option<RenderingReport> {
         (self.count > 0).then(|| RenderingReport {
             device_depth_m_max: self.device_depth_m_max,
             proxy_depth_m_max: self.proxy_depth_m_max,
@@ -149,11 +158,28 @@ impl Renderings {
             states: self.states.clone(),
             grasps: self.grasps,
             added_us: self.added.percentiles(),
+            server_stiffness_max_n_per_m: round_trip_us_p99
+                .map(|us| stiffness_max(USUAL_DAMPING_N_S_PER_M, TICK_S, us / 1e6)),
+            local_stiffness_max_n_per_m: stiffness_max(
+                USUAL_DAMPING_N_S_PER_M,
+                SERVO_SAMPLE_S,
+                0.0,
+            ),
         })
     }
 }
 
 impl RenderingReport {
+    /// How stiff a force may be, in a line.
+    pub fn stiffness_said(&self) -> String {
+        let server = self.server_stiffness_max_n_per_m;
+        let server = server.map_or_else(|| "unknown".to_owned(), |k| format!("{k:.0} N/m"));
+        format!(
+            "{server} at most with the server's force (p99), {:.0} with a local model at 4 kHz, in a hand of {} N s/m",
+            self.local_stiffness_max_n_per_m, USUAL_DAMPING_N_S_PER_M
+        )
+    }
+
     /// For a person to read, in a line.
     pub fn said(&self) -> String {
         format!(
@@ -212,11 +238,11 @@ mod tests {
     #[test]
     fn what_was_felt_is_told_and_kept_in_bounds() {
         let mut felt = Renderings::default();
-        assert!(felt.report().is_none());
+        assert!(felt.report(None).is_none());
         for n in 0..20_000 {
             felt.note(&answer(n, 1e-4 * n as f64, -1e-6 * n as f64), DVec3::ZERO);
         }
-        let report = felt.report().expect("rendered");
+        let report = felt.report(None).expect("rendered");
         assert!((report.device_depth_m_max - 0.019_999).abs() < 1e-9);
         assert_eq!(report.proxy_depth_m_max, 0.0);
         assert!((report.force_step_n_max - 1e-4).abs() < 1e-9);

@@ -9,7 +9,6 @@ use std::{cell::RefCell, cmp::Ordering, collections::BinaryHeap};
 
 use glam::DVec3;
 
-use super::clipped_triangle::ClippedTriangle;
 use crate::scene::{
     Link,
     coherence::depth_bounds::{DepthBound, OpenBound},
@@ -19,6 +18,7 @@ use crate::{
     bvh::Guess,
     geometry::{
         TriangleId,
+        clipped_triangle::ClippedTriangle,
         distance::{
             point_triangle::closest_point,
             triangle_triangle::{ClosestPair, closest_pair},

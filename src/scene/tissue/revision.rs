@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use glam::DVec3;
+
 use super::{
     deform::Deformation,
     edit::TopologyEdit,
@@ -72,6 +74,17 @@ impl Revision {
             "{geometry_revision} is to come"
         );
         self.history.since(geometry_revision, self.geometry_revision)
+    }
+
+    /// How far a vertex has moved since an older geometry revision, metres; `None` when that is too long ago.
+    pub fn moved_since(&self, geometry_revision: u64, v: u32) -> Option<DVec3> {
+        let now = self.surface.mesh().position(v);
+        Some(now - self.since(geometry_revision)?.position(v, now, 0.0))
+    }
+
+    /// No vertex has moved farther since an older geometry revision, metres; `None` when that is too long ago.
+    pub fn displacement_since(&self, geometry_revision: u64) -> Option<f64> {
+        Some(self.since(geometry_revision)?.displacement_max())
     }
 
     /// No vertex has moved farther since an older revision than this has grown, metres.

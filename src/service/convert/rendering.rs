@@ -8,6 +8,10 @@ use super::{
     proto,
 };
 use crate::{
+    coupling::{
+        local_model::{LocalModel, LocalRow},
+        screw::Screw,
+    },
     proxy::{GraspEvent, ProxyContact, RenderOptions, RenderState, Rendering, TissueLoad},
     scene::{Distance, LinkAnswer, ToolId},
 };
@@ -44,6 +48,7 @@ fn render_options(sent: &proto::RenderOptions, hold_point_m: DVec3) -> RenderOpt
         cutting_links: sent.cutting_links.iter().map(|link| *link as usize).collect(),
         hold_point_m,
         device_distances: sent.device_distances,
+        local_model: sent.local_model,
     }
 }
 
@@ -78,6 +83,43 @@ pub fn rendering<'a>(
         grasps: rendering.grasps.iter().map(grasp).collect(),
         device_distance_m: distances.iter().map(|(m, _)| *m).collect(),
         device_distance_is_lower_bound: distances.iter().map(|(_, is_bound)| *is_bound).collect(),
+        local_model: rendering.local_model.as_deref().map(|model| local_model(model, rendering)),
+    }
+}
+
+fn local_model(model: &LocalModel, rendering: &Rendering) -> proto::LocalModel {
+    let rows = model.rows();
+    let of = |number: fn(&LocalRow) -> f64| rows.iter().map(number).collect();
+    let xyz = |vector: fn(&LocalRow) -> DVec3| {
+        rows.iter().flat_map(|row| vector(row).to_array()).collect()
+    };
+    let n_links = rendering.tool_from_link.len();
+    let screw = |screw: &Option<Screw>| {
+        let [turn, along] = screw.map_or([DVec3::ZERO; 2], |s| [s.turn, s.along]);
+        turn.to_array().into_iter().chain(along.to_array())
+    };
+    proto::LocalModel {
+        tool_id: model.tool,
+        sequence: model.sequence,
+        server_time_ns: model.server_time_ns,
+        reference: Some(pose_message(&model.reference.scene_from_tool)),
+        reference_link_poses: rendering.tool_from_link.iter().map(pose_message).collect(),
+        hold_point_m: Some(vec3(model.hold_m)),
+        reach_m: model.reach_m,
+        complete_radius_m: model.complete_radius_m,
+        tissue_speed_m_s: model.tissue_speed_m_s,
+        // Rounded down: no model is used longer than it holds.
+        expires_us: (model.expires_s * 1e6) as u32,
+        friction: model.friction,
+        link_screws: model.screws[..n_links].iter().flat_map(screw).collect(),
+        contact_ids: rows.iter().map(|row| row.contact_id).collect(),
+        contact_tissue_ids: rows.iter().map(|row| row.tissue).collect(),
+        contact_links: rows.iter().map(|row| row.link as u32).collect(),
+        on_tool_xyz_m: xyz(|row| row.on_tool),
+        normal_xyz: xyz(|row| row.normal),
+        gap_m: of(|row| row.gap_m),
+        normal_velocity_m_s: of(|row| row.normal_velocity_m_s),
+        gap_error_m: of(|row| row.gap_error_m),
     }
 }
 

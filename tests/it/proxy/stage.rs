@@ -27,6 +27,7 @@ pub struct ProxyStage {
     pub proxy: ToolProxy,
     pub pose: ToolPose,
     pub dt_s: f64,
+    pub sequence: u64,
     pub forbidden: Vec<TissueId>,
 }
 
@@ -70,7 +71,7 @@ impl ProxyStage {
             tool_from_link: Vec::new(),
             teleport: false,
         };
-        ProxyStage { scene, tool, proxy, pose, dt_s: 1e-3, forbidden: Vec::new() }
+        ProxyStage { scene, tool, proxy, pose, dt_s: 1e-3, sequence: 0, forbidden: Vec::new() }
     }
 
     pub fn tissue(&self, place: usize) -> Arc<Tissue> {
@@ -86,8 +87,15 @@ impl ProxyStage {
     /// A tick at the pose that was set.
     pub fn tick_in_time(&mut self, late: &dyn Fn() -> bool) -> Rendering {
         let tissues = self.revisions();
-        let tick =
-            ProxyTick { tissues: &tissues, forbidden: &self.forbidden, dt_s: self.dt_s, late };
+        self.sequence += 1;
+        let tick = ProxyTick {
+            sequence: self.sequence,
+            now_ns: 0,
+            tissues: &tissues,
+            forbidden: &self.forbidden,
+            dt_s: self.dt_s,
+            late,
+        };
         let rendering = self.proxy.tick(&self.pose, &tick).clone();
         self.pose.teleport = false;
         rendering

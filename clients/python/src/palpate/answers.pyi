@@ -384,6 +384,77 @@ class GraspEvent(Answer):
     def begins(self) -> bool:
         """It begins; else it ends."""
 
+class LocalModel(Answer):
+    """The contacts about a proxy, taken for planes, so that a device can render them at its own rate without
+    waiting for answers. Scene frame. A point of a link moves by dx + dtheta x (c - hold point) + dl times the
+    link's screw, and a contact's gap with it: gap(t) = gap_m + normal . (what on_tool moves by) -
+    normal_velocity_m_s t t counts from the sending of the tick (TrackResponse.client_time_ns). The revisions are
+    TrackResponse.tissues."""
+    @property
+    def tool_id(self) -> int:
+        """Those of the answer: a model may be handed on alone."""
+    @property
+    def sequence(self) -> int:
+        ...
+    @property
+    def server_time_ns(self) -> int:
+        """As TrackResponse.received_ns."""
+    @property
+    def reference(self) -> Pose | None:
+        """The reference: where the proxy was. Displacements count from here."""
+    @property
+    def reference_link_poses(self) -> list[Pose]:
+        """Tool frame from link frame, one for each link."""
+    @property
+    def hold_point_m(self) -> npt.NDArray[np.float64] | None:
+        """As RenderOptions.hold_point_m."""
+    @property
+    def reach_m(self) -> float:
+        """No point of the tool is farther from its hold point."""
+    @property
+    def complete_radius_m(self) -> float:
+        """While no point of the tool is moved farther than this from the reference, less tissue_speed_m_s times the
+        age, whatever it would touch violates a row to within its gap_error_m; second-order terms of a turn count.
+        Beyond it the rows say something, but not all: no force may rise there. Without rows this is how far all is
+        free."""
+    @property
+    def tissue_speed_m_s(self) -> float:
+        """No tissue that has a say moves faster."""
+    @property
+    def expires_us(self) -> int:
+        """Older than this the model is not to be used: at most 100,000. The force fades to zero within 50 ms then."""
+    @property
+    def friction(self) -> float:
+        """As RenderOptions.friction."""
+    @property
+    def link_screws(self) -> npt.NDArray[np.float64]:
+        """How a metre of its coordinate moves each link, tool frame: six numbers for each link, radians of turn and
+        metres of the origin. All 0: it has not been moved yet."""
+    @property
+    def contact_ids(self) -> npt.NDArray[np.uint64]:
+        """The contacts, as parallel arrays, 64 at most. As Rendering.contact_ids."""
+    @property
+    def contact_tissue_ids(self) -> npt.NDArray[np.uint32]:
+        ...
+    @property
+    def contact_links(self) -> npt.NDArray[np.uint32]:
+        """Counted from 0 in the tool."""
+    @property
+    def on_tool_xyz_m(self) -> npt.NDArray[np.float64]:  # (n, 3)
+        """Point of the link where the reference has it, three numbers each, metres."""
+    @property
+    def normal_xyz(self) -> npt.NDArray[np.float64]:  # (n, 3)
+        """Unit, from tissue to tool, three numbers each."""
+    @property
+    def gap_m(self) -> npt.NDArray[np.float64]:
+        """Of on_tool over the tissue's plane. The proxy keeps 20 um."""
+    @property
+    def normal_velocity_m_s(self) -> npt.NDArray[np.float64]:
+        """Of the tissue along the normal; positive when it comes nearer."""
+    @property
+    def gap_error_m(self) -> npt.NDArray[np.float64]:
+        """Within the radius the gap is off by no more than this."""
+
 class Rendering(Answer):
     """What rendering one tool answers. Scene frame."""
     @property
@@ -446,6 +517,10 @@ class Rendering(Answer):
     @property
     def device_distance_is_lower_bound(self) -> npt.NDArray[np.bool_]:
         ...
+    @property
+    def local_model(self) -> LocalModel | None:
+        """When it was asked for. Missing when the tick's time was over first: go on with the last one, until it
+        expires."""
 
 class TrackResponse(Answer):
     @property

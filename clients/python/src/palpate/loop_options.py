@@ -60,6 +60,7 @@ class Render:
         hold_point_m: where the device holds the tool, in tool frame. None: the origin.
         tissue_loads: give `TissueLoad`s: what a solver adds to its external forces.
         device_distances: give the links' distances at the device's pose too.
+        local_model: give `LocalModel`s: what a servo at the device renders by.
     """
 
     tool: Tool
@@ -75,6 +76,7 @@ class Render:
     hold_point_m: tuple[float, float, float] | None = None
     tissue_loads: bool = False
     device_distances: bool = False
+    local_model: bool = False
 
     def message(self) -> Any:
         """As the contract has it."""

@@ -8,15 +8,15 @@ use crate::geometry::Pose;
 
 /// A screw motion: its rate per unit of its coordinate. The velocity of a point p is `along + turn x p`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Screw {
+pub struct Screw {
     /// Radians per unit.
-    pub(super) turn: DVec3,
+    pub turn: DVec3,
     /// Metres per unit, of the origin.
-    pub(super) along: DVec3,
+    pub along: DVec3,
 }
 
 /// The rotation vector of a rotation matrix: axis times angle, 0 to pi.
-pub(super) fn rotation_vector(rotation: &DMat3) -> DVec3 {
+pub fn rotation_vector(rotation: &DMat3) -> DVec3 {
     // atan2 is exact for small angles, where acos of the scalar part loses half the digits.
     let q = DQuat::from_mat3(rotation);
     let (v, w) = if q.w < 0.0 { (-q.xyz(), -q.w) } else { (q.xyz(), q.w) };
@@ -25,12 +25,12 @@ pub(super) fn rotation_vector(rotation: &DMat3) -> DVec3 {
 }
 
 /// The rotation by a rotation vector.
-pub(super) fn turned_by(vector: DVec3) -> DMat3 {
+pub fn turned_by(vector: DVec3) -> DMat3 {
     DMat3::from_quat(DQuat::from_scaled_axis(vector))
 }
 
 /// A product of rotations, free of the rounding that products gather.
-pub(super) fn clean_product(a: &DMat3, b: &DMat3) -> DMat3 {
+pub fn clean_product(a: &DMat3, b: &DMat3) -> DMat3 {
     let product = *a * *b;
     // Gram and Schmidt: a rotation that is multiplied a thousand times a second stays one.
     let x = product.x_axis.normalize();
@@ -40,7 +40,7 @@ pub(super) fn clean_product(a: &DMat3, b: &DMat3) -> DMat3 {
 
 impl Screw {
     /// The motion from one pose to another in unit time.
-    pub(super) fn between(from: &Pose, to: &Pose) -> Screw {
+    pub fn between(from: &Pose, to: &Pose) -> Screw {
         let step = to.then_from(&from.inverse());
         let turn = rotation_vector(&step.rotation);
         let angle_squared = turn.length_squared();
@@ -57,7 +57,7 @@ impl Screw {
     }
 
     /// The pose after so many units.
-    pub(super) fn after(&self, units: f64) -> Pose {
+    pub fn after(&self, units: f64) -> Pose {
         let (turn, along) = (self.turn * units, self.along * units);
         let angle = turn.length();
         // (2.36): V = 1 + (1 - cos a)/a^2 [w] + (a - sin a)/a^3 [w]^2.
@@ -72,12 +72,21 @@ impl Screw {
     }
 
     /// Metres per unit of a point.
-    pub(super) fn velocity(&self, p: DVec3) -> DVec3 {
+    pub fn velocity(&self, p: DVec3) -> DVec3 {
         self.along + self.turn.cross(p)
     }
 
+    /// How many units of another screw come nearest to this motion: all of it where both are along one screw.
+    pub fn units_of(&self, unit: &Screw) -> f64 {
+        // Turns count as lengths at the unit's own radius, so that a pure turn and a pure shift are both weighed.
+        let turn_squared = unit.turn.length_squared();
+        let per_turn = if turn_squared > 0.0 { 1.0 / turn_squared } else { 0.0 };
+        let weighed = |a: &Screw, b: &Screw| a.along.dot(b.along) + per_turn * a.turn.dot(b.turn);
+        weighed(self, unit) / weighed(unit, unit)
+    }
+
     /// The same motion with so many times the rate.
-    pub(super) fn times(&self, factor: f64) -> Screw {
+    pub fn times(&self, factor: f64) -> Screw {
         Screw { turn: self.turn * factor, along: self.along * factor }
     }
 }

@@ -13,24 +13,25 @@ const SWEEPS_MAX: usize = 100;
 
 /// The rows of one contact along the surface.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct FrictionRows {
+pub struct FrictionRows {
     /// At right angles to the normal's row and to each other, in the surface: metres of slip for each unit of a
     /// coordinate; the gap is how far the contact is from its anchor.
-    pub(super) tangents: [ConstraintRow; 2],
+    pub tangents: [ConstraintRow; 2],
 }
 
 /// What friction makes of a minimum.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FrictionForces {
-    pub(super) displacement: Displacement,
+pub struct FrictionForces {
+    /// That the forces hold.
+    pub displacement: Displacement,
     /// Newtons, >= 0.
-    pub(super) normal: [f64; ROWS_MAX],
+    pub normal: [f64; ROWS_MAX],
     /// Newtons along the two tangents.
-    pub(super) tangent: [[f64; 2]; ROWS_MAX],
+    pub tangent: [[f64; 2]; ROWS_MAX],
 }
 
 /// Forces in their cones. `normals` and `friction` are of one length.
-pub(super) fn with_friction(
+pub fn with_friction(
     (n, stiffness, desired): (usize, &Displacement, &Displacement),
     normals: &[ConstraintRow],
     friction: &[FrictionRows],
@@ -107,7 +108,7 @@ pub(super) fn with_friction(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::proxy::quadratic_programme::Programme;
+    use crate::coupling::quadratic_programme::Programme;
 
     fn row(along: usize, gap: f64) -> ConstraintRow {
         let mut jacobian = [0.0; COORDINATES_MAX];

@@ -1,14 +1,14 @@
 //! What half spaces leave of a triangle.
 //!
-//! Sutherland and Hodgman, Reentrant polygon clipping, 1974, on the weights of the triangle's vertices.
+//! Sutherland and Hodgman, Reentrant polygon clipping, 1974, on the triangle's corners or on the weights of its vertices.
 
 use glam::DVec3;
 
 /// Corners after six cuts at most.
 const CORNERS_MAX: usize = 15;
 
-/// A triangle cut by half spaces, as weights: a convex polygon.
-pub(super) struct ClippedTriangle {
+/// A triangle cut by half spaces: a convex polygon.
+pub struct ClippedTriangle {
     /// Six cuts of a convex polygon add a corner each; one that rounding has dented may get twice as many.
     corners: [DVec3; CORNERS_MAX],
     len: usize,
@@ -16,14 +16,14 @@ pub(super) struct ClippedTriangle {
 
 impl ClippedTriangle {
     /// Not cut yet.
-    pub(super) fn new([a, b, c]: [DVec3; 3]) -> ClippedTriangle {
+    pub fn new([a, b, c]: [DVec3; 3]) -> ClippedTriangle {
         let mut corners = [a; CORNERS_MAX];
         (corners[1], corners[2]) = (b, c);
         ClippedTriangle { corners, len: 3 }
     }
 
     /// Keeps what is not below 0; `height` is linear.
-    pub(super) fn clip(&mut self, height: impl Fn(DVec3) -> f64) {
+    pub fn clip(&mut self, height: impl Fn(DVec3) -> f64) {
         let (from, len) = (self.corners, self.len);
         self.len = 0;
         for i in 0..len {
@@ -44,8 +44,13 @@ impl ClippedTriangle {
         self.len += 1;
     }
 
+    /// Of what is left, in order.
+    pub fn corners(&self) -> &[DVec3] {
+        &self.corners[..self.len]
+    }
+
     /// That are together what is left.
-    pub(super) fn triangles(&self) -> impl Iterator<Item = [DVec3; 3]> + '_ {
+    pub fn triangles(&self) -> impl Iterator<Item = [DVec3; 3]> + '_ {
         let corners = &self.corners[..self.len];
         corners.windows(2).skip(1).map(|pair| [corners[0], pair[0], pair[1]])
     }

@@ -1,0 +1,107 @@
+//! Local models from the wire, for a servo.
+
+use glam::{DQuat, DVec3};
+
+use crate::{
+    coupling::{
+        local_model::{LocalModel, LocalRow, ModelError},
+        posture::{Posture, RENDERED_LINKS_MAX},
+        screw::Screw,
+    },
+    geometry::Pose,
+    proto,
+};
+
+/// Why a message is no local model.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum ModelMessageError {
+    /// Its numbers cannot be.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// An array that is not as long as there are contacts or links.
+    #[error("{field} has {got} numbers, expected {expected}")]
+    Length {
+        /// Its name.
+        field: &'static str,
+        /// As sent.
+        got: usize,
+        /// As the ids or poses say.
+        expected: usize,
+    },
+}
+
+/// Fills a model, which keeps what it has on an error. Allocates nothing.
+///
+/// # Errors
+/// When the message is no model: what a hand is pushed by is not taken on trust.
+pub fn fill(model: &mut LocalModel, sent: &proto::LocalModel) -> Result<(), ModelMessageError> {
+    let (links, rows) = (sent.reference_link_poses.len(), sent.contact_ids.len());
+    if links > RENDERED_LINKS_MAX {
+        return Err(ModelError::Link { got: links, limit: RENDERED_LINKS_MAX }.into());
+    }
+    for (field, got, expected) in [
+        ("link_screws", sent.link_screws.len(), 6 * links),
+        ("contact_tissue_ids", sent.contact_tissue_ids.len(), rows),
+        ("contact_links", sent.contact_links.len(), rows),
+        ("on_tool_xyz_m", sent.on_tool_xyz_m.len(), 3 * rows),
+        ("normal_xyz", sent.normal_xyz.len(), 3 * rows),
+        ("gap_m", sent.gap_m.len(), rows),
+        ("normal_velocity_m_s", sent.normal_velocity_m_s.len(), rows),
+        ("gap_error_m", sent.gap_error_m.len(), rows),
+    ] {
+        if got != expected {
+            return Err(ModelMessageError::Length { field, got, expected });
+        }
+    }
+    let mut read = LocalModel {
+        tool: sent.tool_id,
+        sequence: sent.sequence,
+        server_time_ns: sent.server_time_ns,
+        reference: Posture {
+            scene_from_tool: pose(sent.reference.as_ref(), "reference")?,
+            ..Posture::AT_ORIGIN
+        },
+        hold_m: sent.hold_point_m.as_ref().map_or(DVec3::ZERO, |v| DVec3::new(v.x, v.y, v.z)),
+        reach_m: sent.reach_m,
+        complete_radius_m: sent.complete_radius_m,
+        tissue_speed_m_s: sent.tissue_speed_m_s,
+        expires_s: f64::from(sent.expires_us) * 1e-6,
+        friction: sent.friction,
+        ..LocalModel::EMPTY
+    };
+    for (i, link) in sent.reference_link_poses.iter().enumerate() {
+        read.reference.tool_from_link[i] = pose(Some(link), "reference_link_poses")?;
+        let turn = triple(&sent.link_screws, 2 * i);
+        let along = triple(&sent.link_screws, 2 * i + 1);
+        let is_moved = turn != DVec3::ZERO || along != DVec3::ZERO;
+        read.screws[i] = is_moved.then_some(Screw { turn, along });
+    }
+    for i in 0..rows {
+        read.push(LocalRow {
+            contact_id: sent.contact_ids[i],
+            tissue: sent.contact_tissue_ids[i],
+            link: sent.contact_links[i] as usize,
+            on_tool: triple(&sent.on_tool_xyz_m, i),
+            normal: triple(&sent.normal_xyz, i),
+            gap_m: sent.gap_m[i],
+            normal_velocity_m_s: sent.normal_velocity_m_s[i],
+            gap_error_m: sent.gap_error_m[i],
+        })?;
+    }
+    read.check()?;
+    *model = read;
+    Ok(())
+}
+
+fn pose(sent: Option<&proto::Pose>, what: &'static str) -> Result<Pose, ModelError> {
+    let none = ModelError::Pose { what };
+    let sent = sent.ok_or(none)?;
+    let at = sent.position_m.as_ref().map_or(DVec3::ZERO, |v| DVec3::new(v.x, v.y, v.z));
+    let turn = sent.orientation.as_ref();
+    let turn = turn.map_or(DQuat::IDENTITY, |q| DQuat::from_xyzw(q.x, q.y, q.z, q.w));
+    Pose::new(turn, at).ok_or(none)
+}
+
+fn triple(numbers: &[f64], place: usize) -> DVec3 {
+    DVec3::from_slice(&numbers[3 * place..])
+}

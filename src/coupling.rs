@@ -1,0 +1,12 @@
+//! What a proxy at the server and a servo at the device share: postures in a few coordinates, the displacement of least
+//! spring energy that contacts allow, friction's cones, and limits of what is sent to a hand.
+//!
+//! It knows no mesh, tissue or tool: a contact is a row of numbers here, whoever found it.
+
+pub mod extent;
+pub mod friction;
+pub mod local_model;
+pub mod posture;
+pub mod quadratic_programme;
+pub mod screw;
+pub mod wrench;

@@ -1,0 +1,291 @@
+//! The contacts about a proxy as planes: what a device needs in order to render them without asking.
+//!
+//! Adachi, Kumano, Ogino, "Intermediate representation for stiff virtual objects", VRAIS 1995; linearised contacts:
+//! Otaduy and Lin, "A modular haptic rendering algorithm for stable and transparent 6-DOF manipulation", 2006. Where we
+//! differ: the model says how far it holds, and how wrong each of its rows may be there.
+
+use glam::DVec3;
+
+use super::{
+    extent::Extent,
+    posture::{FIRST_LINK, LinkScrews, Posture, RENDERED_LINKS_MAX},
+    quadratic_programme::{COORDINATES_MAX, Displacement, ROWS_MAX},
+};
+use crate::geometry::tolerance::{CONTACT_SLACK, COORDINATE_MAX_M};
+
+/// A contact near the proxy, taken for a plane. Scene frame.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LocalRow {
+    /// That of the proxy's contact; it stays while the contact does.
+    pub contact_id: u64,
+    /// Whose surface.
+    pub tissue: u32,
+    /// Counted from 0 in the tool.
+    pub link: usize,
+    /// Point of the link where the reference has it, metres.
+    pub on_tool: DVec3,
+    /// Unit, from tissue to tool.
+    pub normal: DVec3,
+    /// Of that point over the plane, metres.
+    pub gap_m: f64,
+    /// Of the tissue along the normal, m/s; positive when it comes nearer.
+    pub normal_velocity_m_s: f64,
+    /// Within the radius that the model is complete in, the gap is off by no more than this, metres, >= 0.
+    pub gap_error_m: f64,
+}
+
+impl LocalRow {
+    const EMPTY: LocalRow = LocalRow {
+        contact_id: 0,
+        tissue: 0,
+        link: 0,
+        on_tool: DVec3::ZERO,
+        normal: DVec3::Z,
+        gap_m: 0.0,
+        normal_velocity_m_s: 0.0,
+        gap_error_m: 0.0,
+    };
+}
+
+/// The contacts about a proxy, and how far they are all there are. Scene frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalModel {
+    /// Which tool.
+    pub tool: u32,
+    /// Of the tick that it answers.
+    pub sequence: u64,
+    /// When the server had read that tick: nanoseconds of its own monotonic clock.
+    pub server_time_ns: u64,
+    /// The reference: where the proxy was. Displacements count from here.
+    pub reference: Posture,
+    /// How each link moves with its coordinate; `None`: it has not been moved yet.
+    pub screws: LinkScrews,
+    /// Where the device holds the tool, tool frame, metres.
+    pub hold_m: DVec3,
+    /// No point of the tool is farther from its hold point, metres, >= 0.
+    pub reach_m: f64,
+    /// While no point of the tool is moved farther than this, metres, less what the tissues move, whatever it would touch
+    /// violates a row, to within the row's error.
+    pub complete_radius_m: f64,
+    /// No tissue about the proxy moves faster, m/s.
+    pub tissue_speed_m_s: f64,
+    /// Older than this it is not to be used, seconds.
+    pub expires_s: f64,
+    /// Coulomb's coefficient, 0 to 2.
+    pub friction: f64,
+    /// The contacts.
+    pub rows: LocalRows,
+}
+
+/// Up to [`ROWS_MAX`] contacts, in a place of their own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LocalRows {
+    each: [LocalRow; ROWS_MAX],
+    n: usize,
+}
+
+/// Why a model is none.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum ModelError {
+    /// A number that is out of its range, NaN included.
+    #[error("{what} is {got}, expected {least} to {most}")]
+    Range {
+        /// Its name.
+        what: &'static str,
+        /// As given.
+        got: f64,
+        /// The least allowed.
+        least: f64,
+        /// The greatest allowed.
+        most: f64,
+    },
+    /// A rotation that is none, or a place out of the world.
+    #[error("{what} is no pose")]
+    Pose {
+        /// Which.
+        what: &'static str,
+    },
+    /// More rows than a programme may have.
+    #[error("there are {got} rows, expected at most {limit}")]
+    Rows {
+        /// As given.
+        got: usize,
+        /// [`ROWS_MAX`].
+        limit: usize,
+    },
+    /// A row of a link that no tool has.
+    #[error("a row is of link {got}, expected less than {limit}")]
+    Link {
+        /// As given.
+        got: usize,
+        /// [`RENDERED_LINKS_MAX`].
+        limit: usize,
+    },
+}
+
+impl LocalModel {
+    /// One that knows of nothing, not even of free space.
+    pub const EMPTY: LocalModel = LocalModel {
+        tool: 0,
+        sequence: 0,
+        server_time_ns: 0,
+        reference: Posture::AT_ORIGIN,
+        screws: [None; RENDERED_LINKS_MAX],
+        hold_m: DVec3::ZERO,
+        reach_m: 0.0,
+        complete_radius_m: 0.0,
+        tissue_speed_m_s: 0.0,
+        expires_s: 0.0,
+        friction: 0.0,
+        rows: LocalRows { each: [LocalRow::EMPTY; ROWS_MAX], n: 0 },
+    };
+
+    /// The contacts.
+    pub fn rows(&self) -> &[LocalRow] {
+        &self.rows.each[..self.rows.n]
+    }
+
+    /// The contacts, to be changed.
+    pub fn rows_mut(&mut self) -> &mut [LocalRow] {
+        &mut self.rows.each[..self.rows.n]
+    }
+
+    /// Makes it complete farther out, where it is known that nothing else is within `radius_m`.
+    pub fn widen(&mut self, radius_m: f64) {
+        if radius_m > self.complete_radius_m {
+            self.complete_radius_m = radius_m;
+            self.expires_s = expires_s(radius_m, self.tissue_speed_m_s);
+        }
+    }
+
+    /// Takes all contacts away.
+    pub fn clear(&mut self) {
+        self.rows.n = 0;
+    }
+
+    /// One contact more.
+    ///
+    /// # Errors
+    /// When there are [`ROWS_MAX`].
+    pub fn push(&mut self, row: LocalRow) -> Result<(), ModelError> {
+        let Some(free) = self.rows.each.get_mut(self.rows.n) else {
+            return Err(ModelError::Rows { got: ROWS_MAX + 1, limit: ROWS_MAX });
+        };
+        *free = row;
+        self.rows.n += 1;
+        Ok(())
+    }
+
+    /// How the coordinates move a row's point of the link along a direction:
+    /// J = [n, (c - x_0) x n, n . velocity of the link at c].
+    pub fn jacobian(&self, row: &LocalRow, along: DVec3) -> Displacement {
+        let held = self.reference.scene_from_tool.point(self.hold_m);
+        let mut jacobian = [0.0; COORDINATES_MAX];
+        jacobian[..3].copy_from_slice(&along.to_array());
+        let moment = (row.on_tool - held).cross(along);
+        jacobian[3..FIRST_LINK].copy_from_slice(&moment.to_array());
+        jacobian[FIRST_LINK + row.link] = along.dot(self.link_velocity(row));
+        jacobian
+    }
+
+    /// Where a displacement takes a row's point of the link, to first order.
+    pub fn point_after(&self, row: &LocalRow, x: &Displacement) -> DVec3 {
+        let held = self.reference.scene_from_tool.point(self.hold_m);
+        let (shift, turn) = (DVec3::new(x[0], x[1], x[2]), DVec3::new(x[3], x[4], x[5]));
+        let lag = x[FIRST_LINK + row.link];
+        row.on_tool + shift + turn.cross(row.on_tool - held) + self.link_velocity(row) * lag
+    }
+
+    /// The gap of a row after a displacement, `age_s` seconds later: g + J x - v t.
+    pub fn gap_after(&self, row: &LocalRow, x: &Displacement, age_s: f64) -> f64 {
+        let moved = self.point_after(row, x) - row.on_tool;
+        row.gap_m + row.normal.dot(moved) - row.normal_velocity_m_s * age_s
+    }
+
+    /// What a displacement does to the tool's points.
+    pub fn extent(&self, x: &Displacement) -> Extent {
+        Extent::of(x, &self.screws, self.reach_m)
+    }
+
+    /// How far the tool may go so many seconds later, metres; negative when not even the reference holds any more.
+    pub fn radius_after(&self, age_s: f64) -> f64 {
+        self.complete_radius_m - self.tissue_speed_m_s * age_s
+    }
+
+    /// Metres per unit of the link's coordinate, scene frame.
+    fn link_velocity(&self, row: &LocalRow) -> DVec3 {
+        let scene_from_tool = &self.reference.scene_from_tool;
+        self.screws[row.link].map_or(DVec3::ZERO, |screw| {
+            let in_tool = scene_from_tool.inverse().point(row.on_tool);
+            scene_from_tool.vector(screw.velocity(in_tool))
+        })
+    }
+
+    /// # Errors
+    /// The first number that cannot be: a client takes nothing on trust that moves a hand.
+    pub fn check(&self) -> Result<(), ModelError> {
+        let far = COORDINATE_MAX_M;
+        for (what, got, [least, most]) in [
+            ("reach_m", self.reach_m, [0.0, 2.0 * far]),
+            ("complete_radius_m", self.complete_radius_m, [0.0, 4.0 * far]),
+            ("tissue_speed_m_s", self.tissue_speed_m_s, [0.0, far]),
+            ("expires_s", self.expires_s, [0.0, EXPIRES_S_MAX]),
+            ("friction", self.friction, [0.0, 2.0]),
+            ("hold_m", self.hold_m.length(), [0.0, 2.0 * far]),
+        ] {
+            within(what, got, least, most)?;
+        }
+        if !self.reference.is_rigid() {
+            return Err(ModelError::Pose { what: "reference" });
+        }
+        for screw in self.screws.iter().flatten() {
+            let size = screw.turn.abs().max(screw.along.abs()).max_element();
+            // What moves nothing is no screw: motions along it could not be told.
+            let least = f64::MIN_POSITIVE.sqrt();
+            let size =
+                if screw.turn.is_finite() && screw.along.is_finite() { size } else { f64::NAN };
+            within("link_screws", size, least, SCREW_MAX)?;
+        }
+        self.rows().iter().try_for_each(LocalRow::check)
+    }
+}
+
+impl LocalRow {
+    fn check(&self) -> Result<(), ModelError> {
+        let far = COORDINATE_MAX_M;
+        if self.link >= RENDERED_LINKS_MAX {
+            return Err(ModelError::Link { got: self.link, limit: RENDERED_LINKS_MAX });
+        }
+        let on_tool =
+            if self.on_tool.is_finite() { self.on_tool.abs().max_element() } else { f64::NAN };
+        for (what, got, [least, most]) in [
+            ("on_tool", on_tool, [0.0, 4.0 * far]),
+            ("normal", self.normal.length(), [1.0 - CONTACT_SLACK, 1.0 + CONTACT_SLACK]),
+            ("gap_m", self.gap_m, [-4.0 * far, 4.0 * far]),
+            ("normal_velocity_m_s", self.normal_velocity_m_s.abs(), [0.0, far]),
+            ("gap_error_m", self.gap_error_m, [0.0, 4.0 * far]),
+        ] {
+            within(what, got, least, most)?;
+        }
+        Ok(())
+    }
+}
+
+/// No model is of use for longer, seconds: a simulator that gets no answers for so long has no business to push a hand.
+pub const EXPIRES_S_MAX: f64 = 0.1;
+
+/// Until a radius is used up by tissues that move, seconds; [`EXPIRES_S_MAX`] at most.
+pub fn expires_s(radius_m: f64, tissue_speed_m_s: f64) -> f64 {
+    let used_up_s = radius_m / tissue_speed_m_s;
+    // At rest that is infinite, and with no radius it is no number.
+    if used_up_s < EXPIRES_S_MAX { used_up_s } else { EXPIRES_S_MAX }
+}
+
+/// Of a link's screw, metres or radians per unit: a link of a micrometre that turns.
+const SCREW_MAX: f64 = 1e6;
+
+fn within(what: &'static str, got: f64, least: f64, most: f64) -> Result<(), ModelError> {
+    // A NaN is in no range.
+    let is_within = (least..=most).contains(&got);
+    if is_within { Ok(()) } else { Err(ModelError::Range { what, got, least, most }) }
+}

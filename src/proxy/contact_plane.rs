@@ -1,0 +1,112 @@
+//! A contact taken for a plane, and by how much the tissue beside it is not one.
+
+use std::array;
+
+use glam::DVec3;
+
+use super::{near::NearContact, seen_tissues::TissuesInMotion};
+use crate::coupling::posture::Posture;
+use crate::geometry::{TriangleId, TriangleMesh, distance::segment_segment::closest_parameters};
+
+/// Triangles of a patch that is looked at; a patch of more is not bounded.
+const PATCH_MAX: usize = 64;
+/// Cosine of the steepest triangle of a patch: a wall beside a contact is no patch of it.
+const STEEPEST: f64 = 0.1;
+
+/// A contact as a plane. Scene frame.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ContactPlane {
+    pub(super) link: usize,
+    pub(super) tissue: usize,
+    pub(super) triangle: TriangleId,
+    pub(super) on_tissue: DVec3,
+    pub(super) on_tool: DVec3,
+    /// Unit, from tissue to tool.
+    pub(super) normal: DVec3,
+    /// Of the tissue along the normal, m/s.
+    pub(super) velocity_m_s: f64,
+    /// What the plane may be off by, metres.
+    pub(super) error_m: f64,
+}
+
+impl ContactPlane {
+    pub(super) fn of(
+        contact: &NearContact,
+        posture: &Posture,
+        motion: &TissuesInMotion,
+    ) -> ContactPlane {
+        let mesh = motion.tissues[contact.tissue].1.surface.mesh();
+        let vertices = mesh.vertices(contact.tissue_triangle);
+        let velocities = vertices.map(|v| motion.velocity(contact.tissue, v));
+        let w = contact.tissue_weights;
+        let velocity = velocities[0] * w.x + velocities[1] * w.y + velocities[2] * w.z;
+        ContactPlane {
+            link: contact.key.link,
+            tissue: contact.tissue,
+            triangle: contact.tissue_triangle,
+            on_tissue: contact.on_tissue,
+            on_tool: posture.scene_from_link(contact.key.link).point(contact.of_link),
+            normal: contact.normal,
+            velocity_m_s: contact.normal.dot(velocity),
+            error_m: 0.0,
+        }
+    }
+
+    /// How far the tissue may be from the plane below or above a point that is moved `radius` metres along it, `time_s`
+    /// seconds later; never more than the radius, by which the point is from where the tissue is known to be.
+    ///
+    /// A path along the tissue above a straight line in the plane goes on from triangle to triangle while none is
+    /// steep and it meets no border. So over a length r it is at most r tan(steepest) from the plane, and no farther
+    /// than a vertex of the triangles that it may meet.
+    pub(super) fn unevenness(&self, motion: &TissuesInMotion, radius: f64, time_s: f64) -> f64 {
+        let mesh = motion.tissues[self.tissue].1.surface.mesh();
+        let mut patch = [self.triangle; PATCH_MAX];
+        let (mut n, mut at) = (1, 0);
+        let (mut slope, mut height, mut drift) = (0.0f64, 0.0f64, 0.0f64);
+        while at < n {
+            let t = patch[at];
+            at += 1;
+            let corners = mesh.triangle(t);
+            let cross = (corners[1] - corners[0]).cross(corners[2] - corners[0]);
+            let cosine = cross.dot(self.normal).abs() / cross.length();
+            // Also when a triangle without area has no cosine.
+            if cosine.is_nan() || cosine < STEEPEST {
+                return radius;
+            }
+            slope = slope.max((1.0 - cosine * cosine).max(0.0).sqrt() / cosine);
+            for (p, v) in corners.iter().zip(mesh.vertices(t)) {
+                height = height.max(self.normal.dot(*p - self.on_tissue).abs());
+                let faster = self.normal.dot(motion.velocity(self.tissue, v)) - self.velocity_m_s;
+                drift = drift.max(faster.abs() * time_s);
+            }
+            for edge in 0..3 {
+                let [p, q] = [corners[edge], corners[(edge + 1) % 3]];
+                // The path stays within r of the point along the plane and, on slopes up to 1, within 2 r in all.
+                let (s, _) = closest_parameters(p, q, self.on_tissue, self.on_tissue);
+                if p.lerp(q, s).distance(self.on_tissue) > 2.0 * radius {
+                    continue;
+                }
+                let Some(other) = across(mesh, t, edge) else { return radius };
+                if patch[..n].contains(&other) {
+                    continue;
+                }
+                if n == PATCH_MAX {
+                    return radius;
+                }
+                patch[n] = other;
+                n += 1;
+            }
+        }
+        ((radius * slope).min(height) + drift).min(radius)
+    }
+}
+
+/// The triangle on the other side of an edge; `None` when there is none or several.
+fn across(mesh: &TriangleMesh, t: TriangleId, edge: usize) -> Option<TriangleId> {
+    let vertices = mesh.vertices(t);
+    let [a, b]: [u32; 2] = array::from_fn(|k| vertices[(edge + k) % 3]);
+    let mut others =
+        mesh.ring(a).map(|(o, _)| o).filter(|o| *o != t && mesh.vertices(*o).contains(&b));
+    let other = others.next();
+    other.filter(|_| others.next().is_none())
+}

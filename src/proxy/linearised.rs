@@ -1,0 +1,39 @@
+//! The contacts about a proxy as a local model.
+
+use super::{
+    contact_plane::ContactPlane,
+    local_bounds::Surroundings,
+    near::{ContactKey, NearContact},
+};
+use crate::coupling::local_model::{LocalModel, LocalRow};
+
+/// Fills a model with the contacts as planes, with its bounds. `ids`: of the contacts.
+pub(super) fn fill(
+    model: &mut LocalModel,
+    about: &Surroundings,
+    contacts: &[NearContact],
+    ids: &[(ContactKey, u64)],
+    planes: &mut Vec<ContactPlane>,
+) {
+    planes.clear();
+    planes.extend(contacts.iter().map(|c| ContactPlane::of(c, about.posture, &about.motion)));
+    (model.complete_radius_m, model.expires_s) = about.bound(planes);
+    model.tissue_speed_m_s = about.motion.speed_max();
+    (model.reference, model.screws) = (*about.posture, *about.screws);
+    model.reach_m = about.reach_m;
+    model.clear();
+    for (contact, plane) in contacts.iter().zip(&*planes) {
+        let id = ids.iter().find(|(key, _)| *key == contact.key);
+        let row = LocalRow {
+            contact_id: id.expect("each contact was named").1,
+            tissue: contact.key.tissue.0,
+            link: plane.link,
+            on_tool: plane.on_tool,
+            normal: plane.normal,
+            gap_m: plane.normal.dot(plane.on_tool - plane.on_tissue),
+            normal_velocity_m_s: plane.velocity_m_s,
+            gap_error_m: plane.error_m,
+        };
+        model.push(row).expect("contacts were reduced to as many as there is room for");
+    }
+}

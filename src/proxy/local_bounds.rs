@@ -1,0 +1,219 @@
+//! How far a local model is complete, and how wrong its planes may be there: for every pair of triangles in reach there
+//! is a plane that keeps them apart, or the radius ends before that pair.
+//!
+//! Let a displacement move no point of the tool by more than r, to second order, and let plane i have the normal n, the
+//! point T on the tissue and the tool's point c. A point b of the same link is at b + (R - 1)(b - c) + d, where d is what c
+//! moves by, and R a rotation by at most phi. With w = b - c:
+//!
+//! ```text
+//! n.(b' - T) >= gap_i + n.w - phi |w x n| - phi^2/2 |w| - curved
+//! ```
+//! gap_i being the row's linear gap, and `curved` what c itself strays from first order. A tissue triangle all of whose
+//! points a have n.(a - T) <= s is therefore kept from a link's triangle by gap_i - e, with
+//! e = s + max over b of (-n.w + phi |w x n| + phi^2/2 |w|) + curved: convex in b, so corners will do. Only parts that can
+//! come within reach of each other count. Where one row cannot hold all corners of a face, as on a flat patch, each
+//! corner has the row that holds it best; a row with another normal m is off by |n - m| times the corner's distance.
+
+use glam::DVec3;
+
+use super::{contact_plane::ContactPlane, near::NearTriangles, seen_tissues::TissuesInMotion};
+use crate::coupling::{
+    local_model::{EXPIRES_S_MAX, expires_s},
+    posture::{LinkScrews, Posture},
+    quadratic_programme::ROWS_MAX,
+};
+use crate::geometry::clipped_triangle::ClippedTriangle;
+use crate::scene::Tool;
+
+/// A pair counts as held apart by rows that are wrong by at most this share of the radius. With less the radius ends at
+/// the first facet that is not flat; with more the rows say little.
+const ERROR_SHARE: f64 = 0.25;
+/// Radii that are tried, each half of the one before: what is uneven at a large radius is even at a small one.
+const HALVINGS: usize = 6;
+/// Corners of a triangle cut by a box.
+const CORNERS_MAX: usize = 15;
+
+/// A proxy's surroundings.
+pub(super) struct Surroundings<'a> {
+    pub(super) tool: &'a Tool,
+    pub(super) posture: &'a Posture,
+    pub(super) screws: &'a LinkScrews,
+    pub(super) motion: TissuesInMotion<'a>,
+    /// Every pair within the margin, nearest first.
+    pub(super) pairs: &'a [NearTriangles],
+    pub(super) margin_m: f64,
+    /// No point of the tool is farther from its hold point, metres.
+    pub(super) reach_m: f64,
+    pub(super) late: &'a dyn Fn() -> bool,
+}
+
+/// What a displacement within a radius may do at most.
+#[derive(Clone, Copy, Debug)]
+struct Allowance {
+    radius_m: f64,
+    /// phi, radians.
+    turn: f64,
+    curved_m: f64,
+    /// Until the model expires.
+    time_s: f64,
+}
+
+impl Surroundings<'_> {
+    /// The radius in which the planes are complete, metres, and how long they hold, seconds; each plane is told how far
+    /// off it may be there.
+    pub(super) fn bound(&self, planes: &mut [ContactPlane]) -> (f64, f64) {
+        let (mut best, mut expires_s) = (0.0, EXPIRES_S_MAX);
+        let mut radius = self.margin_m;
+        for _ in 0..HALVINGS {
+            if radius <= best {
+                break;
+            }
+            let allowance = self.allowance(radius);
+            let mut errors = [0.0; ROWS_MAX];
+            let complete = self.complete(planes, &mut errors, &allowance);
+            if complete > best || best == 0.0 {
+                (best, expires_s) = (complete, allowance.time_s);
+                for (plane, error) in planes.iter_mut().zip(errors) {
+                    // What the plane itself is off by grows with the radius; only the one that is told counts.
+                    let uneven = plane.unevenness(&self.motion, complete, allowance.time_s);
+                    plane.error_m = error.max(uneven + allowance.curved_m);
+                }
+            }
+            radius *= 0.5;
+        }
+        (best, expires_s)
+    }
+
+    fn allowance(&self, radius_m: f64) -> Allowance {
+        let time_s = expires_s(radius_m, self.motion.speed_max());
+        // theta (reach + lag) + lag <= r, and a link turns by its screw's rate times its lag: the sum of both is linear
+        // in the two shares, so greatest at one end.
+        let tool_turn = if self.reach_m > 0.0 { radius_m / self.reach_m } else { 0.0 };
+        let rate = self.screws.iter().flatten().map(|s| s.turn.length()).fold(0.0, f64::max);
+        let link_turn = radius_m * rate;
+        // Half of theta^2 (reach + lag) + 2 theta lag + b lag, as `Extent` has it, with theta (reach + lag) + lag <= r:
+        // theta r without links; with them no more than (2 theta + b) r.
+        let has_links = self.screws.iter().any(Option::is_some);
+        let curved_m = if has_links {
+            0.5 * radius_m * (2.0 * tool_turn + link_turn)
+        } else {
+            0.5 * radius_m * tool_turn
+        };
+        Allowance { radius_m, turn: tool_turn.max(link_turn), curved_m, time_s }
+    }
+
+    /// The distance of the first pair that no plane holds apart; the radius asked for when there is none.
+    fn complete(&self, planes: &[ContactPlane], errors: &mut [f64], a: &Allowance) -> f64 {
+        for pair in self.pairs.iter().take_while(|p| p.distance_m < a.radius_m) {
+            // A pair that there was no time to look at may be one that nothing holds.
+            if (self.late)() || !self.is_held(pair, planes, errors, a) {
+                return pair.distance_m;
+            }
+        }
+        a.radius_m
+    }
+
+    fn is_held(
+        &self,
+        pair: &NearTriangles,
+        planes: &[ContactPlane],
+        errors: &mut [f64],
+        a: &Allowance,
+    ) -> bool {
+        let mesh = self.motion.tissues[pair.tissue].1.surface.mesh();
+        let tissue = mesh.triangle(pair.tissue_triangle);
+        let scene_from_link = self.posture.scene_from_link(pair.link);
+        let own = self.tool.links[pair.link].surface.mesh().triangle(pair.link_triangle);
+        let own = own.map(|p| scene_from_link.point(p));
+        let velocities =
+            mesh.vertices(pair.tissue_triangle).map(|v| self.motion.velocity(pair.tissue, v));
+        let keeps = Keeps { link: pair.link, planes, velocities: &velocities, allowance: a };
+        if keeps.apart(&tissue, &own, errors) {
+            return true;
+        }
+        let near_own = within_reach(&tissue, &own, a.radius_m);
+        let near_tissue = within_reach(&own, &tissue, a.radius_m);
+        let (tissue, own) = (near_own.corners(), near_tissue.corners());
+        // Nothing of the two is within reach.
+        tissue.is_empty() || own.is_empty() || keeps.apart(tissue, own, errors)
+    }
+}
+
+/// The part of a triangle that is in the box about another one, grown by a reach.
+fn within_reach(part_of: &[DVec3; 3], about: &[DVec3; 3], reach: f64) -> ClippedTriangle {
+    let low = about[0].min(about[1]).min(about[2]) - reach;
+    let high = about[0].max(about[1]).max(about[2]) + reach;
+    let mut part = ClippedTriangle::new(*part_of);
+    for axis in 0..3 {
+        part.clip(|p| p[axis] - low[axis]);
+        part.clip(|p| high[axis] - p[axis]);
+    }
+    part
+}
+
+/// Planes that may keep a pair apart.
+struct Keeps<'a> {
+    link: usize,
+    planes: &'a [ContactPlane],
+    /// Of the tissue triangle's vertices, m/s.
+    velocities: &'a [DVec3; 3],
+    allowance: &'a Allowance,
+}
+
+impl Keeps<'_> {
+    /// Whether planes of the pair's link keep its corners from the tissue's; notes how wrong each is taken to be then.
+    fn apart(&self, tissue: &[DVec3], own: &[DVec3], errors: &mut [f64]) -> bool {
+        let of_link = || self.planes.iter().enumerate().filter(|(_, p)| p.link == self.link);
+        let above = |p: &ContactPlane| {
+            tissue.iter().map(|a| p.normal.dot(*a - p.on_tissue)).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let below = |p: &ContactPlane| {
+            own.iter().map(|b| p.normal.dot(p.on_tool - *b)).fold(f64::NEG_INFINITY, f64::max)
+        };
+        let straight = of_link().map(|(i, p)| (above(p) + below(p), i));
+        let Some((_, i)) = straight.min_by(|a, b| a.0.total_cmp(&b.0)) else { return false };
+        let direction = &self.planes[i];
+        let above = above(direction);
+        let fastest = self.velocities.iter().map(|u| direction.normal.dot(*u));
+        let fastest = fastest.fold(f64::NEG_INFINITY, f64::max);
+        let most = ERROR_SHARE * self.allowance.radius_m;
+        let mut found = [(0, 0.0); CORNERS_MAX];
+        for (found, corner) in found.iter_mut().zip(own) {
+            let error =
+                |j: usize| self.error(direction, j, *corner) + above + self.drift(fastest, j);
+            let alone = error(i);
+            *found = if alone <= 0.5 * most {
+                (i, alone)
+            } else {
+                let each = of_link().map(|(j, _)| (j, error(j)));
+                each.min_by(|a, b| a.1.total_cmp(&b.1)).expect("one at least")
+            };
+            if found.1 > most {
+                return false;
+            }
+        }
+        for (j, error) in &found[..own.len()] {
+            errors[*j] = errors[*j].max(*error);
+        }
+        true
+    }
+
+    /// By how much a corner may come nearer to the plane of `direction` than row `j` says, metres.
+    fn error(&self, direction: &ContactPlane, j: usize, corner: DVec3) -> f64 {
+        let (row, a) = (&self.planes[j], self.allowance);
+        let w = corner - row.on_tool;
+        let turned = a.turn * w.cross(row.normal).length() + 0.5 * a.turn * a.turn * w.length();
+        let own = turned - row.normal.dot(w) + a.curved_m;
+        if std::ptr::eq(direction, row) {
+            return own;
+        }
+        let tilted = (direction.normal - row.normal).length();
+        let off = tilted * (corner.distance(row.on_tissue) + a.radius_m);
+        own + off - direction.normal.dot(row.on_tissue - direction.on_tissue)
+    }
+
+    /// By how much the tissue comes nearer than row `j` says until the model expires, metres.
+    fn drift(&self, fastest_m_s: f64, j: usize) -> f64 {
+        (fastest_m_s - self.planes[j].velocity_m_s).max(0.0) * self.allowance.time_s
+    }
+}

@@ -1,0 +1,68 @@
+//! How fast a tissue moves from revision to revision: what a local model extrapolates by.
+
+use glam::DVec3;
+
+use crate::scene::Revision;
+
+/// Two revisions nearer to each other than this, seconds, count as so far apart: a burst of deformations is no speed.
+const INTERVAL_S_MIN: f64 = 0.001;
+/// After so many intervals without a new revision the tissue counts as at rest.
+const INTERVALS_MAX: f64 = 2.0;
+const NS_PER_S: f64 = 1e9;
+
+/// Between the last two revisions that were seen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TissueVelocity {
+    from_revision: u64,
+    to_revision: u64,
+    published_ns: u64,
+    interval_s: f64,
+    since_s: f64,
+    /// No vertex is faster, m/s; 0 at rest.
+    pub(super) speed_m_s: f64,
+}
+
+impl TissueVelocity {
+    pub(super) fn at_rest(revision: &Revision) -> TissueVelocity {
+        TissueVelocity {
+            from_revision: revision.geometry_revision,
+            to_revision: revision.geometry_revision,
+            published_ns: revision.published_ns,
+            interval_s: INTERVAL_S_MIN,
+            since_s: 0.0,
+            speed_m_s: 0.0,
+        }
+    }
+
+    /// `dt_s`: since it was looked at last.
+    pub(super) fn look(&mut self, revision: &Revision, dt_s: f64) {
+        if revision.geometry_revision == self.to_revision {
+            self.since_s += dt_s;
+            if self.since_s > INTERVALS_MAX * self.interval_s {
+                self.speed_m_s = 0.0;
+            }
+            return;
+        }
+        let passed_s = revision.published_ns.saturating_sub(self.published_ns) as f64 / NS_PER_S;
+        // After a rest a tissue has moved since its last revision but one interval ago, which nobody knows: as long as
+        // the rest it was not.
+        self.interval_s = passed_s.max(INTERVAL_S_MIN);
+        self.from_revision = self.to_revision;
+        self.to_revision = revision.geometry_revision;
+        self.published_ns = revision.published_ns;
+        self.since_s = 0.0;
+        // So long ago that nothing is remembered: it is not extrapolated.
+        let displacement = revision.displacement_since(self.from_revision);
+        self.speed_m_s = displacement.map_or(0.0, |d| d / self.interval_s);
+    }
+
+    /// Of a vertex, m/s.
+    pub(super) fn of(&self, revision: &Revision, v: u32) -> DVec3 {
+        if self.speed_m_s == 0.0 {
+            return DVec3::ZERO;
+        }
+        let moved = revision.moved_since(self.from_revision, v);
+        // Not remembered: see `look`, which has set the speed to 0 then.
+        moved.map_or(DVec3::ZERO, |moved| moved / self.interval_s)
+    }
+}

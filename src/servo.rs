@@ -1,0 +1,27 @@
+//! Renders a [`LocalModel`](crate::coupling::local_model::LocalModel) at the device's own rate, without a round trip.
+//!
+//! A force that was computed a round trip ago and held shakes the hand: sampled data asks for `b > K (T/2 + delay)`, b
+//! being the damping of device and hand (Colgate, Schenkel, "Passivity of a class of sampled-data systems", 1997, (10);
+//! the delay added). So an answer carries the contacts themselves, and each sample of the device
+//!
+//! 1. solves the proxy's own programme over them, each gap moved on: `gap(t) = g + J x - v (t - t_0)` ([`state`]);
+//! 2. gives `K (proxy - device) - B v`, with v along the force (Colgate, Stanley, Brown, "Issues in the haptic display
+//!    of tool use", 1995: the virtual coupling);
+//! 3. takes out of it what the coupling has made up, where that is asked for ([`passivity`]);
+//! 4. keeps to the cap and the rate of change, and lets the force [`fade`] when the model is too old.
+//!
+//! A newer model does not jump: where both name a contact, the difference of their gaps is blended out. Nothing here
+//! allocates, waits or has a clock: time comes in as the seconds since the last sample. [`newest`] hands models from
+//! the thread that receives them to the one that drives the device.
+
+pub mod fade;
+pub mod newest;
+pub mod options;
+pub mod passivity;
+pub mod refused;
+pub mod state;
+pub mod stiffness;
+
+pub use options::{ServoOptions, ServoOptionsError};
+pub use refused::ModelRefused;
+pub use state::{ServoSample, ServoState};

@@ -1,0 +1,54 @@
+//! The end of a force that nothing vouches for any more.
+
+use crate::coupling::wrench::{Wrench, WrenchLimits};
+
+/// From the last force to none, seconds.
+pub const FADE_S: f64 = 0.05;
+
+/// A force on its way to nothing.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fade {
+    /// What was sent when it began.
+    from: Wrench,
+    since_s: f64,
+}
+
+impl Fade {
+    pub(super) fn from(sent: &Wrench) -> Fade {
+        Fade { from: *sent, since_s: 0.0 }
+    }
+
+    /// What is sent `dt_s` seconds after `sent`: towards what is wanted, but never more than before, and nothing once
+    /// [`FADE_S`] are over. `limits` are kept.
+    pub(super) fn step(
+        &mut self,
+        sent: &Wrench,
+        wanted: &Wrench,
+        limits: &WrenchLimits,
+        dt_s: f64,
+    ) -> Wrench {
+        self.since_s += dt_s;
+        let share = (1.0 - self.since_s / FADE_S).max(0.0);
+        let most = [self.from.force.length() * share, self.from.torque.length() * share];
+        // The envelope falls by at most cap / FADE_S, so what is left of the rate is for turning: a force that was
+        // inside the envelope and has turned is brought back inside by no more than the envelope fell.
+        let turning = WrenchLimits {
+            max_force_rate_n_per_s: left(limits.max_force_rate_n_per_s, limits.max_force_n),
+            max_torque_rate_nm_per_s: left(limits.max_torque_rate_nm_per_s, limits.max_torque_nm),
+            ..*limits
+        };
+        let no_more = Wrench {
+            force: wanted.force.clamp_length_max(sent.force.length()),
+            torque: wanted.torque.clamp_length_max(sent.torque.length()),
+        };
+        let (turned, _) = sent.towards(&no_more, &turning, dt_s);
+        Wrench {
+            force: turned.force.clamp_length_max(most[0]),
+            torque: turned.torque.clamp_length_max(most[1]),
+        }
+    }
+}
+
+fn left(rate: f64, cap: f64) -> f64 {
+    (rate - cap / FADE_S).max(0.0)
+}

@@ -1,0 +1,151 @@
+//! How a servo renders.
+
+use super::fade::FADE_S;
+use crate::coupling::{
+    posture::FIRST_LINK,
+    quadratic_programme::{COORDINATES_MAX, Displacement},
+    wrench::WrenchLimits,
+};
+
+/// How a servo renders: the spring as the server was asked for it, and what is to be kept to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServoOptions {
+    /// Whose models are taken.
+    pub tool: u32,
+    /// Of the spring between device and proxy, N/m, 1 to 100,000.
+    pub stiffness_n_per_m: f64,
+    /// Against turning, N m/rad, 0.001 to 1,000.
+    pub rotational_stiffness_nm_per_rad: f64,
+    /// Of a link against its commanded pose, at its farthest point, N/m, 1 to 100,000.
+    pub link_stiffness_n_per_m: f64,
+    /// B as a multiple of K T, T being the time from sample to sample: 0 to 4. 1 makes up for what a sampled spring gives
+    /// out; more is felt as syrup and lets the noise of encoders through.
+    pub damping_samples: f64,
+    /// Cap and rate of change of what is sent.
+    pub limits: WrenchLimits,
+    /// Counts the energy that the coupling gives out, and takes it back by damping.
+    pub observes_passivity: bool,
+}
+
+/// Why a servo cannot render so.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum ServoOptionsError {
+    /// A number out of its range.
+    #[error("{option} is {got}, expected {least} to {most}")]
+    Range {
+        /// Its name.
+        option: &'static str,
+        /// As given.
+        got: f64,
+        /// The least allowed.
+        least: f64,
+        /// The greatest allowed.
+        most: f64,
+    },
+    /// What may be sent could not be taken back in time.
+    #[error("{cap} is {got}, expected at most {most}: what {rate} lets fade within {FADE_S} s")]
+    Fade {
+        /// The cap's name.
+        cap: &'static str,
+        /// The rate's name.
+        rate: &'static str,
+        /// The cap as given.
+        got: f64,
+        /// The greatest cap that goes with that rate.
+        most: f64,
+    },
+}
+
+impl ServoOptions {
+    /// The defaults for a tool: a desktop device of 3.3 N.
+    pub fn of(tool: u32) -> ServoOptions {
+        ServoOptions {
+            tool,
+            stiffness_n_per_m: 500.0,
+            rotational_stiffness_nm_per_rad: 1.0,
+            link_stiffness_n_per_m: 500.0,
+            damping_samples: 1.0,
+            limits: WrenchLimits {
+                max_force_n: 3.3,
+                max_torque_nm: 0.1,
+                max_force_rate_n_per_s: 300.0,
+                max_torque_rate_nm_per_s: 9.0,
+            },
+            observes_passivity: false,
+        }
+    }
+
+    /// # Errors
+    /// The first option that is out of its range, or a cap that could not fade in time.
+    pub fn check(&self) -> Result<(), ServoOptionsError> {
+        let limits = &self.limits;
+        for (option, got, [least, most]) in [
+            ("stiffness_n_per_m", self.stiffness_n_per_m, [1.0, 1e5]),
+            ("rotational_stiffness_nm_per_rad", self.rotational_stiffness_nm_per_rad, [0.001, 1e3]),
+            ("link_stiffness_n_per_m", self.link_stiffness_n_per_m, [1.0, 1e5]),
+            ("damping_samples", self.damping_samples, [0.0, 4.0]),
+            ("max_force_n", limits.max_force_n, [0.0, 1e3]),
+            ("max_torque_nm", limits.max_torque_nm, [0.0, 100.0]),
+            ("max_force_rate_n_per_s", limits.max_force_rate_n_per_s, [0.001, 1e6]),
+            ("max_torque_rate_nm_per_s", limits.max_torque_rate_nm_per_s, [0.001, 1e5]),
+        ] {
+            // A NaN is in no range.
+            if !(least..=most).contains(&got) {
+                return Err(ServoOptionsError::Range { option, got, least, most });
+            }
+        }
+        for (cap, rate, got, per_s) in [
+            (
+                "max_force_n",
+                "max_force_rate_n_per_s",
+                limits.max_force_n,
+                limits.max_force_rate_n_per_s,
+            ),
+            (
+                "max_torque_nm",
+                "max_torque_rate_nm_per_s",
+                limits.max_torque_nm,
+                limits.max_torque_rate_nm_per_s,
+            ),
+        ] {
+            let most = per_s * FADE_S;
+            if got > most {
+                return Err(ServoOptionsError::Fade { cap, rate, got, most });
+            }
+        }
+        Ok(())
+    }
+
+    /// Diagonal of K.
+    pub(super) fn stiffness(&self) -> Displacement {
+        let mut stiffness = [self.link_stiffness_n_per_m; COORDINATES_MAX];
+        stiffness[..3].fill(self.stiffness_n_per_m);
+        stiffness[3..FIRST_LINK].fill(self.rotational_stiffness_nm_per_rad);
+        stiffness
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cap_that_cannot_fade_in_time_is_refused() {
+        let usual = ServoOptions::of(1);
+        assert_eq!(usual.check(), Ok(()));
+        let mut strong = usual.clone();
+        strong.limits.max_force_n = 15.1;
+        let refused = strong.check().expect_err("15.1 N at 300 N/s take 50.3 ms");
+        assert!(
+            refused.to_string().contains("max_force_n is 15.1, expected at most 15"),
+            "{refused}"
+        );
+        strong.limits.max_force_n = 15.0;
+        assert_eq!(strong.check(), Ok(()));
+        let slow = WrenchLimits { max_torque_rate_nm_per_s: 1.0, ..usual.limits };
+        let refused = ServoOptions { limits: slow, ..usual.clone() }.check();
+        assert!(matches!(refused, Err(ServoOptionsError::Fade { cap: "max_torque_nm", .. })));
+        let refused = ServoOptions { damping_samples: f64::NAN, ..usual }.check();
+        assert!(matches!(refused, Err(ServoOptionsError::Range { option: "damping_samples", .. })));
+    }
+}

@@ -1,0 +1,346 @@
+//! One tool's servo from sample to sample.
+
+use glam::DVec3;
+
+use super::{
+    fade::Fade,
+    options::{ServoOptions, ServoOptionsError},
+    passivity::PassivityObserver,
+    refused::ModelRefused,
+};
+use crate::coupling::{
+    friction::{FrictionRows, with_friction},
+    local_model::LocalModel,
+    posture::{FIRST_LINK, Posture, RENDERED_LINKS_MAX},
+    quadratic_programme::{
+        COORDINATES_MAX, ConstraintRow, Displacement, Optimum, Programme, ROWS_MAX,
+    },
+    wrench::Wrench,
+};
+use crate::geometry::tolerance::{CONE_SHARE_SLACK, STAND_OFF_M};
+
+/// In which the difference of two models' gaps is blended out, but for a twentieth, seconds.
+pub const BLEND_S: f64 = 0.02;
+/// e^-3 is a twentieth.
+const BLEND_RATE_PER_S: f64 = 3.0 / BLEND_S;
+/// A sample that took longer counts for no more, seconds: rates are kept to over it as over a shorter one.
+const DT_S_MAX: f64 = 0.02;
+
+/// A servo of one tool.
+#[derive(Clone, Debug)]
+pub struct ServoState {
+    options: ServoOptions,
+    stiffness: Displacement,
+    held: Option<HeldModel>,
+    device: Option<Posture>,
+    sent: Wrench,
+    fade: Option<Fade>,
+    observer: PassivityObserver,
+    last_sequence: Option<u64>,
+}
+
+/// What one sample gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ServoSample {
+    /// To be sent to the hand, at the hold point, newtons, scene frame.
+    pub force_n: DVec3,
+    /// About the hold point, newton metres.
+    pub torque_nm: DVec3,
+    /// How far each link is behind its command, metres at its farthest point.
+    pub link_follow_m: [f64; RENDERED_LINKS_MAX],
+    /// Since the tick that the model answers was sent, seconds; 0 without a model.
+    pub model_age_s: f64,
+    /// Cap, rate or radius changed what is sent.
+    pub limited: bool,
+    /// The model is too old, or the device's pose is no pose: the force fades.
+    pub is_fading: bool,
+    /// The proxy was farther from its reference than the model is complete: the force did not rise.
+    pub is_beyond_radius: bool,
+}
+
+/// A model, and what the servo made of it.
+#[derive(Clone, Debug)]
+struct HeldModel {
+    model: LocalModel,
+    jacobians: [Displacement; ROWS_MAX],
+    /// Added to each gap, metres: what is left of the jump from the model before.
+    offsets: [f64; ROWS_MAX],
+    bears: [bool; ROWS_MAX],
+    /// Where friction holds each row's point of the link, scene frame.
+    anchors: [Option<DVec3>; ROWS_MAX],
+    age_s: f64,
+    /// Of the servo's own proxy, from the model's reference.
+    x: Displacement,
+}
+
+impl ServoState {
+    /// A servo that sends nothing until it has a model.
+    ///
+    /// # Errors
+    /// As [`ServoOptions::check`].
+    pub fn new(options: ServoOptions) -> Result<ServoState, ServoOptionsError> {
+        options.check()?;
+        Ok(ServoState {
+            stiffness: options.stiffness(),
+            options,
+            held: None,
+            device: None,
+            sent: Wrench::default(),
+            fade: None,
+            observer: PassivityObserver::default(),
+            last_sequence: None,
+        })
+    }
+
+    /// Takes a newer model. `age_s`: since the tick that it answers was sent, by the client's own clock.
+    ///
+    /// # Errors
+    /// When it is another tool's, older than the one before, or no model. The one before stays then.
+    pub fn take(&mut self, model: &LocalModel, age_s: f64) -> Result<(), ModelRefused> {
+        if model.tool != self.options.tool {
+            return Err(ModelRefused::Foreign { got: model.tool, expected: self.options.tool });
+        }
+        if let Some(last) = self.last_sequence.filter(|last| model.sequence <= *last) {
+            return Err(ModelRefused::Old { got: model.sequence, last });
+        }
+        if !(age_s.is_finite() && age_s >= 0.0) {
+            return Err(ModelRefused::Age { got: age_s });
+        }
+        model.check()?;
+        self.last_sequence = Some(model.sequence);
+        // After a fade there is nothing to go on from.
+        let before = self.held.as_ref().filter(|_| self.fade.is_none());
+        self.held = Some(HeldModel::after(before, model, age_s));
+        Ok(())
+    }
+
+    /// One sample: the force for a device that is at `device`, `dt_s` seconds after the last one.
+    ///
+    /// Whatever is given, the force is finite and within its limits: a pose or a time that is none lets it fade or
+    /// stay.
+    pub fn step(&mut self, device: &Posture, dt_s: f64) -> ServoSample {
+        let dt_s = if dt_s.is_finite() { dt_s.max(0.0) } else { 0.0 };
+        let device = Some(device).filter(|d| d.is_rigid());
+        let (shift, turn) = self.motion(device);
+        self.observer.note(&self.sent, shift, turn);
+        let mut sample = ServoSample::default();
+        let mut wanted = None;
+        if let Some(held) = &mut self.held {
+            held.age_s += dt_s;
+            sample.model_age_s = held.age_s;
+            sample.is_fading = held.age_s > held.model.expires_s;
+            held.blend(dt_s);
+            if let Some(device) = device {
+                let x_d = held.solve(device, &self.stiffness);
+                sample.is_beyond_radius = held.is_beyond_radius();
+                for (i, follow) in sample.link_follow_m.iter_mut().enumerate() {
+                    *follow = (held.x[FIRST_LINK + i] - x_d[FIRST_LINK + i]).abs();
+                }
+                wanted = Some(self.spring(&x_d, shift, turn));
+            }
+        }
+        self.device = device.copied();
+        sample.is_fading |= self.held.is_some() && device.is_none();
+        self.send(wanted, dt_s, &mut sample);
+        sample
+    }
+
+    /// What the hold point has moved by since the last sample.
+    fn motion(&self, device: Option<&Posture>) -> (DVec3, DVec3) {
+        let (Some(held), Some(before), Some(now)) = (&self.held, &self.device, device) else {
+            return (DVec3::ZERO, DVec3::ZERO);
+        };
+        let x = before.body_displacement_to(now, held.model.hold_m);
+        (DVec3::new(x[0], x[1], x[2]), DVec3::new(x[3], x[4], x[5]))
+    }
+
+    /// K (proxy - device) - B v, with B = K T: K times the motion of one sample.
+    fn spring(&self, x_d: &Displacement, shift: DVec3, turn: DVec3) -> Wrench {
+        let Some(held) = &self.held else { return Wrench::default() };
+        let pull = |i: usize| self.stiffness[i] * (held.x[i] - x_d[i]);
+        let samples = self.options.damping_samples;
+        // Along the force alone: without friction tissue holds nothing back along its surface, and in the air there is
+        // nothing to damp. It never pulls: a hand that leaves is let go.
+        let damped = |force: DVec3, stiffness: f64, motion: DVec3| {
+            let size = force.length();
+            if size == 0.0 {
+                return DVec3::ZERO;
+            }
+            let along = force / size;
+            along * (size - samples * stiffness * motion.dot(along)).max(0.0)
+        };
+        let force = damped(DVec3::from_array([0, 1, 2].map(pull)), self.stiffness[0], shift);
+        let torque = damped(DVec3::from_array([3, 4, 5].map(pull)), self.stiffness[3], turn);
+        let wrench = Wrench { force, torque };
+        if !self.options.observes_passivity {
+            return wrench;
+        }
+        let radius_squared = self.stiffness[3] / self.stiffness[0];
+        self.observer.control(&wrench, shift, turn, radius_squared)
+    }
+
+    /// Keeps to cap, rate, radius and age.
+    fn send(&mut self, wanted: Option<Wrench>, dt_s: f64, sample: &mut ServoSample) {
+        // Numbers that overflowed are no force.
+        let wanted = wanted.filter(|w| w.force.is_finite() && w.torque.is_finite());
+        let limits = self.options.limits;
+        let rated_s = dt_s.min(DT_S_MAX);
+        let is_fading = sample.is_fading || wanted.is_none() && self.held.is_some();
+        if !is_fading {
+            self.fade = None;
+        }
+        let sent = match wanted {
+            _ if is_fading => {
+                let fade = self.fade.get_or_insert_with(|| Fade::from(&self.sent));
+                sample.limited = true;
+                fade.step(&self.sent, &wanted.unwrap_or(self.sent), &limits, dt_s)
+            }
+            Some(wanted) => {
+                let most = if sample.is_beyond_radius {
+                    no_more_than(&wanted, &self.sent)
+                } else {
+                    wanted
+                };
+                let (sent, limited) = self.sent.towards(&most, &limits, rated_s);
+                sample.limited = limited || most != wanted;
+                sent
+            }
+            None => self.sent,
+        };
+        sample.is_fading = is_fading;
+        self.sent = sent;
+        (sample.force_n, sample.torque_nm) = (sent.force, sent.torque);
+    }
+}
+
+fn no_more_than(wanted: &Wrench, sent: &Wrench) -> Wrench {
+    Wrench {
+        force: wanted.force.clamp_length_max(sent.force.length()),
+        torque: wanted.torque.clamp_length_max(sent.torque.length()),
+    }
+}
+
+impl HeldModel {
+    /// A model that goes on where the one before was.
+    fn after(before: Option<&HeldModel>, model: &LocalModel, age_s: f64) -> HeldModel {
+        let mut held = HeldModel {
+            model: model.clone(),
+            jacobians: [[0.0; COORDINATES_MAX]; ROWS_MAX],
+            offsets: [0.0; ROWS_MAX],
+            bears: [false; ROWS_MAX],
+            anchors: [None; ROWS_MAX],
+            age_s,
+            x: [0.0; COORDINATES_MAX],
+        };
+        for (jacobian, row) in held.jacobians.iter_mut().zip(model.rows()) {
+            *jacobian = model.jacobian(row, row.normal);
+        }
+        let Some(before) = before else { return held };
+        let LocalModel { reference, screws, hold_m, .. } = &before.model;
+        let proxy = reference.moved(&before.x, 1.0, *hold_m, screws);
+        held.x = model.reference.displacement_along(&proxy, model.hold_m, &model.screws);
+        for (i, row) in model.rows().iter().enumerate() {
+            let gap = held.gap(i, &held.x);
+            let known = before.model.rows().iter().position(|r| r.contact_id == row.contact_id);
+            // A contact that is new lets a proxy that it would be in go on, and takes it out as gently.
+            held.offsets[i] = match known {
+                Some(k) => before.gap(k, &before.x) - gap,
+                None => (-gap).max(0.0),
+            };
+            if let Some(k) = known {
+                (held.bears[i], held.anchors[i]) = (before.bears[k], before.anchors[k]);
+            }
+        }
+        held
+    }
+
+    /// What is left of a row's gap, less the stand-off that the proxy keeps: g + J x - v t.
+    fn gap(&self, i: usize, x: &Displacement) -> f64 {
+        let row = &self.model.rows()[i];
+        let moved: f64 = self.jacobians[i].iter().zip(x).map(|(j, x)| j * x).sum();
+        self.resting_gap(i, row.gap_m, row.normal_velocity_m_s) + moved
+    }
+
+    fn resting_gap(&self, i: usize, gap_m: f64, velocity_m_s: f64) -> f64 {
+        // Tissue is not taken for moving on once nothing is known of it any more.
+        let moved_s = self.age_s.min(self.model.expires_s);
+        gap_m - STAND_OFF_M - velocity_m_s * moved_s + self.offsets[i]
+    }
+
+    fn blend(&mut self, dt_s: f64) {
+        let share = (-BLEND_RATE_PER_S * dt_s).exp();
+        let n = self.model.rows().len();
+        self.offsets[..n].iter_mut().for_each(|offset| *offset *= share);
+    }
+
+    fn is_beyond_radius(&self) -> bool {
+        let extent = self.model.extent(&self.x);
+        extent.length_m + extent.curved_m > self.model.radius_after(self.age_s)
+    }
+
+    /// Draws the proxy to the device; returns where the device is from the reference.
+    fn solve(&mut self, device: &Posture, stiffness: &Displacement) -> Displacement {
+        let LocalModel { reference, screws, hold_m, .. } = &self.model;
+        let x_d = reference.displacement_along(device, *hold_m, screws);
+        let n_rows = self.model.rows().len();
+        let mut rows = [ConstraintRow { jacobian: [0.0; COORDINATES_MAX], gap: 0.0 }; ROWS_MAX];
+        let (mut likely, mut n_likely) = ([0; ROWS_MAX], 0);
+        for (i, row) in self.model.rows().iter().enumerate() {
+            let gap = self.resting_gap(i, row.gap_m, row.normal_velocity_m_s);
+            rows[i] = ConstraintRow { jacobian: self.jacobians[i], gap };
+            if self.bears[i] {
+                likely[n_likely] = i;
+                n_likely += 1;
+            }
+        }
+        let links = screws.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+        let n = FIRST_LINK + links;
+        let rows = &rows[..n_rows];
+        let programme = Programme { n, stiffness: *stiffness, desired: x_d, rows };
+        let optimum = programme.solve(&likely[..n_likely]);
+        // Contradictory rows have forces of no meaning along the surface.
+        if self.model.friction > 0.0 && optimum.residual_m == 0.0 {
+            self.rub((n, stiffness, &x_d), rows, &optimum);
+        } else {
+            for (bears, force) in self.bears.iter_mut().zip(optimum.multipliers) {
+                *bears = force > 0.0;
+            }
+            // Where nothing holds it the proxy is where the device is, to the last bit: the air gives no force.
+            let is_free = !self.bears.contains(&true);
+            self.x = if is_free { x_d } else { optimum.displacement };
+        }
+        x_d
+    }
+
+    /// The same with friction: contacts hold on to their anchors as far as their cones allow.
+    fn rub(
+        &mut self,
+        (n, stiffness, x_d): (usize, &Displacement, &Displacement),
+        rows: &[ConstraintRow],
+        optimum: &Optimum,
+    ) {
+        let none = ConstraintRow { jacobian: [0.0; COORDINATES_MAX], gap: 0.0 };
+        let mut tangents = [FrictionRows { tangents: [none; 2] }; ROWS_MAX];
+        let mut anchors = [DVec3::ZERO; ROWS_MAX];
+        for (i, row) in self.model.rows().iter().enumerate() {
+            // Where the proxy is now is where a new contact begins to hold.
+            anchors[i] = self.anchors[i].unwrap_or_else(|| self.model.point_after(row, &self.x));
+            let slip = row.on_tool - anchors[i];
+            let (first, second) = row.normal.any_orthonormal_pair();
+            tangents[i].tangents = [first, second].map(|along| ConstraintRow {
+                jacobian: self.model.jacobian(row, along),
+                gap: slip.dot(along),
+            });
+        }
+        let friction = self.model.friction;
+        let coupling = (n, stiffness, x_d);
+        let found = with_friction(coupling, rows, &tangents[..rows.len()], friction, optimum);
+        for i in 0..rows.len() {
+            let [f, g] = found.tangent[i];
+            self.bears[i] = found.normal[i] > 0.0;
+            let sticks = f.hypot(g) < friction * found.normal[i] * (1.0 - CONE_SHARE_SLACK);
+            self.anchors[i] = (self.bears[i] && sticks).then_some(anchors[i]);
+        }
+        self.x = found.displacement;
+    }
+}

@@ -1,0 +1,9 @@
+//! The servo at the device: its force is the proxy's, and nothing that is given to it can make it hurt a hand.
+
+mod device;
+mod energy;
+mod fades;
+mod fuzz;
+mod grid;
+pub mod models;
+mod press;

@@ -1,0 +1,147 @@
+//! The force of a model's planes.
+
+use glam::{DQuat, DVec3};
+use palpate::{
+    coupling::posture::Posture,
+    geometry::Pose,
+    servo::{ServoOptions, ServoState},
+};
+
+use super::models::{STAND_OFF, at, over_plane, plane};
+
+const DT_S: f64 = 2.5e-4;
+
+fn options() -> ServoOptions {
+    ServoOptions { stiffness_n_per_m: 800.0, ..ServoOptions::of(1) }
+}
+
+/// Held so long that rate and damping have no say any more.
+fn settle(servo: &mut ServoState, device: &Posture) -> palpate::servo::ServoSample {
+    let mut last = servo.step(device, DT_S);
+    for _ in 0..200 {
+        last = servo.step(device, DT_S);
+    }
+    last
+}
+
+#[test]
+fn a_press_is_answered_by_the_spring_at_its_depth() {
+    let mut servo = ServoState::new(options()).expect("options");
+    servo.take(&over_plane(1, STAND_OFF), 0.0).expect("a model");
+    let got = settle(&mut servo, &at(DVec3::new(1e-4, 0.0, -1e-3)));
+    let expected = DVec3::Z * 800.0 * (1e-3 + STAND_OFF);
+    assert!((got.force_n - expected).length() < 1e-9, "{got:?}");
+    assert!(!got.limited && !got.is_fading && !got.is_beyond_radius, "{got:?}");
+    let free = settle(&mut servo, &at(DVec3::Z * 1e-3));
+    assert_eq!((free.force_n, free.torque_nm), (DVec3::ZERO, DVec3::ZERO));
+}
+
+/// Off the hold point the plane turns the hand too.
+#[test]
+fn a_press_off_the_hold_point_turns_the_hand() {
+    let mut model = over_plane(1, STAND_OFF);
+    model.clear();
+    model.push(plane(1, DVec3::new(0.01, 0.0, STAND_OFF), STAND_OFF)).expect("room");
+    let mut servo = ServoState::new(options()).expect("options");
+    servo.take(&model, 0.0).expect("a model");
+    let got = settle(&mut servo, &at(DVec3::Z * -1e-3));
+    let moment = DVec3::new(0.01, 0.0, 0.0).cross(got.force_n);
+    assert!(got.force_n.z > 0.1 && (got.torque_nm - moment).length() < 1e-9, "{got:?}");
+    // A unit of force gives way by 1/k at the hold point and by r^2/k_r through the turn.
+    let expected = (1e-3 + STAND_OFF) / (1.0 / 800.0 + 1e-4 / 1.0);
+    assert!((got.force_n.z - expected).abs() < 1e-9 * expected, "{got:?}, {expected} N");
+}
+
+/// Tissue that comes nearer presses the more the older the model is.
+#[test]
+fn tissue_is_moved_on_by_its_speed() {
+    let mut model = over_plane(1, STAND_OFF);
+    model.rows_mut()[0].normal_velocity_m_s = 0.01;
+    model.tissue_speed_m_s = 0.01;
+    let mut servo = ServoState::new(options()).expect("options");
+    servo.take(&model, 0.01).expect("a model");
+    let device = at(DVec3::Z * -1e-3);
+    let got = settle(&mut servo, &device);
+    let age = 0.01 + 201.0 * DT_S;
+    let expected = 800.0 * (1e-3 + STAND_OFF + 0.01 * age);
+    assert!((got.force_n.z - expected).abs() < 1e-9, "{got:?}, {expected} N");
+    assert!((got.model_age_s - age).abs() < 1e-12);
+}
+
+/// A revision that lifts the tissue by 0.5 mm is felt over some samples, and is there in the end.
+#[test]
+fn a_newer_model_does_not_jump() {
+    let mut servo = ServoState::new(options()).expect("options");
+    let device = at(DVec3::Z * -1e-3);
+    servo.take(&over_plane(1, STAND_OFF), 0.0).expect("a model");
+    let before = settle(&mut servo, &device).force_n.z;
+    let mut lifted = over_plane(2, STAND_OFF);
+    lifted.reference = at(DVec3::Z * (5e-4 + STAND_OFF));
+    lifted.rows_mut()[0].on_tool = lifted.reference.scene_from_tool.translation;
+    servo.take(&lifted, 0.0).expect("newer");
+    let (mut last, mut step) = (before, 0.0f64);
+    for _ in 0..200 {
+        let got = servo.step(&device, DT_S).force_n.z;
+        step = step.max((got - last).abs());
+        last = got;
+    }
+    // All of it at once would be 0.4 N; e-folded in 6.7 ms a sample has 3.7 % of that.
+    assert!(step < 0.016, "a step of {step} N");
+    assert!((last - before - 0.4).abs() < 0.001, "{before} N, then {last} N");
+}
+
+/// Friction holds a pressed tool back, and lets it slip on its cone.
+#[test]
+fn friction_sticks_inside_its_cone_and_slips_on_it() {
+    let mut model = over_plane(1, STAND_OFF);
+    model.friction = 0.3;
+    model.complete_radius_m = 0.02;
+    let mut servo =
+        ServoState::new(ServoOptions { rotational_stiffness_nm_per_rad: 100.0, ..options() })
+            .expect("options");
+    servo.take(&model, 0.0).expect("a model");
+    settle(&mut servo, &at(DVec3::Z * -1e-3));
+    let normal = 800.0 * (1e-3 + STAND_OFF);
+    for step in 1..=100u32 {
+        let aside = f64::from(step) * 1e-5;
+        let mut renewed = model.clone();
+        renewed.sequence = 1 + u64::from(step);
+        servo.take(&renewed, 0.0).expect("newer");
+        let got = settle(&mut servo, &at(DVec3::new(aside, 0.0, -1e-3)));
+        let expected = (800.0 * aside).min(0.3 * normal);
+        let off = (-got.force_n.x - expected).abs();
+        assert!(off < 0.02 * 0.3 * normal, "{got:?} at {aside} m, {expected} N");
+    }
+}
+
+/// Beyond the radius in which the model is complete the force is not raised.
+#[test]
+fn beyond_the_radius_the_force_does_not_rise() {
+    let mut model = over_plane(1, STAND_OFF);
+    model.complete_radius_m = 5e-4;
+    let mut servo = ServoState::new(options()).expect("options");
+    servo.take(&model, 0.0).expect("a model");
+    let mut hold = |x: f64, z: f64| {
+        let samples = (0..100).map(|_| servo.step(&at(DVec3::new(x, 0.0, z)), DT_S));
+        samples.last().expect("samples")
+    };
+    let (near, beyond) = (hold(4e-4, -5e-4), hold(6e-4, -1e-3));
+    assert!(!near.is_beyond_radius && beyond.is_beyond_radius);
+    assert!((near.force_n.z - 0.416).abs() < 1e-9, "{near:?}");
+    assert!((beyond.force_n.z - near.force_n.z).abs() < 1e-9, "{beyond:?}");
+}
+
+/// A tool that is turned in the air is where it is, to the last bit: no force.
+#[test]
+fn the_air_gives_no_force_however_the_tool_is_turned() {
+    let mut model = over_plane(1, 1.0);
+    model.complete_radius_m = 1.0;
+    let mut servo = ServoState::new(options()).expect("options");
+    servo.take(&model, 0.0).expect("a model");
+    for i in 0..200 {
+        let turn = DQuat::from_scaled_axis(DVec3::new(0.01, 0.02, -0.005) * f64::from(i));
+        let pose = Pose::new(turn, DVec3::Z).expect("a rotation");
+        let got = servo.step(&Posture { scene_from_tool: pose, ..Posture::AT_ORIGIN }, DT_S);
+        assert_eq!((got.force_n, got.torque_nm), (DVec3::ZERO, DVec3::ZERO), "{i}");
+    }
+}
