@@ -13,7 +13,12 @@ use crate::geometry::TriangleMesh;
 
 /// The generalised winding number around `p`: 1 inside a closed body that faces outwards.
 pub fn winding_number(mesh: &TriangleMesh, p: DVec3) -> f64 {
-    mesh.triangle_ids().map(|t| solid_angle(p, &mesh.triangle(t))).sum::<f64>() / (4.0 * PI)
+    winding_of(mesh.triangle_ids().map(|t| mesh.triangle(t)), p)
+}
+
+/// The same of any triangles.
+pub fn winding_of(triangles: impl Iterator<Item = [DVec3; 3]>, p: DVec3) -> f64 {
+    triangles.map(|t| solid_angle(p, &t)).sum::<f64>() / (4.0 * PI)
 }
 
 /// A triangle is far from this many of its longest edges. Quadrature of degree 5 is then wrong by about

@@ -18,7 +18,7 @@ pub struct Refused {
 #[derive(Debug)]
 enum About {
     Field(String),
-    Resource { kind: &'static str, name: String },
+    Resource { kind: &'static str, name: String, field: String },
     Quota { limit: &'static str, field: String },
     Condition { kind: &'static str, field: String },
     Server,
@@ -32,7 +32,18 @@ impl Refused {
 
     /// Something that is not there, is there already, or is another key's.
     pub fn resource(code: Code, kind: &'static str, name: String, message: String) -> Refused {
-        Refused { code, about: About::Resource { kind, name }, message }
+        let about = About::Resource { kind, name, field: String::new() };
+        Refused { code, about, message }
+    }
+
+    /// The same of one that a field names.
+    pub fn resource_of_field(
+        code: Code,
+        (kind, name): (&'static str, String),
+        field: String,
+        message: String,
+    ) -> Refused {
+        Refused { code, about: About::Resource { kind, name, field }, message }
     }
 
     /// More than a limit or quota allows.
@@ -60,11 +71,10 @@ impl Refused {
     /// The field of the request that it is about; empty when it is about none.
     pub fn field_name(&self) -> &str {
         match &self.about {
-            About::Field(field) | About::Quota { field, .. } | About::Condition { field, .. } => {
-                field
-            }
-            // The only resources of a tick are its tools.
-            About::Resource { .. } => "tools",
+            About::Field(field)
+            | About::Quota { field, .. }
+            | About::Condition { field, .. }
+            | About::Resource { field, .. } => field,
             About::Server => "",
         }
     }
@@ -81,7 +91,7 @@ impl From<Refused> for Status {
         let text = message.clone();
         let details = match about {
             About::Field(field) => ErrorDetails::with_bad_request_violation(field, text),
-            About::Resource { kind, name } => {
+            About::Resource { kind, name, .. } => {
                 ErrorDetails::with_resource_info(kind, name, "", text)
             }
             About::Quota { limit, .. } => ErrorDetails::with_quota_failure_violation(limit, text),

@@ -162,8 +162,9 @@ impl From<TickError> for Refused {
             }
             TickError::Missing { .. } => "tools".to_owned(),
             TickError::LinkPoses { at, .. } => format!("tools[{at}].link_poses"),
-            TickError::Removed { tool } => {
-                return Refused::resource(Code::NotFound, "tool", tool.to_string(), message);
+            TickError::Removed { at, tool } => {
+                let (named, field) = (("tool", tool.to_string()), format!("tools[{at}].tool_id"));
+                return Refused::resource_of_field(Code::NotFound, named, field, message);
             }
         };
         Refused::field(field, message)

@@ -17,6 +17,7 @@ mod example;
 mod faults;
 mod field;
 mod golden;
+mod hostile;
 mod layers;
 mod lifecycle;
 mod load;

@@ -16,6 +16,11 @@ impl Seed {
         Seed(read("PALPATE_SEED").map_or(own, |s| s as u64))
     }
 
+    /// As it is.
+    pub fn number(&self) -> u64 {
+        self.0
+    }
+
     /// A generator of its own for each part of a test.
     pub fn random(&self, part: u64) -> Random {
         Random::new(self.0 ^ part.wrapping_mul(0x9e37_79b9_7f4a_7c15))

@@ -253,11 +253,10 @@ impl Session {
         // An answer covers every tool, and a pose that is kept from before would be a guess.
         for t in &self.tools {
             let tool = t.tool.id.0;
+            let at = poses.iter().position(|p| p.tool == t.tool.id);
+            let at = at.ok_or(TickError::Missing { tool })?;
             if !in_scene.iter().any(|s| s.id == t.tool.id) {
-                return Err(TickError::Removed { tool });
-            }
-            if !poses.iter().any(|p| p.tool == t.tool.id) {
-                return Err(TickError::Missing { tool });
+                return Err(TickError::Removed { at, tool });
             }
         }
         Ok(())
@@ -485,8 +484,10 @@ pub enum TickError {
         expected: usize,
     },
     /// A tool that was removed from the scene.
-    #[error("tool {tool} was removed from the scene")]
+    #[error("tools[{at}].tool_id = {tool} was removed from the scene")]
     Removed {
+        /// Place in the tick.
+        at: usize,
         /// The tool.
         tool: u32,
     },

@@ -20,6 +20,7 @@ use crate::{
         Aabb, Pose, TriangleId,
         mesh::pseudonormal::some_normal,
         tolerance::{BOUND_COVER, CHORD_ERROR_SHARE},
+        triangle_triangle::{Crossing, crossing},
     },
     time_left::TimeLeft,
 };
@@ -33,6 +34,8 @@ pub(super) struct Sweep<'a> {
     pub(super) link: &'a Link,
     /// What the motion leaves out, metres.
     pub(super) slack_m: f64,
+    /// Nobody has looked for all that the link touches where the segment begins.
+    pub(super) start_is_open: bool,
 }
 
 /// Where the sweep of a path's first segment goes on: tissues and triangles of lesser ids are done.
@@ -80,9 +83,42 @@ struct Chord {
 /// What came of a triangle on a chord.
 enum Met {
     Nothing,
-    First(TriangleContact, TriangleId),
+    First(FirstTouch, TriangleId),
     /// The time was over before all was tested.
-    CutShort(Option<(TriangleContact, TriangleId)>),
+    CutShort(Option<(FirstTouch, TriangleId)>),
+}
+
+/// Where and when on a chord a tissue triangle meets one of the link's.
+#[derive(Clone, Copy)]
+struct FirstTouch {
+    /// 0 to 1 on the chord.
+    toi: f64,
+    /// Weights of the tissue triangle's vertices.
+    on_tissue: DVec3,
+    /// Of the link's.
+    on_link: DVec3,
+    /// From the link towards the tissue as they come together; zero where nothing tells.
+    normal: DVec3,
+}
+
+impl From<TriangleContact> for FirstTouch {
+    fn from(found: TriangleContact) -> FirstTouch {
+        let TriangleContact { toi, first, second, normal, .. } = found;
+        FirstTouch { toi, on_tissue: first, on_link: second, normal }
+    }
+}
+
+impl From<Crossing> for FirstTouch {
+    /// They cross where the chord begins.
+    fn from(found: Crossing) -> FirstTouch {
+        let [a, b] = found.ends;
+        FirstTouch {
+            toi: 0.0,
+            on_tissue: a.barycentric_a.midpoint(b.barycentric_a),
+            on_link: a.barycentric_b.midpoint(b.barycentric_b),
+            normal: DVec3::ZERO,
+        }
+    }
 }
 
 impl SweepRoom {
@@ -211,7 +247,7 @@ impl Sweep<'_> {
             let moving = chord.moving(&self.motion, vertices, now);
             let from = known.filter(|known| known.chord == n).and_then(|known| known.own);
             let mut own_next = TriangleId(0);
-            match self.meet_on(chord, &moving, from, &mut own_next, time) {
+            match self.meet_on((n, chord), &moving, from, &mut own_next, time) {
                 Met::Nothing => {}
                 Met::First(found, own) => {
                     met.push(self.contact(chord, t, own, &moving, &found));
@@ -242,7 +278,7 @@ impl Sweep<'_> {
     /// and `own_next` tells how far that has come.
     fn meet_on(
         &self,
-        chord: &Chord,
+        (n, chord): (usize, &Chord),
         moving: &MovingTriangle,
         from: Option<TriangleId>,
         own_next: &mut TriangleId,
@@ -251,7 +287,9 @@ impl Sweep<'_> {
         let link = self.link;
         let corners = moving.t0.into_iter().chain(moving.t1);
         let around = Aabb::around(corners).grown(chord.thickness);
-        let mut earliest: Option<(TriangleContact, TriangleId)> = None;
+        let mut earliest: Option<(FirstTouch, TriangleId)> = None;
+        // Features that have crossed already meet only as they part, which is late.
+        let may_cross = self.start_is_open && n == 0;
         let mut is_cut = false;
         let mut test = |own: TriangleId| {
             if time.is_over() {
@@ -262,7 +300,9 @@ impl Sweep<'_> {
                 let corners = link.surface.mesh().triangle(own);
                 // Two meshes share no vertex, so all features of both are tested.
                 let still = MovingTriangle { t0: corners, t1: corners, owned: Owned::ALL };
-                let found = triangle_pair(moving, &still, Shared::NONE, chord.thickness);
+                let crossed = may_cross.then(|| crossing(&moving.t0, &corners)).flatten();
+                let meet = || triangle_pair(moving, &still, Shared::NONE, chord.thickness);
+                let found = crossed.map(FirstTouch::from).or_else(|| meet().map(FirstTouch::from));
                 if let Some(found) = found
                     && earliest.is_none_or(|(e, other)| (found.toi, own) < (e.toi, other))
                 {
@@ -293,28 +333,28 @@ impl Sweep<'_> {
         t: TriangleId,
         own: TriangleId,
         moving: &MovingTriangle,
-        found: &TriangleContact,
+        found: &FirstTouch,
     ) -> Contact {
         let weigh = |[a, b, c]: [DVec3; 3], w: DVec3| a * w.x + b * w.y + c * w.z;
         debug_assert!((0.0..=1.0).contains(&found.toi), "toi {}", found.toi);
         let pose = chord.segment.pose_at(found.toi);
         let (start, end) = chord.segment.times;
         let link_mesh = self.link.surface.mesh();
-        let on_link = weigh(link_mesh.triangle(own), found.second);
+        let on_link = weigh(link_mesh.triangle(own), found.on_link);
         // From the link to the tissue as they come together; the link's own normal where they tell none.
         let away =
             if found.normal == DVec3::ZERO { some_normal(link_mesh, own) } else { found.normal };
         Contact {
             tissue: self.tissue,
             on_tissue: SurfacePoint {
-                position: pose.point(weigh(moving.at(found.toi), found.first)),
+                position: pose.point(weigh(moving.at(found.toi), found.on_tissue)),
                 triangle: t,
-                barycentric: found.first,
+                barycentric: found.on_tissue,
             },
             on_tool: SurfacePoint {
                 position: pose.point(on_link),
                 triangle: own,
-                barycentric: found.second,
+                barycentric: found.on_link,
             },
             normal: -pose.vector(away),
             signed_distance_m: 0.0,

@@ -36,6 +36,8 @@ pub(super) struct TrackedLink {
     is_behind: bool,
     /// The tracker knows what the link touched at the path's start.
     start_is_known: bool,
+    /// All that the link touched there has been looked for.
+    start_is_complete: bool,
     /// Ticks for which contacts are still looked for in turn.
     ticks_in_turn: u32,
     /// The tissue that a tick begins with: the first one that had no turn in the last.
@@ -95,6 +97,7 @@ impl TrackedLink {
             sweep_from: SweepCursor::START,
             is_behind: false,
             start_is_known: false,
+            start_is_complete: false,
             ticks_in_turn: 0,
             first_tissue: 0,
             nearest_tissue: 0,
@@ -186,6 +189,9 @@ impl TrackedLink {
         });
         answer.is_cut_short = !(found.has_all_contacts && found.is_nearest && has_all_pairs);
         tick.flags.degraded |= answer.is_cut_short || !is_done;
+        if is_done {
+            self.start_is_complete = found.has_all_contacts;
+        }
         self.end_tick(tick, scene_from_link, lower_bound_m, is_done);
     }
 
@@ -261,7 +267,10 @@ impl TrackedLink {
         let in_tissues = self.memories[..n_tissues].iter().filter_map(PairMemory::depth_max);
         let depth_max_m = in_link.into_iter().chain(in_tissues).fold(0.0, f64::max);
         let is_complete = found.has_all_contacts && found.is_nearest;
-        answer.depth_max_m = Some(depth_max_m).filter(|d| *d > 0.0 && is_complete);
+        // The link may be deeper in a tissue than some other tissue may be in it.
+        let told_m = found.nearest.map_or(0.0, |n| -n.signed_distance_m);
+        let is_loose = depth_max_m > 0.0 && is_complete;
+        answer.depth_max_m = is_loose.then_some(depth_max_m.max(told_m));
         tick.flags.depth_uncertain |= answer.depth_max_m.is_some();
         self.ticks_in_turn = if found.has_all_contacts {
             self.ticks_in_turn.saturating_sub(1)
@@ -322,6 +331,8 @@ impl TrackedLink {
         let whole = self.path.displacement_max(link);
         let margin = tick.options.contact_margin_m;
         while let Some((front, segment)) = self.path.first_segment() {
+            // There a tick was coalesced, or had no time.
+            let start_is_open = front.put || self.path.is_whole() && !self.start_is_complete;
             let swept = segment.into_iter().flat_map(|s| tick.tissues.iter().map(move |t| (s, t)));
             for (segment, (tissue, revision)) in swept {
                 // A tissue that was added later was not there to be met.
@@ -345,7 +356,7 @@ impl TrackedLink {
                         only_near = true;
                         list_near(contacts, *tissue, reach, &mut tick.room.near);
                     }
-                    Sweep { tissue: *tissue, revision, motion, link, slack_m: 0.0 }
+                    Sweep { tissue: *tissue, revision, motion, link, slack_m: 0.0, start_is_open }
                 } else {
                     // As if it had always been where it is, and all else thicker by how far it can have moved.
                     let slack_m = (tick.log.travel_m() - front.travel_m) * BOUND_COVER;
@@ -353,7 +364,8 @@ impl TrackedLink {
                     if displacement_m == 0.0 || displacement_m < front.clearance_m {
                         continue;
                     }
-                    Sweep { tissue: *tissue, revision, motion: MotionSince::NONE, link, slack_m }
+                    let motion = MotionSince::NONE;
+                    Sweep { tissue: *tissue, revision, motion, link, slack_m, start_is_open }
                 };
                 if self.sweep_from.tissue != *tissue {
                     self.sweep_from = SweepCursor::at_tissue(*tissue);

@@ -126,7 +126,7 @@ async fn a_removed_tool_is_refused_and_the_stream_goes_on() {
         let answer = stream.ask(tick_message(tick(sequence, 0.2))).await.expect("an answer");
         let refusal = answer.refusal.expect("the tool is gone");
         assert_eq!((answer.sequence, refusal.code), (sequence, Code::NotFound as u32));
-        assert_eq!(refusal.field, "tools");
+        assert_eq!(refusal.field, "tools[0].tool_id");
     }
 }
 

@@ -1,0 +1,79 @@
+//! A hostile client and a server, over gRPC: every answer against what the client itself knows of the scene.
+//!
+//! The client makes tissues and instruments that nobody has seen, dents tissues until they cross themselves, cuts them,
+//! moves, leaps and coalesces, gives too little time, and holds each answer to brute force in `f64`: winding numbers by
+//! solid angles, distances of triangle by triangle, crossings of edges and faces. It has all positions because it sent
+//! them, and asks the engine for nothing. A find is printed at once, with its episode:
+//!
+//! `PALPATE_TEST_SCALE=720 cargo test --release --test it -- --nocapture hostile` takes an hour;
+//! `PALPATE_SEED=N` begins with the episode of that number.
+
+mod client;
+mod fault;
+mod instruments;
+mod judge;
+mod organs;
+mod placed;
+mod soup;
+mod tally;
+mod tissue;
+
+use std::time::Duration;
+
+use palpate::{config::Config, oracle::Random};
+use tokio::time::Instant;
+
+use crate::{
+    seed::{Seed, scaled},
+    support::server::TestServer,
+};
+use client::Episode;
+use fault::Fault;
+use tally::Tally;
+
+/// Of a run at scale 1, and episodes of it at least.
+const RUN: Duration = Duration::from_secs(5);
+const EPISODES_MIN: u64 = 3;
+/// So often it is said what was checked.
+const TOLD_EVERY: u64 = 100;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_answer_to_a_hostile_client_is_wrong() {
+    let seed = Seed::or(1_801);
+    let mut server = TestServer::configured(Config::default()).await;
+    let until = Instant::now() + RUN.mul_f64(scaled(1_000) as f64 / 1_000.0);
+    let mut tally = Tally::default();
+    for n in 0.. {
+        if n >= EPISODES_MIN && Instant::now() >= until {
+            break;
+        }
+        let number = seed.number() + n;
+        let random = Random::new(number);
+        Episode::begin(&mut server, number, random).await.run(&mut tally).await;
+        if n % TOLD_EVERY == TOLD_EVERY - 1 {
+            println!("{} episodes: {tally}", n + 1);
+        }
+    }
+    println!("{tally}");
+    assert!(tally.contacts_due > 100 && tally.met > 10 && tally.signs > 100, "{tally}");
+    assert_eq!(tally.n_found(), 0, "{tally}");
+}
+
+/// A fault of each kind in some answers, put in between the server and the judge, is found for what it is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fault_in_an_answer_is_found() {
+    let mut server = TestServer::configured(Config::default()).await;
+    for fault in Fault::ALL {
+        let mut tally = Tally::default();
+        // Bodies and a ball, slivers and a ring, an organ and a needle: few faults need more than the first.
+        for number in [3, 5, 0] {
+            let mut episode = Episode::begin(&mut server, number, Random::new(number)).await;
+            episode.spoil(fault);
+            episode.run(&mut tally).await;
+            if tally.has(fault.found_as()) {
+                break;
+            }
+        }
+        assert!(tally.has(fault.found_as()), "{fault:?}: {tally}");
+    }
+}
