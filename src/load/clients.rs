@@ -2,6 +2,7 @@
 
 pub mod cutter;
 pub mod deformer;
+pub mod device;
 pub mod echo;
 pub mod haptic;
 pub mod pacer;

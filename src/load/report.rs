@@ -8,6 +8,7 @@ pub mod lateness;
 pub mod measured;
 pub mod picture;
 pub mod renderings;
+pub mod servo;
 pub mod soundness;
 pub mod stalls;
 pub mod tally;
@@ -24,6 +25,7 @@ pub use baseline::Baseline;
 use latencies::Percentiles;
 pub use measured::Measured;
 use renderings::RenderingReport;
+use servo::ServoReport;
 use text::{columns, grouped, row};
 use verdict::RunVerdict;
 
@@ -73,6 +75,8 @@ pub struct RunReport {
     pub objective: Option<ObjectiveVerdict>,
     /// What a hand would have felt; null when nothing was rendered.
     pub rendering: Option<RenderingReport>,
+    /// What a simulated hand felt of its servo; null without one.
+    pub servo: Option<ServoReport>,
     /// Whether answers were right and complete, and who made ticks late.
     pub verdict: RunVerdict,
     /// How late a thread of this machine woke from naps of 1 ms.
@@ -141,6 +145,7 @@ impl RunReport {
             baseline: None,
             objective: None,
             rendering: tally.renderings.report(tally.round_trip.percentile_us(99.0)),
+            servo: tally.servo.report(),
             verdict: RunVerdict::of(measured, deadline),
             hiccup_us: hiccups.percentiles(),
             load_average: load_average(),
@@ -218,7 +223,7 @@ impl RunReport {
         let rendering = self.rendering.iter();
         let felt =
             rendering.flat_map(|r| [("rendering", r.said()), ("stiffness", r.stiffness_said())]);
-        let felt: Vec<_> = felt.collect();
+        let felt: Vec<_> = felt.chain(self.servo.iter().map(|s| ("servo", s.said()))).collect();
         let mut rows = vec![
             (
                 "ticks",
@@ -322,6 +327,7 @@ mod tests {
             "baseline",
             "objective",
             "rendering",
+            "servo",
             "verdict",
             "contacts",
             "min_signed_distance_m",

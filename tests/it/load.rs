@@ -1,7 +1,9 @@
 //! `palpate load` as a user runs it.
 
 use std::{
-    env, fs,
+    env,
+    f64::consts::{PI, TAU},
+    fs,
     path::PathBuf,
     process::{self, Command, Output},
 };
@@ -15,6 +17,7 @@ use serde_json::Value;
 use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
 
+use crate::seed::against;
 use crate::support::{
     certificates::{Authority, with_tls},
     folder::Folder,
@@ -71,6 +74,84 @@ fn all_of_a_run_is_measured_and_written() {
     let svg = fs::read_to_string(picture).expect("written");
     assert!(svg.contains("echo's round trip") && svg.ends_with("</svg>\n"));
     fs::remove_dir_all(folder).expect("it was there");
+}
+
+/// A closed surface with semi-axes in metres, as OBJ.
+fn ellipsoid([a, b, c]: [f64; 3], rings: u32, segments: u32) -> String {
+    let mut vertices = vec![[0.0, 0.0, c]];
+    for i in 1..rings {
+        let (across, along) = (PI * f64::from(i) / f64::from(rings)).sin_cos();
+        for j in 0..segments {
+            let (y, x) = (TAU * f64::from(j) / f64::from(segments)).sin_cos();
+            vertices.push([a * across * x, b * across * y, c * along]);
+        }
+    }
+    vertices.push([0.0, 0.0, -c]);
+    let last = vertices.len() as u32;
+    // Counted from 1; ring 0 is the first vertex.
+    let id = |i: u32, j: u32| 2 + (i - 1) * segments + j % segments;
+    let mut faces = Vec::new();
+    for j in 0..segments {
+        faces.push([1, id(1, j), id(1, j + 1)]);
+        for i in 1..rings - 1 {
+            faces.push([id(i, j), id(i + 1, j), id(i + 1, j + 1)]);
+            faces.push([id(i, j), id(i + 1, j + 1), id(i, j + 1)]);
+        }
+        faces.push([last, id(rings - 1, j + 1), id(rings - 1, j)]);
+    }
+    let vertices = vertices.iter().map(|[x, y, z]| format!("v {x} {y} {z}\n"));
+    vertices.chain(faces.iter().map(|[p, q, r]| format!("f {p} {q} {r}\n"))).collect()
+}
+
+/// A simulated hand presses and holds, with answers that are late, uneven and sometimes lost.
+#[test]
+fn a_simulated_hand_is_held_by_its_servo() {
+    let folder = Folder::new("servo");
+    let report = folder.0.join("r.json").display().to_string();
+    let tissue = folder.write("tissue.obj", &ellipsoid([0.1, 0.07, 0.05], 24, 32));
+    let tool = folder.write("tool.obj", &ellipsoid([0.003, 0.003, 0.03], 12, 8));
+    let done = load(&[
+        "--seconds=3",
+        &format!("--tissue={}", tissue.display()),
+        &format!("--tool={}", tool.display()),
+        "--deform-hz=0",
+        "--render",
+        "--servo-hz=4000",
+        "--device=mass=0.08,damping=0.15,hand=150",
+        "--stiffness=800",
+        "--delay=20ms",
+        "--jitter=5ms",
+        "--loss=5%",
+        "--report",
+        &report,
+    ]);
+    let text = said(&done);
+    assert!(done.status.success(), "{text}");
+    let json: Value = serde_json::from_str(&fs::read_to_string(report).expect("written")).unwrap();
+    println!("{}", json.pointer("/servo").expect("a servo"));
+    let number = |name: &str| {
+        let number = json.pointer(&format!("/servo/{name}")).and_then(Value::as_f64);
+        number.unwrap_or_else(|| panic!("{name} in {text}"))
+    };
+    // The last few are left out when the client is done before them.
+    assert!(number("samples") > 11_000.0, "{text}");
+    assert!(number("force_mean_n") > 0.5 && number("force_n_max") <= 3.3 + 1e-9, "{text}");
+    // At 300 N/s.
+    assert!(number("force_step_n_max") <= 300.0 / 4000.0 + 1e-9, "{text}");
+    assert!(number("model_age_us/p50") >= 20_000.0, "{text}");
+    assert!(number("energy_in_j") > 0.0, "{text}");
+    against("a hand at 800 N/m, 20 ms late", 1e3 * number("force_rms_n"), 20.0, "mN RMS");
+    assert!(text.contains("servo  ") && text.contains("stiffness  "), "{text}");
+}
+
+#[test]
+fn what_a_hand_cannot_be_is_refused() {
+    for bad in ["--device=mass=0", "--loss=5", "--delay=20", "--stiffness=0.5"] {
+        let done = load(&["--render", "--servo-hz=4000", bad]);
+        assert!(!done.status.success() && said(&done).contains("expected"), "{bad}");
+    }
+    let done = load(&["--servo-hz=4000"]);
+    assert!(!done.status.success() && said(&done).contains("--render"), "{}", said(&done));
 }
 
 #[test]

@@ -13,13 +13,17 @@ use glam::DVec3;
 use tokio::sync::mpsc::error::TrySendError;
 use tonic::Streaming;
 
-use super::pacer::{Due, Pacer};
+use super::{
+    device::{DevicePlan, DeviceThread},
+    pacer::{Due, Pacer},
+};
 use crate::proto::{
     RenderOptions, ReportOptions, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse,
     TrackStart, track_request::Message,
 };
 use crate::{
     client::{Client, ClientError, Duplex, address::ServerAddress},
+    geometry::Pose,
     load::{
         report::tally::{Tally, n_contacts, nearest_m},
         run::start::Starter,
@@ -75,6 +79,8 @@ pub struct HapticPlan {
     pub n_clients: u32,
     /// The tool is rendered.
     pub is_rendered: bool,
+    /// A simulated device holds it, instead of the path.
+    pub device: Option<DevicePlan>,
     /// Later than this is missed.
     pub deadline: Duration,
     /// Ends it early.
@@ -152,7 +158,11 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
         };
         let rendered = RenderOptions {
             tool_id: plan.tool_id,
-            stiffness_n_per_m: STIFFNESS_N_PER_M,
+            stiffness_n_per_m: plan
+                .device
+                .as_ref()
+                .map_or(STIFFNESS_N_PER_M, |d| d.stiffness_n_per_m),
+            local_model: plan.device.is_some(),
             tissue_loads: true,
             ..Default::default()
         };
@@ -180,6 +190,12 @@ async fn drive(
 ) -> Result<Tally, WorkerError> {
     let Duplex { requests, mut answers } = stream;
     let mut tally = Tally::new(plan.deadline);
+    let mut device = plan.device.as_ref().map(|device| {
+        let held = (Arc::clone(&plan.instrument), Arc::clone(&plan.path));
+        let seconds = plan.n_ticks as f64 / plan.rate_hz;
+        DeviceThread::start(device, plan.tool_id, held, (started, seconds))
+    });
+    let mut places = DevicePlaces::default();
     let mut pacer = Pacer::new(started, plan.rate_hz, plan.n_ticks, plan.n_clients)?;
     while !plan.stop.load(Ordering::Relaxed) {
         tokio::select! {
@@ -189,7 +205,10 @@ async fn drive(
                 Ok(Some(answer)) => {
                     tally.answered(&answer, Instant::now());
                     if plan.is_rendered {
-                        tally.renderings.note(&answer, plan.device_at(&answer));
+                        tally.renderings.note(&answer, places.of(answer.sequence));
+                    }
+                    if let Some(device) = &mut device {
+                        device.answered(&answer, Instant::now());
                     }
                     plan.live.show(&tally, &answer);
                 }
@@ -198,7 +217,13 @@ async fn drive(
             },
             due = pacer.due() => match due? {
                 Some(due) => {
-                    let tick = plan.tick(&due, started);
+                    let mut pose = plan.pose(&due, started);
+                    if let Some(device) = &mut device {
+                        device.deliver(Instant::now());
+                        pose = device.pose();
+                    }
+                    places.note(due.index + 1, pose.translation);
+                    let tick = plan.tick(&due, started, &pose);
                     // Never waits for room: a schedule that waits for the server would hide how late the server is.
                     let given = requests.try_send(tick);
                     // Sequences count from 1.
@@ -217,6 +242,9 @@ async fn drive(
             },
         }
     }
+    if let Some(device) = device {
+        tally.servo = device.end();
+    }
     // Without an end of the requests the server would keep the stream open, and the wait below would last its whole
     // time.
     drop(requests);
@@ -234,24 +262,45 @@ async fn read_last_answers(answers: &mut Streaming<TrackResponse>, tally: &mut T
     }
 }
 
-impl HapticPlan {
-    /// Where the device was at the tick of an answer: the tool's origin, scene frame.
-    fn device_at(&self, answer: &TrackResponse) -> DVec3 {
-        let seconds = answer.client_time_ns as f64 * 1e-9 + self.ahead_s;
-        self.instrument.pose(&self.path.site(seconds), self.path.side).translation
+/// Where the device was at the last ticks: the tool's origin, scene frame.
+struct DevicePlaces([DVec3; PLACES]);
+
+/// More than answers are ever late, in ticks.
+const PLACES: usize = 4_096;
+
+impl Default for DevicePlaces {
+    fn default() -> DevicePlaces {
+        DevicePlaces([DVec3::ZERO; PLACES])
+    }
+}
+
+impl DevicePlaces {
+    fn note(&mut self, sequence: u64, place: DVec3) {
+        self.0[sequence as usize % PLACES] = place;
     }
 
-    fn tick(&self, due: &Due, started: Instant) -> TrackRequest {
+    fn of(&self, sequence: u64) -> DVec3 {
+        self.0[sequence as usize % PLACES]
+    }
+}
+
+impl HapticPlan {
+    /// Where the path has the tool at a tick.
+    fn pose(&self, due: &Due, started: Instant) -> Pose {
+        let seconds = (due.intended - started).as_secs_f64() + self.ahead_s;
+        // By the intended instant and not by the clock: the path does not depend on how late a tick is sent.
+        self.instrument.pose(&self.path.site(seconds), self.path.side)
+    }
+
+    fn tick(&self, due: &Due, started: Instant, pose: &Pose) -> TrackRequest {
         let since_start = due.intended - started;
         let seconds = since_start.as_secs_f64() + self.ahead_s;
-        // By the intended instant and not by the clock: the path does not depend on how late a tick is sent.
-        let pose = self.instrument.pose(&self.path.site(seconds), self.path.side);
         let tick = Tick {
             sequence: due.index + 1,
             client_time_ns: since_start.as_nanos() as i64,
             tools: vec![ToolPose {
                 tool_id: self.tool_id,
-                pose: Some(pose_on_the_wire(&pose)),
+                pose: Some(pose_on_the_wire(pose)),
                 link_poses: self.instrument.link_poses(seconds),
                 // At the start there is no motion that could be swept.
                 teleport: due.index == 0,

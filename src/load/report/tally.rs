@@ -14,6 +14,7 @@ use super::{
     latencies::Latencies,
     lateness::{LateTick, LateTicks},
     renderings::Renderings,
+    servo::ServoTally,
     soundness::Soundness,
     timeline::Timeline,
 };
@@ -71,6 +72,8 @@ pub struct Tally {
     pub never_answered: u64,
     /// Answers to no tick that waited for one.
     pub out_of_order: u64,
+    /// Of the first client's device.
+    pub servo: ServoTally,
     /// Answers that broke a promise.
     pub unsound: u64,
     /// What was wrong with the first of those.
@@ -209,6 +212,9 @@ impl Tally {
         self.out_of_order += other.out_of_order;
         self.unsound += other.unsound;
         self.problem = self.problem.take().or_else(|| other.problem.clone());
+        if self.servo.samples == 0 {
+            self.servo = other.servo.clone();
+        }
         self.late.add(&other.late);
         self.server.add(&other.server);
         self.renderings.add(&other.renderings);

@@ -4,9 +4,14 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::{objective::Objective, plan::Plan};
 use crate::load::{
+    clients::device::DevicePlan,
     error::LoadError,
-    stage::phantom::{Instrument, Organ},
+    stage::{
+        held_device::HeldDevice,
+        phantom::{Instrument, Organ},
+    },
 };
+use crate::servo::ServoOptions;
 
 const DEMO_RATE_HZ: f64 = 1000.0;
 const DEMO_DEFORM_HZ: f64 = 60.0;
@@ -72,6 +77,25 @@ pub struct LoadArgs {
     /// Render the tool: a hand presses it in, and the answers bring a proxy and a force.
     #[arg(long)]
     render: bool,
+    /// Hold the tool by a simulated device and hand, with a servo of so many samples a second over the answers' local
+    /// models: the hand presses and holds. With --deform-hz 0 all that it feels is the coupling's.
+    #[arg(long, value_name = "HZ", requires = "render", value_parser = rate)]
+    servo_hz: Option<f64>,
+    /// That device and hand, as mass=0.08,damping=0.15,hand=150,hand-damping=0.8: kg, N s/m and N/m.
+    #[arg(long, value_name = "PARTS", requires = "servo_hz")]
+    device: Option<HeldDevice>,
+    /// Of the servo's spring, N/m [default: 500].
+    #[arg(long, value_name = "N_PER_M", requires = "servo_hz", value_parser = stiffness)]
+    stiffness: Option<f64>,
+    /// Each answer comes so much later to the servo, as 20ms.
+    #[arg(long, value_name = "TIME", requires = "servo_hz", value_parser = time)]
+    delay: Option<Duration>,
+    /// And up to so much later than that, as 5ms.
+    #[arg(long, value_name = "TIME", requires = "servo_hz", value_parser = time)]
+    jitter: Option<Duration>,
+    /// Answers that never come, as 5%.
+    #[arg(long, value_name = "SHARE", requires = "servo_hz", value_parser = lost)]
+    loss: Option<f64>,
     /// What the run must reach, as `p99=1ms,missed=0.1%`: p50, p90, p99, p99.9, p99.99 and max in us, ms or
     /// s, missed in %, miss-run in ticks. Broken, the exit code says so.
     #[arg(long, value_name = "BOUNDS")]
@@ -144,7 +168,22 @@ impl LoadArgs {
             deform_share: self.deform_share,
             cut_hz: self.cut_hz,
             is_rendered: self.render,
+            device: self.device_plan(),
             ..self.run.plan(self.clients, self.rate, self.deform_hz)?
+        })
+    }
+}
+
+impl LoadArgs {
+    fn device_plan(&self) -> Option<DevicePlan> {
+        Some(DevicePlan {
+            servo_hz: self.servo_hz?,
+            device: self.device.unwrap_or_default(),
+            stiffness_n_per_m: self.stiffness.unwrap_or(ServoOptions::of(0).stiffness_n_per_m),
+            delay: self.delay.unwrap_or_default(),
+            jitter: self.jitter.unwrap_or_default(),
+            loss: self.loss.unwrap_or_default(),
+            holds: true,
         })
     }
 }
@@ -168,6 +207,7 @@ impl RunArgs {
             deform_share: None,
             cut_hz: 0.0,
             is_rendered: false,
+            device: None,
             deadline: Duration::from_micros(self.deadline_us),
             organ,
             instrument: Arc::new(instrument),
@@ -192,6 +232,26 @@ fn share(text: &str) -> Result<f64, String> {
 
 fn duration(text: &str) -> Result<f64, String> {
     number(text, 0.1, SECONDS_MAX)
+}
+
+fn stiffness(text: &str) -> Result<f64, String> {
+    number(text, 1.0, 1e5)
+}
+
+fn lost(text: &str) -> Result<f64, String> {
+    let share = text.strip_suffix('%').ok_or_else(|| format!("got {text:?}, expected 5%"))?;
+    number(share, 0.0, 100.0).map(|percent| percent / 100.0)
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    let units = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
+    let of = |(unit, s): (&str, f64)| Some((text.strip_suffix(unit)?.parse().ok()?, s));
+    let (got, unit): (f64, f64) =
+        units.into_iter().find_map(of).ok_or_else(|| format!("got {text:?}, expected 20ms"))?;
+    let is_within = (0.0..=1.0).contains(&(got * unit));
+    is_within
+        .then(|| Duration::from_secs_f64(got * unit))
+        .ok_or_else(|| format!("got {text:?}, expected at most 1s"))
 }
 
 fn number(text: &str, least: f64, most: f64) -> Result<f64, String> {

@@ -2,7 +2,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use crate::load::stage::phantom::{Instrument, Organ};
+use crate::load::{
+    clients::device::DevicePlan,
+    stage::phantom::{Instrument, Organ},
+};
 
 /// What is run.
 #[derive(Clone)]
@@ -23,6 +26,8 @@ pub struct Plan {
     pub cut_hz: f64,
     /// The tool is rendered: a hand presses it deeper.
     pub is_rendered: bool,
+    /// The tool is held by a simulated device and hand, with a servo of its own; one client then.
+    pub device: Option<DevicePlan>,
     /// Later than this is missed.
     pub deadline: Duration,
     /// The tissue.

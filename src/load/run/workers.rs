@@ -116,6 +116,8 @@ impl Workers {
                 n_ticks: (plan.rate_hz * plan.seconds).round() as u64,
                 n_clients: plan.n_clients,
                 is_rendered: plan.is_rendered && answerer == Answerer::Engine,
+                // The hand of one: others press along the path beside it.
+                device: plan.device.clone().filter(|_| number == 0 && answerer == Answerer::Engine),
                 deadline: plan.deadline,
                 stop: Arc::clone(&stop),
                 live: Arc::clone(&shown),

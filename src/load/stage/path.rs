@@ -108,6 +108,9 @@ impl Path {
         Ok(path)
     }
 
+    /// When the tip is deepest for the first time, seconds since the start.
+    pub const DEEPEST_S: f64 = 0.5 * PRESS_PERIOD_S;
+
     /// The tip at a time since the start, seconds.
     pub fn site(&self, seconds: f64) -> Site {
         let wave = |period_s: f64| 0.5 - 0.5 * (TAU * seconds / period_s).cos();
