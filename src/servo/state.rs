@@ -335,11 +335,11 @@ impl HeldModel {
         let friction = self.model.friction;
         let coupling = (n, stiffness, x_d);
         let found = with_friction(coupling, rows, &tangents[..rows.len()], friction, optimum);
-        for i in 0..rows.len() {
+        for (i, anchor) in anchors.iter().enumerate().take(rows.len()) {
             let [f, g] = found.tangent[i];
             self.bears[i] = found.normal[i] > 0.0;
             let sticks = f.hypot(g) < friction * found.normal[i] * (1.0 - CONE_SHARE_SLACK);
-            self.anchors[i] = (self.bears[i] && sticks).then_some(anchors[i]);
+            self.anchors[i] = (self.bears[i] && sticks).then_some(*anchor);
         }
         self.x = found.displacement;
     }
