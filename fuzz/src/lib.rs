@@ -4,6 +4,7 @@ mod allocation;
 pub mod edits;
 pub mod mesh_file;
 pub mod poses;
+pub mod renderings;
 pub mod sessions;
 mod stage;
 pub mod streams;

@@ -52,7 +52,7 @@ enum Number {
 }
 
 #[derive(Arbitrary, Clone, Debug)]
-struct Placed {
+pub(crate) struct Placed {
     at: Place,
     turned: [i8; 4],
     links: Vec<(Place, [i8; 4])>,
@@ -60,7 +60,7 @@ struct Placed {
 }
 
 #[derive(Arbitrary, Clone, Copy, Debug)]
-enum Place {
+pub(crate) enum Place {
     /// Steps of 2 mm.
     Near([i8; 3]),
     Any([f32; 3]),
@@ -69,12 +69,7 @@ enum Place {
 /// Every answer is sound, and what is refused changes nothing: see [`Watched`].
 pub fn check(sequence: Sequence) {
     static SCENE: LazyLock<Arc<Scene>> = LazyLock::new(stage::tools_only);
-    let mut world = World {
-        scene: &SCENE,
-        organ: stage::add_organ(&SCENE),
-        sheet: stage::add_sheet(&SCENE),
-        blade: stage::add_blade(&SCENE),
-    };
+    let mut world = World::about(&SCENE);
     let ids = [ToolId(1), ToolId(2), world.blade.id].into_iter().zip(sequence.tools);
     let ids: Vec<ToolId> = ids.filter_map(|(id, tracked)| tracked.then_some(id)).collect();
     let tools: Vec<Arc<Tool>> = ids.iter().map(|id| SCENE.tool(*id).expect("there")).collect();
@@ -89,7 +84,7 @@ pub fn check(sequence: Sequence) {
 }
 
 /// What is around the session.
-struct World<'a> {
+pub(crate) struct World<'a> {
     scene: &'a Scene,
     organ: Arc<Tissue>,
     sheet: Arc<Tissue>,
@@ -97,6 +92,11 @@ struct World<'a> {
 }
 
 impl World<'_> {
+    pub(crate) fn about(scene: &Scene) -> World<'_> {
+        let (organ, sheet) = (stage::add_organ(scene), stage::add_sheet(scene));
+        World { scene, organ, sheet, blade: stage::add_blade(scene) }
+    }
+
     fn go_on(&mut self, step: Step, session: &mut Watched, tools: &[Arc<Tool>], now_ns: u64) {
         let ids = tools.iter().map(|t| t.id);
         match step {
@@ -137,7 +137,7 @@ impl World<'_> {
         if sheet { &self.sheet } else { &self.organ }
     }
 
-    fn deform(&self, sheet: bool, first: u8, to: &[Place], now_ns: u64) {
+    pub(crate) fn deform(&self, sheet: bool, first: u8, to: &[Place], now_ns: u64) {
         let tissue = self.tissue(sheet);
         let n_vertices = tissue.current().surface.mesh().positions().len() as u32;
         let vertices = (u32::from(first)..n_vertices).take(to.len()).collect::<Vec<_>>();
@@ -146,7 +146,7 @@ impl World<'_> {
         tissue.catch_up();
     }
 
-    fn cut(&self, sheet: bool, triangle: u8, to: Place, now_ns: u64) {
+    pub(crate) fn cut(&self, sheet: bool, triangle: u8, to: Place, now_ns: u64) {
         let tissue = self.tissue(sheet);
         let edit = {
             let current = tissue.current();
@@ -165,7 +165,7 @@ impl World<'_> {
         tissue.edit(edit, &Limits::default(), now_ns).expect("accepted");
     }
 
-    fn clear(self) {
+    pub(crate) fn clear(self) {
         for tissue in self.scene.tissues().iter() {
             self.scene.remove_tissue(tissue.id()).expect("there");
         }
@@ -205,7 +205,7 @@ impl Number {
 }
 
 /// The last one stands for the tools that it is not enough for.
-fn all(places: &[Placed]) -> impl Iterator<Item = Placed> {
+pub(crate) fn all(places: &[Placed]) -> impl Iterator<Item = Placed> {
     let last = places.last().cloned().unwrap_or(Placed {
         at: Place::Near([0; 3]),
         turned: [0; 4],
@@ -216,7 +216,7 @@ fn all(places: &[Placed]) -> impl Iterator<Item = Placed> {
 }
 
 impl Placed {
-    fn pose(&self, tool: ToolId) -> ToolPose {
+    pub(crate) fn pose(&self, tool: ToolId) -> ToolPose {
         ToolPose {
             tool,
             scene_from_tool: pose(self.at, self.turned),
@@ -234,7 +234,7 @@ fn pose(at: Place, turned: [i8; 4]) -> Pose {
 
 impl Place {
     /// Within the world, as parsing sees to.
-    fn point(self) -> DVec3 {
+    pub(crate) fn point(self) -> DVec3 {
         match self {
             Place::Near(steps) => DVec3::from_array(steps.map(|s| f64::from(s) * 0.002)),
             Place::Any(p) => {
