@@ -41,7 +41,7 @@ pub struct Tally {
     pub cut_short: usize,
     pub swept: usize,
     pub swept_while_moving: usize,
-    /// Ways that went on for too many ticks.
+    /// Ways whose contacts were more than an answer gives, or that begin where nobody looked.
     pub ways_left_out: usize,
     /// Triangles that have to be in contact.
     pub contacts_due: usize,

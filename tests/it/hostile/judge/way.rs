@@ -10,9 +10,6 @@ use crate::hostile::{instruments::Posture, soup::Extent};
 
 /// Instants of the way from a pose to the next that are looked at.
 const INSTANTS: usize = 12;
-/// Longer ways are counted and not judged. One of 13 ticks, under a load that starved the server, lacked four triangles; it
-/// came once, and why is not known.
-const TICKS_MAX: usize = 8;
 /// A time is rounded to `f32`.
 const TIME_ROUNDING: f64 = 1e-6;
 
@@ -91,10 +88,11 @@ impl Judge<'_> {
         self.tally.hold(!(is_swept && is_put), Broken::Untrue, || {
             format!("{}: swept a leap", self.about)
         });
-        let is_whole = !way.is_broken && way.start.len() == seen.len();
+        let is_given = !way.is_broken && !told.links.iter().any(is_truncated);
+        let is_judged = is_given && way.start.len() == seen.len();
+        self.tally.ways_left_out += usize::from(is_swept && !is_judged);
         let n_ticks = way.waypoints.len() - 1;
-        self.tally.ways_left_out += usize::from(is_swept && n_ticks > TICKS_MAX);
-        if is_swept && is_whole && (1..=TICKS_MAX).contains(&n_ticks) {
+        if is_swept && is_judged && n_ticks > 0 {
             self.tally.swept += 1;
             for (i, tissue) in seen.iter().enumerate() {
                 let (revision, before) = &way.start[i];
