@@ -45,7 +45,7 @@ fn answer(session: &mut Watched, tick: &Tick, now_ns: u64) {
     let sent = TrackResponse {
         flags: flags(&answer.flags),
         tissues: tissue_states(&answer.tissues),
-        links: links(answer),
+        links: links(answer, &[]),
         link_pairs: of_links(answer),
         probes: probes(answer),
         ..Default::default()
