@@ -215,6 +215,7 @@ fn plan(organ: Organ, tool: &MeshData, n_clients: u32, rate_hz: f64, seconds: f6
         deform_share: None,
         cut_hz: 0.0,
         is_rendered: false,
+        device: None,
         deadline: DEADLINE,
         organ,
         instrument: Arc::new(instrument),
