@@ -83,6 +83,7 @@ impl Corners {
         let at = |v: u32| unsafe { _mm_loadu_ps(positions.as_ptr().add(v as usize).cast()) };
         // SAFETY: eight numbers each.
         let load = |lane: &[u32; LANES]| unsafe { _mm256_loadu_ps(lane.as_ptr().cast()) };
+        // SAFETY: room for eight numbers.
         let store = |lane: &mut Lane, x| unsafe { _mm256_storeu_ps(lane.as_mut_ptr(), x) };
         let unused = load(&UNUSED[len]);
         let mut low = [_mm256_set1_ps(f32::INFINITY); 3];

@@ -97,7 +97,9 @@ impl Renderings {
             link.tool_id == rendering.tool_id && !link.is_lower_bound && !link.is_cut_short
         };
         let distances = answer.links.iter().filter(is_known).map(|link| link.signed_distance_m);
-        let proxy_depth_m = -distances.fold(f64::INFINITY, f64::min);
+        // In an answer that tells no distance it is taken to be where it was.
+        let last = self.samples.last().map_or(0.0, |sample| sample.proxy_depth_m);
+        let proxy_depth_m = distances.reduce(f64::min).map_or(last, |nearest_m| -nearest_m);
         self.device_depth_m_max = self.device_depth_m_max.max(device_depth_m);
         self.proxy_depth_m_max = self.proxy_depth_m_max.max(proxy_depth_m);
         self.force_n_max = self.force_n_max.max(force_n);
