@@ -162,8 +162,10 @@ class Contacts(Answer):
         earlier by what that takes to cross, and what is passed as near counts as met. A sweep that goes on in a later
         tick, or comes after more than four deformations, takes the tissue as it is then and the path as much thicker
         as the tissue can have moved since. Negative: the sweep did not meet it; it was touched before, also by an
-        answer that the sweep had not caught up with, or is within the margin only. A contact that the link has left
-        behind is given as it was at that time, with distance 0."""
+        answer that the sweep had not caught up with, or is within the margin only. What the link touched already
+        where the way begins, and an answer that was cut short (or a tick that was coalesced) did not tell, has the
+        time of that place. A contact that the link has left behind is given as it was at that time, with distance
+        0."""
     @property
     def forbidden(self) -> npt.NDArray[np.bool_]:
         """The tissue is a forbidden region. Empty where the scene has none."""
