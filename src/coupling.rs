@@ -6,6 +6,7 @@
 pub mod extent;
 pub mod friction;
 pub mod local_model;
+pub mod option_range;
 pub mod posture;
 pub mod quadratic_programme;
 pub mod screw;

@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use crate::coupling::{posture::RENDERED_LINKS_MAX, wrench::WrenchLimits};
+use crate::coupling::{option_range, posture::RENDERED_LINKS_MAX, wrench::WrenchLimits};
 use crate::geometry::tolerance::COORDINATE_MAX_M;
 use crate::scene::{Tool, ToolId};
 
@@ -74,20 +74,16 @@ impl RenderOptions {
         if expected > RENDERED_LINKS_MAX {
             return Err(RenderError::Links { got: expected, limit: RENDERED_LINKS_MAX });
         }
-        for (option, got, [least, most]) in [
-            ("stiffness_n_per_m", self.stiffness_n_per_m, [1.0, 1e5]),
-            ("rotational_stiffness_nm_per_rad", self.rotational_stiffness_nm_per_rad, [0.001, 1e3]),
-            ("link_stiffness_n_per_m", self.link_stiffness_n_per_m, [1.0, 1e5]),
-            ("friction", self.friction, [0.0, 2.0]),
-            ("max_force_n", self.max_force_n, [0.0, 1e3]),
-            ("max_torque_nm", self.max_torque_nm, [0.0, 100.0]),
-            ("max_force_rate_n_per_s", self.max_force_rate_n_per_s, [0.001, 1e6]),
-            ("max_torque_rate_nm_per_s", self.max_torque_rate_nm_per_s, [0.001, 1e5]),
-        ] {
-            // A NaN is in no range.
-            if !(least..=most).contains(&got) {
-                return Err(RenderError::Range { option, got, least, most });
-            }
+        let stiffness = option_range::of_stiffness(
+            self.stiffness_n_per_m,
+            self.rotational_stiffness_nm_per_rad,
+            self.link_stiffness_n_per_m,
+        );
+        let own = ("friction", self.friction, [0.0, 2.0]);
+        let ranged =
+            stiffness.into_iter().chain([own]).chain(option_range::of_limits(&self.limits()));
+        if let Some((option, got, [least, most])) = option_range::first_outside(ranged) {
+            return Err(RenderError::Range { option, got, least, most });
         }
         let hold = self.hold_point_m;
         if !(hold.is_finite() && hold.abs().max_element() <= COORDINATE_MAX_M) {

@@ -2,6 +2,7 @@
 
 use super::fade::FADE_S;
 use crate::coupling::{
+    option_range,
     posture::FIRST_LINK,
     quadratic_programme::{COORDINATES_MAX, Displacement},
     wrench::WrenchLimits,
@@ -79,20 +80,15 @@ impl ServoOptions {
     /// The first option that is out of its range, or a cap that could not fade in time.
     pub fn check(&self) -> Result<(), ServoOptionsError> {
         let limits = &self.limits;
-        for (option, got, [least, most]) in [
-            ("stiffness_n_per_m", self.stiffness_n_per_m, [1.0, 1e5]),
-            ("rotational_stiffness_nm_per_rad", self.rotational_stiffness_nm_per_rad, [0.001, 1e3]),
-            ("link_stiffness_n_per_m", self.link_stiffness_n_per_m, [1.0, 1e5]),
-            ("damping_samples", self.damping_samples, [0.0, 4.0]),
-            ("max_force_n", limits.max_force_n, [0.0, 1e3]),
-            ("max_torque_nm", limits.max_torque_nm, [0.0, 100.0]),
-            ("max_force_rate_n_per_s", limits.max_force_rate_n_per_s, [0.001, 1e6]),
-            ("max_torque_rate_nm_per_s", limits.max_torque_rate_nm_per_s, [0.001, 1e5]),
-        ] {
-            // A NaN is in no range.
-            if !(least..=most).contains(&got) {
-                return Err(ServoOptionsError::Range { option, got, least, most });
-            }
+        let stiffness = option_range::of_stiffness(
+            self.stiffness_n_per_m,
+            self.rotational_stiffness_nm_per_rad,
+            self.link_stiffness_n_per_m,
+        );
+        let own = ("damping_samples", self.damping_samples, [0.0, 4.0]);
+        let ranged = stiffness.into_iter().chain([own]).chain(option_range::of_limits(limits));
+        if let Some((option, got, [least, most])) = option_range::first_outside(ranged) {
+            return Err(ServoOptionsError::Range { option, got, least, most });
         }
         for (cap, rate, got, per_s) in [
             (
