@@ -1,114 +1,73 @@
-//! A client in a page: a scene with a tissue and a tool, a haptic loop that lowers the tool until it
-//! touches, and a dent.
+//! A device in a scene: a hand presses a tool into a tissue, feels it, and feels the tissue give way.
 //!
 //! `cargo run --release --example first_contact`, with `cargo run --release -- serve` in another terminal.
 
-use palpate::proto::{
-    AddTissueHeader, AddTissueRequest, AddToolHeader, AddToolRequest, CreateSceneRequest,
-    DeformRequest, DeleteSceneRequest, LinkHeader, MeshChunk, MeshHeader, Pose, RawMeshSize,
-    SparsePositions, Tick, ToolPose, TrackRequest, TrackStart, Vec3, add_tissue_request,
-    add_tool_request, deform_request::Positions, haptic_service_client::HapticServiceClient,
-    mesh_header::Source, scene_service_client::SceneServiceClient, track_request::Message,
+use std::time::Duration;
+
+use palpate::{
+    client::{Client, ClientError, LinkUpload, ServerAddress, mesh_source::MeshSource},
+    geometry::{MeshData, Pose},
+    proto::RenderOptions,
 };
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
-
-/// An octahedron, counter-clockwise from outside. A tissue and a tool may be any mesh, also a file's bytes.
-const CORNERS: [f32; 18] =
-    [1., 0., 0., -1., 0., 0., 0., 1., 0., 0., -1., 0., 0., 0., 1., 0., 0., -1.];
-const TRIANGLES: [u32; 24] =
-    [0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5];
-
-/// 5 cm and 5 mm from the middle to a corner.
-const TISSUE_SCALE_TO_M: f64 = 0.05;
-const TOOL_SCALE_TO_M: f64 = 0.005;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    touch("http://127.0.0.1:7447").await.map(drop)
+    let [pressed_n, dented_n] = touch("127.0.0.1:7447").await?;
+    println!("{pressed_n:.2} N at 3 mm, {dented_n:.2} N after the tissue gave way");
+    Ok(())
 }
 
-/// Lowers the tool by 1 mm a tick, then dents the tissue. Returns the deepest and the last signed distance, metres.
-pub async fn touch(url: &str) -> Result<[f64; 2], Box<dyn std::error::Error>> {
-    let mut scenes = SceneServiceClient::connect(url.to_owned()).await?;
-    let mut haptics = HapticServiceClient::connect(url.to_owned()).await?;
+/// Presses 3 mm deep, and lets the tissue give way by 2 mm. Returns what is felt before and after, newtons.
+pub async fn touch(server: &str) -> Result<[f64; 2], ClientError> {
+    let mut client = Client::connect(&ServerAddress::new(server)).await?;
+    client.create_scene("first-contact").await?;
+    // A slab of 10 cm whose top is at 0, and a tip of 5 mm. Any mesh will do, also a file: `add_tissue_file`.
+    let slab = MeshSource::Raw(slab(0.1, 0.02));
+    let tissue = client.add_tissue("first-contact", "slab", &slab).await?.tissue_id;
+    let tip = MeshSource::Raw(octahedron(0.005));
+    let tip = LinkUpload { name: "tip".to_owned(), mesh: tip, rest_pose: None };
+    let tool_id = client.add_tool("first-contact", "probe", &[tip], &[]).await?.tool_id;
 
-    // Names are yours, ids the server's. An upload is a header and as many chunks as it takes.
-    let scene_id = "first-contact".to_owned();
-    scenes.create_scene(CreateSceneRequest { scene_id: scene_id.clone() }).await?;
-    let tissue = AddTissueHeader {
-        scene_id: scene_id.clone(),
-        name: "organ".to_owned(),
-        mesh: Some(mesh(TISSUE_SCALE_TO_M)),
-        ..Default::default()
-    };
-    let upload = [
-        AddTissueRequest { message: Some(add_tissue_request::Message::Header(tissue)) },
-        AddTissueRequest { message: Some(add_tissue_request::Message::Chunk(chunk())) },
-    ];
-    let tissue_id = scenes.add_tissue(tokio_stream::iter(upload)).await?.into_inner().tissue_id;
-    let name = "tip".to_owned();
-    let link = LinkHeader { name, mesh: Some(mesh(TOOL_SCALE_TO_M)), ..Default::default() };
-    let tool = AddToolHeader {
-        scene_id: scene_id.clone(),
-        name: "probe".to_owned(),
-        links: vec![link],
-        ..Default::default()
-    };
-    let upload = [
-        AddToolRequest { message: Some(add_tool_request::Message::Header(tool)) },
-        AddToolRequest { message: Some(add_tool_request::Message::Chunk(chunk())) },
-    ];
-    let tool_id = scenes.add_tool(tokio_stream::iter(upload)).await?.into_inner().tool_id;
-
-    // The haptic loop: one start, then a tick for each pose; at 1 kHz they need not wait for one another.
-    let (requests, sent) = mpsc::channel(1);
-    let start =
-        TrackStart { scene_id: scene_id.clone(), tool_ids: vec![tool_id], ..Default::default() };
-    requests.send(TrackRequest { message: Some(Message::Start(start)) }).await?;
-    let mut answers = haptics.track(ReceiverStream::new(sent)).await?.into_inner();
-    let [mut deepest_m, mut last_m] = [f64::INFINITY; 2];
-    println!("tool at z   signed distance   contacts   time in the engine");
-    for sequence in 1..=11 {
-        let z = 0.061 - 0.001 * sequence.min(10) as f64;
-        if sequence == 11 {
-            // The tissue gives way: its topmost vertex goes down by 6 mm. The next tick sees it.
-            let sparse = SparsePositions { vertices: vec![4], positions_m: vec![0., 0., 0.044] };
-            let positions = Some(Positions::Sparse(sparse));
-            let scene_id = scene_id.clone();
-            let dent = DeformRequest { scene_id, tissue_id, sequence: 1, positions, hold: false };
-            scenes.deform(tokio_stream::iter([dent])).await?.into_inner().message().await?;
+    // The loop has a thread of its own. `device` belongs on the device's: `servo` never waits for the server.
+    let render = RenderOptions { tool_id, stiffness_n_per_m: 300.0, ..RenderOptions::default() };
+    let (haptics, mut device) = client.hold("first-contact", render).await?;
+    let mut hold = async |z: f64, seconds: f64| {
+        let mut felt_n = 0.0;
+        for _ in 0..(seconds * 1e3) as u32 {
+            let pose = Pose { translation: [0.0, 0.0, z].into(), ..Pose::IDENTITY };
+            felt_n = device.servo(&pose, 1e-3).force_n.length();
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        let pose = Pose { position_m: Some(Vec3 { x: 0.0, y: 0.0, z }), orientation: None };
-        let tools = vec![ToolPose { tool_id, pose: Some(pose), ..Default::default() }];
-        let tick = Tick { sequence, tools, ..Default::default() };
-        requests.send(TrackRequest { message: Some(Message::Tick(tick)) }).await?;
-        let answer = answers.message().await?.ok_or("the server has ended the stream")?;
-        if let Some(refusal) = answer.refusal {
-            return Err(refusal.message.into());
-        }
-        let link = &answer.links[0];
-        last_m = link.signed_distance_m;
-        deepest_m = last_m.min(deepest_m);
-        println!(
-            "{:6.1} mm {:14.2} mm {:10} {:17.0} us",
-            1e3 * z,
-            1e3 * last_m,
-            link.contacts.as_ref().map_or(0, |contacts| contacts.total),
-            answer.compute_us,
-        );
-    }
-    scenes.delete_scene(DeleteSceneRequest { scene_id }).await?;
-    Ok([deepest_m, last_m])
+        haptics.check().map(|()| felt_n)
+    };
+    hold(0.006, 0.1).await?;
+    let pressed_n = hold(0.002, 0.5).await?;
+    // The top gives way by 2 mm.
+    let mut deformations = client.deformations("first-contact").await?;
+    let top = [[-0.05, -0.05], [0.05, -0.05], [0.05, 0.05], [-0.05, 0.05]];
+    let top = top.map(|[x, y]| [x, y, -0.002]).concat();
+    deformations.move_some(tissue, vec![0, 1, 2, 3], top).await?;
+    let dented_n = hold(0.002, 0.5).await?;
+    client.delete_scene("first-contact").await?;
+    Ok([pressed_n, dented_n])
 }
 
-fn mesh(scale_to_m: f64) -> MeshHeader {
-    let vertices = CORNERS.len() as u32 / 3;
-    let triangles = TRIANGLES.len() as u32 / 3;
-    let source = Some(Source::Raw(RawMeshSize { vertices, triangles }));
-    MeshHeader { scale_to_m, source, ..Default::default() }
+/// Triangles are counter-clockwise seen from outside.
+fn slab(width_m: f32, height_m: f32) -> MeshData {
+    let w = 0.5 * width_m;
+    let around = [[-w, -w], [w, -w], [w, w], [-w, w]];
+    let level = |z: f32| around.map(|[x, y]| [x, y, z].into());
+    let positions = [level(0.0), level(-height_m)].concat();
+    let top_and_bottom = [[0, 1, 2], [0, 2, 3], [4, 6, 5], [4, 7, 6]];
+    let side = |i: u32, j: u32| [[i + 4, j + 4, j], [i + 4, j, i]];
+    let sides = [side(0, 1), side(1, 2), side(2, 3), side(3, 0)].concat();
+    MeshData { positions, triangles: [&top_and_bottom[..], &sides].concat() }
 }
 
-fn chunk() -> MeshChunk {
-    MeshChunk { positions: CORNERS.to_vec(), triangles: TRIANGLES.to_vec(), ..Default::default() }
+fn octahedron(radius_m: f32) -> MeshData {
+    let corners = [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]];
+    let positions = corners.map(|corner| corner.map(|x| x as f32 * radius_m).into());
+    let upper = [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4]];
+    let lower = [[2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]];
+    MeshData { positions: positions.to_vec(), triangles: [upper, lower].concat() }
 }

@@ -22,7 +22,7 @@ pub async fn touch(server: &str, organ: &str, instrument: &str) -> Result<f64, C
     client.create_scene("theatre").await?;
     client.add_tissue_file("theatre", "organ", organ, 1.0).await?;
     let tool = client.add_tool_file("theatre", "instrument", instrument, 1.0).await?;
-    let mut haptics = client.haptics("theatre", &[tool]).await?;
+    let haptics = client.haptics("theatre", &[tool]).await?;
     let mut z = 0.3;
     loop {
         let position_m = Some(Vec3 { x: 0.0, y: 0.0, z });

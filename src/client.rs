@@ -1,288 +1,87 @@
-//! A connection to a server: set a scene up, open the two streams.
+//! A connection to a server: set a scene up, deform and cut its tissues, open a haptic loop, hold a device in it.
 //!
-//! It knows the contract, meshes and their files; neither the server nor the harness that drives it.
+//! It knows the contract, meshes and their files, and the servo; neither the server nor the harness that drives it.
 
 pub mod address;
+mod connection;
+mod deform_stream;
+mod device;
 mod duplex;
 mod error;
-mod haptic_stream;
 pub mod local_model;
 pub mod mesh_source;
+mod track_loop;
 
-use std::path::Path;
-
-use tokio::sync::mpsc;
-use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
-use tonic::{Response, Status, service::interceptor::InterceptedService, transport::Channel};
-
-use crate::proto::{
-    AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
-    AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
-    EditTopologyRequest, EditTopologyResponse, LinkHeader, Pose, Probe, QueryDistancesRequest,
-    QueryDistancesResponse, TrackRequest, TrackResponse, TrackStart, add_tissue_request,
-    add_tool_request, haptic_service_client::HapticServiceClient,
-    scene_service_client::SceneServiceClient, track_request,
+use crate::{
+    proto::{RenderOptions, TrackStart},
+    servo::device_servo,
 };
-use address::BringKey;
 pub use address::ServerAddress;
+pub use connection::{Client, LinkUpload};
+pub use deform_stream::DeformStream;
+pub use device::Device;
 pub use duplex::Duplex;
 pub use error::ClientError;
-use error::innermost;
-pub use haptic_stream::HapticStream;
-use mesh_source::MeshSource;
+use local_model::servo_options;
+pub use track_loop::{LoopOptions, LoopStatus, TrackLoop};
 
-/// One connection.
-#[derive(Clone)]
-pub struct Client {
-    server: ServerAddress,
-    scenes: SceneServiceClient<WithKey>,
-    haptics: HapticServiceClient<WithKey>,
-}
-
-type WithKey = InterceptedService<Channel, BringKey>;
-
-/// A rigid part of a tool, to be uploaded.
-#[derive(Clone, Debug)]
-pub struct LinkUpload {
-    /// Unique in its tool.
-    pub name: String,
-    /// The shape, in the link's frame.
-    pub mesh: MeshSource,
-    /// Tool frame from link frame at rest.
-    pub rest_pose: Option<Pose>,
-}
-
+// Apart from the calls of one connection: a loop makes connections of its own.
 impl Client {
-    /// Where it is connected to.
-    pub fn server(&self) -> &ServerAddress {
-        &self.server
-    }
-
-    /// Connects.
-    ///
-    /// # Errors
-    /// When nobody answers there.
-    pub async fn connect(server: &ServerAddress) -> Result<Client, ClientError> {
-        let failed = |e: tonic::transport::Error| ClientError::Connect {
-            server: server.to_string(),
-            reason: innermost(&e),
-        };
-        // Not lazily: an address where nobody answers is told here and not by the first call.
-        let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
-        Ok(Client {
-            server: server.clone(),
-            // Both services over one connection: a clone of a channel is a handle to it.
-            scenes: SceneServiceClient::with_interceptor(channel.clone(), server.key()),
-            haptics: HapticServiceClient::with_interceptor(channel, server.key()),
-        })
-    }
-
-    /// Makes an empty scene.
-    ///
-    /// # Errors
-    /// When it is refused or the server is gone.
-    pub async fn create_scene(&mut self, scene_id: &str) -> Result<(), ClientError> {
-        let answer =
-            self.scenes.create_scene(CreateSceneRequest { scene_id: scene_id.to_owned() }).await;
-        self.take("CreateScene", answer).map(|_| ())
-    }
-
-    /// Removes a scene.
-    ///
-    /// # Errors
-    /// When it is refused or the server is gone.
-    pub async fn delete_scene(&mut self, scene_id: &str) -> Result<(), ClientError> {
-        let answer =
-            self.scenes.delete_scene(DeleteSceneRequest { scene_id: scene_id.to_owned() }).await;
-        self.take("DeleteScene", answer).map(|_| ())
-    }
-
-    /// Uploads a tissue.
-    ///
-    /// # Errors
-    /// When it is refused or the server is gone.
-    pub async fn add_tissue(
-        &mut self,
-        scene_id: &str,
-        name: &str,
-        mesh: &MeshSource,
-    ) -> Result<AddTissueResponse, ClientError> {
-        use add_tissue_request::Message;
-        let header = AddTissueHeader {
-            scene_id: scene_id.to_owned(),
-            name: name.to_owned(),
-            mesh: Some(mesh.header()),
-            options: None,
-        };
-        // The header first: it says how much follows, so the server can refuse before it takes any of the mesh.
-        let messages = once(Message::Header(header))
-            .chain(iter(mesh.chunks(0)).map(Message::Chunk))
-            .map(|message| AddTissueRequest { message: Some(message) });
-        let answer = self.scenes.add_tissue(messages).await;
-        self.take("AddTissue", answer)
-    }
-
-    /// Uploads a mesh file, its format told by its extension, as a tissue. `scale_to_m`: metres for each of its units.
-    /// Returns the tissue's id.
-    ///
-    /// # Errors
-    /// When the file holds no mesh, it is refused or the server is gone.
-    pub async fn add_tissue_file(
-        &mut self,
-        scene_id: &str,
-        name: &str,
-        file: impl AsRef<Path>,
-        scale_to_m: f64,
-    ) -> Result<u32, ClientError> {
-        // Checked on this side too: a damaged file costs no upload, and the error names the file.
-        let (mesh, _) = MeshSource::open(file.as_ref(), scale_to_m)?;
-        Ok(self.add_tissue(scene_id, name, &mesh).await?.tissue_id)
-    }
-
-    /// The same as a tool of one link of the same name. Returns the tool's id.
-    ///
-    /// # Errors
-    /// As [`Client::add_tissue_file`].
-    pub async fn add_tool_file(
-        &mut self,
-        scene_id: &str,
-        name: &str,
-        file: impl AsRef<Path>,
-        scale_to_m: f64,
-    ) -> Result<u32, ClientError> {
-        let (mesh, _) = MeshSource::open(file.as_ref(), scale_to_m)?;
-        let link = LinkUpload { name: name.to_owned(), mesh, rest_pose: None };
-        Ok(self.add_tool(scene_id, name, &[link], &[]).await?.tool_id)
-    }
-
-    /// Uploads a tool.
-    ///
-    /// # Errors
-    /// When it is refused or the server is gone.
-    pub async fn add_tool(
-        &mut self,
-        scene_id: &str,
-        name: &str,
-        links: &[LinkUpload],
-        probes: &[Probe],
-    ) -> Result<AddToolResponse, ClientError> {
-        use add_tool_request::Message;
-        let header = AddToolHeader {
-            scene_id: scene_id.to_owned(),
-            name: name.to_owned(),
-            links: links
-                .iter()
-                .map(|link| LinkHeader {
-                    name: link.name.clone(),
-                    mesh: Some(link.mesh.header()),
-                    rest_pose: link.rest_pose,
-                    field: None,
-                })
-                .collect(),
-            probes: probes.to_vec(),
-        };
-        // Made before the call: the stream of a request owns all that it sends.
-        let chunks: Vec<_> =
-            (0..).zip(links).flat_map(|(number, link)| link.mesh.chunks(number)).collect();
-        let messages = once(Message::Header(header))
-            .chain(iter(chunks).map(Message::Chunk))
-            .map(|message| AddToolRequest { message: Some(message) });
-        let answer = self.scenes.add_tool(messages).await;
-        self.take("AddTool", answer)
-    }
-
-    /// Cuts a tissue.
-    ///
-    /// # Errors
-    /// When it is refused or the server is gone.
-    pub async fn edit_topology(
-        &mut self,
-        request: EditTopologyRequest,
-    ) -> Result<EditTopologyResponse, ClientError> {
-        let answer = self.scenes.edit_topology(request).await;
-        self.take("EditTopology", answer)
-    }
-
-    /// Signed distances of points.
-    ///
-    /// # Errors
-    /// When it is refused or the server is gone.
-    pub async fn query_distances(
-        &mut self,
-        request: QueryDistancesRequest,
-    ) -> Result<QueryDistancesResponse, ClientError> {
-        let answer = self.haptics.query_distances(request).await;
-        self.take("QueryDistances", answer)
-    }
-
-    /// Opens a haptic loop; at most `waiting_max` ticks wait for the transport.
-    ///
-    /// # Errors
-    /// When it is refused or the server is gone.
-    pub async fn track(
-        &mut self,
-        start: TrackStart,
-        waiting_max: usize,
-    ) -> Result<Duplex<TrackRequest, TrackResponse>, ClientError> {
-        let (requests, taken) = mpsc::channel(waiting_max);
-        // In front of the channel and not through it: it is first whatever the caller sends, and takes none of the
-        // ticks' room.
-        let start = TrackRequest { message: Some(track_request::Message::Start(start)) };
-        let answer = self.haptics.track(once(start).chain(ReceiverStream::new(taken))).await;
-        Ok(Duplex { requests, answers: self.take("Track", answer)? })
-    }
-
-    /// Opens a haptic loop that waits for each answer, with all options as the contract has them by default.
+    /// Opens a haptic loop over these tools, on a connection and a thread of its own, with all options as the contract
+    /// has them by default.
     ///
     /// # Errors
     /// When it is refused or the server is gone.
     pub async fn haptics(
-        &mut self,
+        &self,
         scene_id: &str,
         tool_ids: &[u32],
-    ) -> Result<HapticStream, ClientError> {
+    ) -> Result<TrackLoop, ClientError> {
         let (scene_id, tool_ids) = (scene_id.to_owned(), tool_ids.to_vec());
         let start = TrackStart { scene_id, tool_ids, ..TrackStart::default() };
-        // One at a time is under way, so no more room is of use.
-        let stream = self.track(start, 1).await?;
-        Ok(HapticStream::new(self.server.clone(), stream))
+        self.haptics_with(start, LoopOptions::default()).await
     }
 
-    /// Opens a stream of deformations; at most `waiting_max` wait for the transport.
+    /// The same with options.
+    ///
+    /// # Errors
+    /// As [`Client::haptics`].
+    pub async fn haptics_with(
+        &self,
+        start: TrackStart,
+        options: LoopOptions,
+    ) -> Result<TrackLoop, ClientError> {
+        TrackLoop::open(self.server().clone(), start, options).await
+    }
+
+    /// Opens a haptic loop for a device that holds a tool, and the end of it that belongs on the device's thread. The
+    /// loop takes the device's poses a thousand times a second; the device renders at whatever rate it has.
+    ///
+    /// # Errors
+    /// As [`Client::haptics`], and when an option is out of its range.
+    pub async fn hold(
+        &self,
+        scene_id: &str,
+        render: RenderOptions,
+    ) -> Result<(TrackLoop, Device), ClientError> {
+        let (servo, feed) = device_servo(servo_options(&render))?;
+        let options = LoopOptions { device: Some(feed), ..LoopOptions::default() };
+        let device = Device::new(servo, options.epoch);
+        let start = TrackStart {
+            scene_id: scene_id.to_owned(),
+            tool_ids: vec![render.tool_id],
+            render: vec![RenderOptions { local_model: true, ..render }],
+            ..TrackStart::default()
+        };
+        Ok((self.haptics_with(start, options).await?, device))
+    }
+
+    /// Opens a stream that deforms the tissues of a scene, one deformation after the other.
     ///
     /// # Errors
     /// When it is refused or the server is gone.
-    pub async fn deform(
-        &mut self,
-        waiting_max: usize,
-    ) -> Result<Duplex<DeformRequest, DeformResponse>, ClientError> {
-        let (requests, taken) = mpsc::channel(waiting_max);
-        let answer = self.scenes.deform(ReceiverStream::new(taken)).await;
-        Ok(Duplex { requests, answers: self.take("Deform", answer)? })
-    }
-
-    fn take<A>(
-        &self,
-        call: &'static str,
-        answer: Result<Response<A>, Status>,
-    ) -> Result<A, ClientError> {
-        answer
-            .map(Response::into_inner)
-            .map_err(|status| ClientError::of(&self.server, call, &status))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn says_that_nobody_answers() {
-        // Bound and dropped: a port that was free a moment ago.
-        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr());
-        let server = free.expect("a port").to_string();
-        let error =
-            Client::connect(&ServerAddress::new(&server)).await.err().expect("nobody there");
-        assert!(error.to_string().starts_with(&format!("cannot connect to {server}: ")), "{error}");
+    pub async fn deformations(&mut self, scene_id: &str) -> Result<DeformStream, ClientError> {
+        let stream = self.deform(1).await?;
+        Ok(DeformStream::new(self.server().clone(), scene_id, stream))
     }
 }

@@ -11,9 +11,10 @@
 //! 4. keeps to the cap and the rate of change, and lets the force [`fade`] when the model is too old.
 //!
 //! A newer model does not jump: where both name a contact, the difference of their gaps is blended out. Nothing here
-//! allocates, waits or has a clock: time comes in as the seconds since the last sample. [`newest`] hands models from
-//! the thread that receives them to the one that drives the device.
+//! allocates, waits or has a clock: time comes in as the seconds since the last sample. [`device_servo`] is a servo and
+//! what hands it models from the thread that receives them ([`newest`]).
 
+pub mod device_servo;
 pub mod fade;
 pub mod newest;
 pub mod options;
@@ -22,6 +23,7 @@ pub mod refused;
 pub mod state;
 pub mod stiffness;
 
+pub use device_servo::{DeviceFeed, DevicePose, DeviceServo, device_servo};
 pub use options::{ServoOptions, ServoOptionsError};
 pub use refused::ModelRefused;
 pub use state::{ServoSample, ServoState};

@@ -1,10 +1,11 @@
 //! Why a call did not do what it should.
 
-use std::error::Error as _;
+use std::{error::Error as _, sync::Arc, time::Duration};
 
 use tonic::{Code, Status};
 
 use super::{address::ServerAddress, mesh_source::MeshFileError};
+use crate::{proto::TrackResponse, servo::ServoOptionsError};
 
 /// Why a call did not do what it should.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +41,15 @@ pub enum ClientError {
         /// The server's words.
         message: String,
     },
+    /// A servo that cannot be.
+    #[error("{0}")]
+    Servo(#[from] ServoOptionsError),
+    /// What ended a loop or stream, told again to each who uses it.
+    #[error("the loop is over: {0}")]
+    Over(Arc<ClientError>),
+    /// The loop or stream was closed on this side.
+    #[error("the loop is closed")]
+    Closed,
 }
 
 impl ClientError {
@@ -65,6 +75,26 @@ impl ClientError {
     /// The error for a stream that the server ended without a reason.
     pub fn ended(server: &ServerAddress, call: &'static str) -> ClientError {
         ClientError::gone(server, call, "it ended the stream".to_owned())
+    }
+
+    /// The error for a server that takes bytes and gives none.
+    pub(super) fn silent(
+        server: &ServerAddress,
+        call: &'static str,
+        since: Duration,
+    ) -> ClientError {
+        ClientError::gone(server, call, format!("it has said nothing for {since:?}"))
+    }
+
+    /// The error in an answer that refuses its tick.
+    pub(super) fn of_refusal(answer: &TrackResponse) -> Option<ClientError> {
+        let refusal = answer.refusal.as_ref()?;
+        let message = format!("tick {}: {}", answer.sequence, refusal.message);
+        Some(ClientError::Refused {
+            call: "Track",
+            code: Code::from_i32(refusal.code as i32),
+            message,
+        })
     }
 
     fn gone(server: &ServerAddress, call: &'static str, reason: String) -> ClientError {

@@ -1,4 +1,4 @@
-//! Local models from the wire, for a servo.
+//! Local models from the wire, for a servo, and what goes with them: its options, its device's poses.
 
 use glam::{DQuat, DVec3};
 
@@ -7,9 +7,11 @@ use crate::{
         local_model::{LocalModel, LocalRow, ModelError},
         posture::{Posture, RENDERED_LINKS_MAX},
         screw::Screw,
+        wrench::WrenchLimits,
     },
     geometry::Pose,
     proto,
+    servo::ServoOptions,
 };
 
 /// Why a message is no local model.
@@ -91,6 +93,44 @@ pub fn fill(model: &mut LocalModel, sent: &proto::LocalModel) -> Result<(), Mode
     read.check()?;
     *model = read;
     Ok(())
+}
+
+/// The servo that goes with a tool's rendering: the same spring, caps and rates.
+pub fn servo_options(render: &proto::RenderOptions) -> ServoOptions {
+    let usual = ServoOptions::of(render.tool_id);
+    // As the contract has it: 0 is the default.
+    let or = |sent: f64, usual: f64| if sent == 0.0 { usual } else { sent };
+    let limits = &usual.limits;
+    ServoOptions {
+        stiffness_n_per_m: or(render.stiffness_n_per_m, usual.stiffness_n_per_m),
+        rotational_stiffness_nm_per_rad: or(
+            render.rotational_stiffness_nm_per_rad,
+            usual.rotational_stiffness_nm_per_rad,
+        ),
+        link_stiffness_n_per_m: or(render.link_stiffness_n_per_m, usual.link_stiffness_n_per_m),
+        limits: WrenchLimits {
+            max_force_n: or(render.max_force_n, limits.max_force_n),
+            max_torque_nm: or(render.max_torque_nm, limits.max_torque_nm),
+            max_force_rate_n_per_s: or(
+                render.max_force_rate_n_per_s,
+                limits.max_force_rate_n_per_s,
+            ),
+            max_torque_rate_nm_per_s: or(
+                render.max_torque_rate_nm_per_s,
+                limits.max_torque_rate_nm_per_s,
+            ),
+        },
+        ..usual
+    }
+}
+
+/// A pose as it is sent.
+pub fn on_the_wire(pose: &Pose) -> proto::Pose {
+    let (at, turn) = (pose.translation, DQuat::from_mat3(&pose.rotation));
+    proto::Pose {
+        position_m: Some(proto::Vec3 { x: at.x, y: at.y, z: at.z }),
+        orientation: Some(proto::Quaternion { x: turn.x, y: turn.y, z: turn.z, w: turn.w }),
+    }
 }
 
 fn pose(sent: Option<&proto::Pose>, what: &'static str) -> Result<Pose, ModelError> {

@@ -32,8 +32,9 @@ const OUTER: [&str; 8] =
     ["tokio", "tonic", "prost", "std::net", "std::thread", "std::fs", "Instant", "SystemTime"];
 /// Words of the system, and the parts around the engine that may say them.
 const CLOCKS: (&[&str], &[&str]) =
-    (&["Instant", "SystemTime"], &["service", "load", "doctor", "inspect"]);
-const THREADS: (&[&str], &[&str]) = (&["thread"], &["service", "load", "doctor", "inspect"]);
+    (&["Instant", "SystemTime"], &["service", "client", "load", "doctor", "inspect"]);
+const THREADS: (&[&str], &[&str]) =
+    (&["thread"], &["service", "client", "load", "doctor", "inspect"]);
 /// Modules that name the generated contract: those of `service` between the wire and the engine, and clients.
 const NAME_THE_CONTRACT: &[&str] =
     &["client", "load", "service::convert", "service::rpc", "service::serve", "service::transport"];

@@ -6,6 +6,7 @@
 //! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
 //! `PALPATE_DATA` names the folder of the shared meshes, `PALPATE_CCD` one of continuous collision queries.
 
+mod client;
 mod config;
 mod continuous;
 mod deadline;

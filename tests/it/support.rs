@@ -11,5 +11,6 @@ pub mod paced;
 pub mod process;
 pub mod raw_http2;
 pub mod refusal;
+pub mod relay;
 pub mod server;
 pub mod untimed;

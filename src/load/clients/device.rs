@@ -25,10 +25,7 @@ use crate::{
     },
     oracle::Random,
     proto,
-    servo::{
-        ServoOptions, ServoState,
-        newest::{NewestGiver, NewestTaker, newest},
-    },
+    servo::{DeviceFeed, DevicePose, DeviceServo, ServoOptions, device_servo},
 };
 
 /// What a device's thread does.
@@ -50,20 +47,13 @@ pub struct DevicePlan {
     pub holds: bool,
 }
 
-/// A model on its way to the servo, and when its tick was sent, seconds since the start.
-#[derive(Clone, Debug)]
-struct SentModel {
-    model: LocalModel,
-    sent_s: f64,
-}
-
 /// The side of the client: gives models to the device, and asks it where it is.
 pub struct DeviceThread {
     plan: DevicePlan,
-    models: NewestGiver<SentModel>,
-    poses: NewestTaker<Pose>,
+    feed: DeviceFeed,
     pose: Pose,
-    on_its_way: VecDeque<(Instant, SentModel)>,
+    /// When each is due, the model, and when its tick was sent, nanoseconds since the start.
+    on_its_way: VecDeque<(Instant, LocalModel, u64)>,
     random: Random,
     ended: Arc<AtomicBool>,
     thread: JoinHandle<ServoTally>,
@@ -77,29 +67,30 @@ impl DeviceThread {
         (instrument, path): (Arc<Instrument>, Arc<Path>),
         (started, seconds): (Instant, f64),
     ) -> DeviceThread {
-        let first = SentModel { model: LocalModel::EMPTY, sent_s: 0.0 };
-        let (models, taken) = newest(&first);
         let pose = instrument.pose(&path.site(0.0), path.side);
-        let (given, poses) = newest(&pose);
+        let stiffness_n_per_m = plan.stiffness_n_per_m;
+        let options = ServoOptions { stiffness_n_per_m, ..ServoOptions::of(tool_id) };
+        let (servo, feed) =
+            device_servo(options).expect("stiffness was checked with the arguments");
         let ended = Arc::new(AtomicBool::new(false));
         let device = DeviceLoop {
             plan: plan.clone(),
-            servo: servo(plan, tool_id),
+            servo,
             instrument,
             path,
             started,
             n_samples: (plan.servo_hz * seconds) as u64,
             ended: Arc::clone(&ended),
         };
-        let thread = thread::spawn(move || device.run(taken, given));
+        let thread = thread::spawn(move || device.run());
         let random = Random::new(tool_id.into());
         let on_its_way = VecDeque::new();
-        DeviceThread { plan: plan.clone(), models, poses, pose, on_its_way, random, ended, thread }
+        DeviceThread { plan: plan.clone(), feed, pose, on_its_way, random, ended, thread }
     }
 
     /// Where the device is now.
     pub fn pose(&mut self) -> Pose {
-        self.pose = self.poses.take(|pose| *pose).unwrap_or(self.pose);
+        self.pose = self.feed.pose().map_or(self.pose, |at| at.posture.scene_from_tool);
         self.pose
     }
 
@@ -111,16 +102,15 @@ impl DeviceThread {
         // A model that is none is as one that is lost; the report counts answers that are unsound.
         if fill(&mut model, sent).is_ok() {
             let late = self.plan.delay + self.plan.jitter.mul_f64(self.random.f64());
-            let sent_s = answer.client_time_ns as f64 * 1e-9;
-            self.on_its_way.push_back((now + late, SentModel { model, sent_s }));
+            self.on_its_way.push_back((now + late, model, answer.client_time_ns as u64));
         }
     }
 
     /// Hands over what has come by now.
     pub fn deliver(&mut self, now: Instant) {
-        while self.on_its_way.front().is_some_and(|(due, _)| *due <= now) {
-            let (_, model) = self.on_its_way.pop_front().expect("it was looked at");
-            self.models.give(|place| *place = model);
+        while self.on_its_way.front().is_some_and(|(due, ..)| *due <= now) {
+            let (_, model, sent_ns) = self.on_its_way.pop_front().expect("it was looked at");
+            self.feed.give(&model, sent_ns);
         }
     }
 
@@ -131,15 +121,9 @@ impl DeviceThread {
     }
 }
 
-fn servo(plan: &DevicePlan, tool_id: u32) -> ServoState {
-    let stiffness_n_per_m = plan.stiffness_n_per_m;
-    let options = ServoOptions { stiffness_n_per_m, ..ServoOptions::of(tool_id) };
-    ServoState::new(options).expect("stiffness was checked with the arguments")
-}
-
 struct DeviceLoop {
     plan: DevicePlan,
-    servo: ServoState,
+    servo: DeviceServo,
     instrument: Arc<Instrument>,
     path: Arc<Path>,
     started: Instant,
@@ -148,11 +132,7 @@ struct DeviceLoop {
 }
 
 impl DeviceLoop {
-    fn run(
-        mut self,
-        mut models: NewestTaker<SentModel>,
-        mut poses: NewestGiver<Pose>,
-    ) -> ServoTally {
+    fn run(mut self) -> ServoTally {
         let dt_s = 1.0 / self.plan.servo_hz;
         let mut tally = ServoTally::default();
         let mut motion =
@@ -165,19 +145,15 @@ impl DeviceLoop {
             let due = self.started + Duration::from_secs_f64(seconds);
             // One that comes late is made up for: the device's time is the run's.
             thread::sleep(due.saturating_duration_since(Instant::now()));
-            models.take(|sent| {
-                // What is refused is older than what there is: answers overtake each other.
-                let _ = self.servo.take(&sent.model, (seconds - sent.sent_s).max(0.0));
-            });
             let wanted = self.wanted(seconds);
             let pose = Pose { translation: motion.position, ..wanted };
-            let device = Posture { scene_from_tool: pose, ..Posture::AT_ORIGIN };
-            let felt = self.servo.step(&device, dt_s);
+            let posture = Posture { scene_from_tool: pose, ..Posture::AT_ORIGIN };
+            let at_ns = Duration::from_secs_f64(seconds).as_nanos() as u64;
+            let felt = self.servo.step(&DevicePose { posture, n_links: 0, at_ns }, dt_s);
             let before = motion.position;
             self.plan.device.step(&mut motion, wanted.translation, felt.force_n, dt_s);
             let holds = self.plan.holds && seconds >= Path::DEEPEST_S + SETTLED_S;
             tally.note(&felt, motion.position - before, holds.then_some(motion.position));
-            poses.give(|place| *place = Pose { translation: motion.position, ..wanted });
         }
         tally
     }

@@ -22,15 +22,12 @@ use crate::proto::{
     TrackStart, track_request::Message,
 };
 use crate::{
-    client::{Client, ClientError, Duplex, address::ServerAddress},
+    client::{Client, ClientError, Duplex, address::ServerAddress, local_model::on_the_wire},
     geometry::Pose,
     load::{
         report::tally::{Tally, n_contacts, nearest_m},
         run::start::Starter,
-        stage::{
-            path::Path,
-            phantom::{Instrument, pose_on_the_wire},
-        },
+        stage::{path::Path, phantom::Instrument},
     },
 };
 
@@ -300,7 +297,7 @@ impl HapticPlan {
             client_time_ns: since_start.as_nanos() as i64,
             tools: vec![ToolPose {
                 tool_id: self.tool_id,
-                pose: Some(pose_on_the_wire(pose)),
+                pose: Some(on_the_wire(pose)),
                 link_poses: self.instrument.link_poses(seconds),
                 // At the start there is no motion that could be swept.
                 teleport: due.index == 0,

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use glam::{DMat3, DQuat, DVec3, Vec3};
+use glam::{DMat3, DVec3, Vec3};
 
 use super::path::Site;
 use crate::client::{
     LinkUpload,
+    local_model::on_the_wire,
     mesh_source::{MeshFileError, MeshSource},
 };
 use crate::load::report::text::grouped;
@@ -141,7 +142,7 @@ impl Instrument {
         Instrument {
             label: "generated grasper, 3 links".to_owned(),
             links: vec![
-                link("shaft", shaft, Some(pose_on_the_wire(&rest))),
+                link("shaft", shaft, Some(on_the_wire(&rest))),
                 link("upper-jaw", upper, None),
                 link("lower-jaw", lower, None),
             ],
@@ -195,7 +196,7 @@ impl Instrument {
         let angle = OPENING.0 + OPENING.1 * (0.5 - 0.5 * phase.cos());
         let jaw = |angle| {
             let rotation = DMat3::from_rotation_y(angle);
-            pose_on_the_wire(&Pose { rotation, translation: DVec3::ZERO })
+            on_the_wire(&Pose { rotation, translation: DVec3::ZERO })
         };
         let shaft = self.links[0].rest_pose.expect("a grasper's shaft has one");
         // A turn about y by a negative angle lifts +x towards +z, where the upper jaw is.
@@ -250,15 +251,6 @@ impl Grip {
 /// Unit, perpendicular to the unit vector `n`, as near to `wanted` as can be.
 fn perpendicular(n: DVec3, wanted: DVec3) -> DVec3 {
     (wanted - n * n.dot(wanted)).try_normalize().unwrap_or_else(|| n.any_orthonormal_vector())
-}
-
-/// A pose as the contract has it.
-pub fn pose_on_the_wire(pose: &Pose) -> proto::Pose {
-    let (t, q) = (pose.translation, DQuat::from_mat3(&pose.rotation));
-    proto::Pose {
-        position_m: Some(proto::Vec3 { x: t.x, y: t.y, z: t.z }),
-        orientation: Some(proto::Quaternion { x: q.x, y: q.y, z: q.z, w: q.w }),
-    }
 }
 
 fn probe(name: &str, link: u32, at: DVec3) -> proto::Probe {

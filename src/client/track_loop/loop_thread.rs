@@ -1,0 +1,260 @@
+//! A loop's own thread: stream after stream, until one ends for good.
+
+use std::{
+    future::pending,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    sync::oneshot,
+    time::{Interval, MissedTickBehavior, interval, timeout},
+};
+use tonic::Code;
+
+use super::{options::LoopOptions, shared_loop::SharedLoop};
+use crate::{
+    client::{
+        address::ServerAddress,
+        connection::Client,
+        duplex::Duplex,
+        error::ClientError,
+        local_model::{fill, on_the_wire},
+    },
+    coupling::local_model::LocalModel,
+    proto::{ToolPose, TrackRequest, TrackResponse, TrackStart, track_request::Message},
+    servo::DeviceFeed,
+};
+
+/// How long a loop that is closed waits for the server's last word.
+pub(super) const CLOSE_MAX: Duration = Duration::from_secs(1);
+/// Ticks that wait in the transport; the loop's own queue is behind it, where the oldest can go.
+const WAITING_MAX: usize = 1;
+/// Between two tries to come back.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long one takes at most, the first included: a server that is stopped takes connections, and answers nothing.
+const OPEN_MAX: Duration = Duration::from_secs(2);
+/// How long a new loop waits for its refusal. One that takes longer is told by the first tick.
+const REFUSAL_MAX: Duration = Duration::from_millis(100);
+/// A server that owes an answer for so long is left and sought anew: a network that is cut says nothing.
+const SILENT_MAX: Duration = Duration::from_secs(2);
+
+type TrackStream = Duplex<TrackRequest, TrackResponse>;
+
+pub(super) struct LoopThread {
+    server: ServerAddress,
+    start: TrackStart,
+    reconnect_max: Duration,
+    feed: Option<DeviceFeed>,
+    sampling: Option<Duration>,
+    model: Box<LocalModel>,
+    /// Of the stream that is open, where it is not the first: it asked for the session, and has no answer yet.
+    is_coming_back: Option<bool>,
+    shared: Arc<SharedLoop>,
+}
+
+/// Says that the loop is over, whatever ends its thread.
+struct LastWord(Arc<SharedLoop>);
+
+impl Drop for LastWord {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.ended(None);
+        }
+    }
+}
+
+impl LoopThread {
+    pub(super) fn new(
+        server: ServerAddress,
+        start: TrackStart,
+        options: LoopOptions,
+        shared: Arc<SharedLoop>,
+    ) -> LoopThread {
+        let rate_hz = options.rate_hz.clamp(0.0, 1e3);
+        let sampling = (rate_hz >= 1.0).then(|| Duration::from_secs_f64(1.0 / rate_hz));
+        LoopThread {
+            server,
+            start,
+            reconnect_max: options.reconnect_max,
+            sampling: sampling.filter(|_| options.device.is_some()),
+            feed: options.device,
+            model: Box::new(LocalModel::EMPTY),
+            is_coming_back: None,
+            shared,
+        }
+    }
+
+    /// Runs it to its end on the calling thread; `opened` is told how it began.
+    pub(super) fn run(mut self, opened: oneshot::Sender<Result<(), ClientError>>) {
+        let last_word = LastWord(Arc::clone(&self.shared));
+        let shared = Arc::clone(&self.shared);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let end = match runtime {
+            Ok(runtime) => runtime.block_on(self.work(opened)),
+            Err(error) => {
+                let server = self.server.to_string();
+                let failed = ClientError::Connect { server, reason: error.to_string() };
+                // Nobody to tell: the loop was dropped while it was opened.
+                let _ = opened.send(Err(failed));
+                Ok(())
+            }
+        };
+        shared.ended(end.err());
+        drop(last_word);
+    }
+
+    async fn work(
+        &mut self,
+        opened: oneshot::Sender<Result<(), ClientError>>,
+    ) -> Result<(), ClientError> {
+        let mut stream = match self.open().await {
+            Ok(stream) => stream,
+            Err(error) => {
+                let _ = opened.send(Err(error));
+                return Ok(());
+            }
+        };
+        // Headers come before the start was looked at, and nothing says that it was accepted.
+        if let Ok(first) = timeout(REFUSAL_MAX, stream.answers.message()).await {
+            let first = first.map_err(|s| ClientError::of(&self.server, "Track", &s));
+            if let Err(error) = first.and_then(|first| self.take(first)) {
+                let _ = opened.send(Err(error));
+                return Ok(());
+            }
+        }
+        self.shared.opened();
+        let _ = opened.send(Ok(()));
+        loop {
+            let Err(failure) = self.drive(stream).await else { return Ok(()) };
+            self.shared.broke_off();
+            stream = self.come_back(failure).await?;
+            self.shared.opened();
+        }
+    }
+
+    async fn open(&mut self) -> Result<TrackStream, ClientError> {
+        let opening = async {
+            // A connection of its own, driven by this thread: nobody else's upload is in front of a tick.
+            let mut client = Client::connect(&self.server).await?;
+            client.track(self.start.clone(), WAITING_MAX).await
+        };
+        let silent = || ClientError::silent(&self.server, "Track", OPEN_MAX);
+        timeout(OPEN_MAX, opening).await.unwrap_or_else(|_| Err(silent()))
+    }
+
+    /// Seeks the server after a stream broke off.
+    async fn come_back(&mut self, mut failure: ClientError) -> Result<TrackStream, ClientError> {
+        let until = Instant::now() + self.reconnect_max;
+        loop {
+            let is_refused = match &failure {
+                ClientError::Gone { .. } | ClientError::Connect { .. } => false,
+                // Its session was over before the loop came back: what the hand touches is begun anew. Without a session
+                // it is the scene that is unknown.
+                ClientError::Refused { code: Code::NotFound, .. } => {
+                    std::mem::take(&mut self.start.resume_token).is_empty()
+                }
+                // Another stream had the session until now; the server has let it go by the next try.
+                ClientError::Refused { code: Code::Aborted, .. } => false,
+                _ => true,
+            };
+            if is_refused || self.shared.is_closed() || Instant::now() >= until {
+                return Err(failure);
+            }
+            self.is_coming_back = Some(!self.start.resume_token.is_empty());
+            match self.open().await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failure = error,
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// Until the stream breaks off, or the loop is closed.
+    async fn drive(&mut self, stream: TrackStream) -> Result<(), ClientError> {
+        let Duplex { requests, mut answers } = stream;
+        let mut sampling = self.sampling.map(interval);
+        if let Some(sampling) = &mut sampling {
+            // Late samples are not made up for: the newest pose stands for all.
+            sampling.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        }
+        let mut listening = interval(SILENT_MAX);
+        let mut was_heard = true;
+        while !self.shared.is_closed() {
+            tokio::select! {
+                // Answers first: a model must not wait because another pose is due.
+                biased;
+                answer = answers.message() => {
+                    was_heard = true;
+                    self.take(answer.map_err(|s| ClientError::of(&self.server, "Track", &s))?)?;
+                }
+                () = due(&mut sampling) => self.sample(),
+                room = requests.reserve(), if self.shared.has_waiting() => {
+                    if let (Ok(room), Some(tick)) = (room, self.shared.next()) {
+                        room.send(TrackRequest { message: Some(Message::Tick(tick)) });
+                    } else {
+                        // The stream has ended, and its answers say why.
+                        tokio::task::yield_now().await;
+                    }
+                }
+                () = self.shared.wake.notified() => {}
+                _ = listening.tick() => {
+                    if !std::mem::take(&mut was_heard) && self.shared.is_owed() {
+                        return Err(ClientError::silent(&self.server, "Track", SILENT_MAX));
+                    }
+                }
+            }
+        }
+        // Tells the server that no tick follows, which ends the session, and waits until it was heard.
+        drop(requests);
+        let _ =
+            timeout(CLOSE_MAX, async { while let Ok(Some(_)) = answers.message().await {} }).await;
+        Ok(())
+    }
+
+    /// Puts the device's newest pose among what waits.
+    fn sample(&mut self) {
+        let Some(at) = self.feed.as_mut().and_then(DeviceFeed::pose) else { return };
+        let posture = &at.posture;
+        let tool = ToolPose {
+            tool_id: self.start.tool_ids.first().copied().unwrap_or_default(),
+            pose: Some(on_the_wire(&posture.scene_from_tool)),
+            link_poses: posture.tool_from_link[..at.n_links].iter().map(on_the_wire).collect(),
+            teleport: false,
+        };
+        self.shared.put(vec![tool], at.at_ns);
+    }
+
+    fn take(&mut self, answer: Option<TrackResponse>) -> Result<(), ClientError> {
+        let answer = answer.ok_or_else(|| ClientError::ended(&self.server, "Track"))?;
+        if !answer.session_token.is_empty() {
+            self.start.resume_token.clone_from(&answer.session_token);
+        }
+        if answer.is_notice {
+            return Ok(());
+        }
+        if let Some(with_session) = self.is_coming_back.take() {
+            self.shared.came_back(with_session);
+        }
+        let sent_ns = self.shared.sent_ns(answer.sequence);
+        let model = answer.renderings.first().and_then(|r| r.local_model.as_ref());
+        // The loop's own times, not those that the answer repeats: a model's age is not taken on trust.
+        if let (Some(feed), Some(model), Some(sent_ns)) = (&mut self.feed, model, sent_ns) {
+            // A model that is none is as one that is lost.
+            if fill(&mut self.model, model).is_ok() {
+                feed.give(&self.model, sent_ns);
+            }
+        }
+        self.shared.answered(answer);
+        Ok(())
+    }
+}
+
+async fn due(sampling: &mut Option<Interval>) {
+    match sampling {
+        Some(sampling) => {
+            sampling.tick().await;
+        }
+        None => pending().await,
+    }
+}

@@ -1,0 +1,267 @@
+//! What a loop's thread and its users share.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::{Notify, watch};
+
+use super::status::LoopStatus;
+use crate::{
+    client::error::ClientError,
+    proto::{Tick, ToolPose, TrackResponse},
+};
+
+/// Ticks that wait for the transport. When it does not keep up the oldest go, and the sweep goes straight from the one
+/// before them to the one after.
+const WAITING_MAX: usize = 64;
+/// Ticks under way whose times are remembered: four seconds at 1 kHz, more than answers are ever late.
+const UNDER_WAY_MAX: usize = 4_096;
+
+pub(super) struct SharedLoop {
+    epoch: Instant,
+    state: Mutex<LoopState>,
+    /// For the thread: there is something to send, or the loop is closed.
+    pub(super) wake: Notify,
+    /// For those who wait: rises with each change.
+    changed: watch::Sender<u64>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct LoopState {
+    waiting: VecDeque<Tick>,
+    newest_poses: Vec<ToolPose>,
+    /// By tool: the tick that last put it somewhere, so that no way there is swept if that tick is lost.
+    teleported: Vec<(u32, u64)>,
+    /// Sequence and time of the ticks that have no answer yet.
+    under_way: VecDeque<(u64, u64)>,
+    sequence: u64,
+    answer: Option<Arc<TrackResponse>>,
+    answered_at: Option<Instant>,
+    refusal: Option<ClientError>,
+    failure: Option<Arc<ClientError>>,
+    is_closed: bool,
+    has_ended: bool,
+    status: LoopStatus,
+}
+
+impl SharedLoop {
+    pub(super) fn new(epoch: Instant) -> SharedLoop {
+        SharedLoop {
+            epoch,
+            state: Mutex::default(),
+            wake: Notify::new(),
+            changed: watch::Sender::new(0),
+            ended: Condvar::new(),
+        }
+    }
+
+    /// Nanoseconds of the loop's clock.
+    pub(super) fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    pub(super) fn send(&self, tools: Vec<ToolPose>, at_ns: u64) -> Result<u64, ClientError> {
+        let mut state = self.state.lock();
+        state.raise()?;
+        let sequence = state.put(tools, at_ns);
+        drop(state);
+        self.wake.notify_one();
+        Ok(sequence)
+    }
+
+    /// The same for the loop's own thread. What happened is for the loop's user to hear.
+    pub(super) fn put(&self, tools: Vec<ToolPose>, at_ns: u64) {
+        self.state.lock().put(tools, at_ns);
+    }
+
+    pub(super) async fn wait(&self, sequence: u64) -> Result<Arc<TrackResponse>, ClientError> {
+        let mut changes = self.changed.subscribe();
+        loop {
+            // Marked as seen before the look: what changes after it is another change.
+            changes.borrow_and_update();
+            {
+                let mut state = self.state.lock();
+                // An answer that is there goes before what ended the loop after it.
+                if let Some(answer) = state.answer.as_ref().filter(|a| a.sequence >= sequence) {
+                    return Ok(Arc::clone(answer));
+                }
+                state.raise()?;
+            }
+            changes.changed().await.expect("its sender is here");
+        }
+    }
+
+    pub(super) fn newest(&self) -> Option<Arc<TrackResponse>> {
+        self.state.lock().answer.clone()
+    }
+
+    pub(super) fn status(&self) -> LoopStatus {
+        let state = self.state.lock();
+        let age = state.answered_at.unwrap_or(self.epoch).elapsed();
+        LoopStatus { age, ..state.status }
+    }
+
+    pub(super) fn check(&self) -> Result<(), ClientError> {
+        self.state.lock().raise()
+    }
+
+    pub(super) fn close(&self) {
+        self.state.lock().is_closed = true;
+        self.wake.notify_one();
+        self.tell();
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.state.lock().is_closed
+    }
+
+    pub(super) fn wait_for_end(&self, most: Duration) {
+        let mut state = self.state.lock();
+        let until = Instant::now() + most;
+        while !state.has_ended && !self.ended.wait_until(&mut state, until).timed_out() {}
+    }
+
+    /// The next tick to send.
+    pub(super) fn next(&self) -> Option<Tick> {
+        self.state.lock().waiting.pop_front()
+    }
+
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.state.lock().waiting.is_empty()
+    }
+
+    pub(super) fn opened(&self) {
+        let mut state = self.state.lock();
+        state.status.is_open = true;
+        state.answered_at.get_or_insert_with(Instant::now);
+        state.resend();
+        drop(state);
+        self.tell();
+    }
+
+    pub(super) fn broke_off(&self) {
+        self.state.lock().status.is_open = false;
+        self.tell();
+    }
+
+    /// The first answer of a stream that was opened again.
+    pub(super) fn came_back(&self, with_session: bool) {
+        let status = &mut self.state.lock().status;
+        status.reconnected += 1;
+        status.sessions_lost += u64::from(!with_session);
+    }
+
+    /// Notes an answer that came, and gives when its tick was sent. `None`: that is not known any more.
+    pub(super) fn sent_ns(&self, sequence: u64) -> Option<u64> {
+        let mut state = self.state.lock();
+        let mut sent = None;
+        while state.under_way.front().is_some_and(|(earlier, _)| *earlier <= sequence) {
+            sent = state.under_way.pop_front().filter(|(found, _)| *found == sequence);
+        }
+        sent.map(|(_, at_ns)| at_ns)
+    }
+
+    pub(super) fn answered(&self, answer: TrackResponse) {
+        let mut state = self.state.lock();
+        state.answered_at = Some(Instant::now());
+        match ClientError::of_refusal(&answer) {
+            Some(refusal) => state.refusal = Some(refusal),
+            None => state.answer = Some(Arc::new(answer)),
+        }
+        drop(state);
+        self.tell();
+    }
+
+    /// Whether a tick was sent that has no answer.
+    pub(super) fn is_owed(&self) -> bool {
+        !self.state.lock().under_way.is_empty()
+    }
+
+    /// The last word of the loop's thread.
+    pub(super) fn ended(&self, failure: Option<ClientError>) {
+        let mut state = self.state.lock();
+        state.failure = failure.map(Arc::new);
+        (state.is_closed, state.has_ended, state.status.is_open) = (true, true, false);
+        drop(state);
+        self.ended.notify_all();
+        self.tell();
+    }
+
+    fn tell(&self) {
+        self.changed.send_modify(|n| *n += 1);
+    }
+}
+
+impl LoopState {
+    /// What happened, if anything did: a refusal once, an end each time.
+    fn raise(&mut self) -> Result<(), ClientError> {
+        if let Some(refusal) = self.refusal.take() {
+            return Err(refusal);
+        }
+        match &self.failure {
+            Some(failure) => Err(ClientError::Over(Arc::clone(failure))),
+            None if self.is_closed => Err(ClientError::Closed),
+            None => Ok(()),
+        }
+    }
+
+    fn put(&mut self, tools: Vec<ToolPose>, at_ns: u64) -> u64 {
+        self.sequence += 1;
+        self.newest_poses.clone_from(&tools);
+        for tool in tools.iter().filter(|t| t.teleport) {
+            self.teleported.retain(|(id, _)| *id != tool.tool_id);
+            self.teleported.push((tool.tool_id, self.sequence));
+        }
+        if self.waiting.len() == WAITING_MAX {
+            self.drop_oldest();
+        }
+        if self.under_way.len() == UNDER_WAY_MAX {
+            self.under_way.pop_front();
+        }
+        self.under_way.push_back((self.sequence, at_ns));
+        self.waiting.push_back(Tick {
+            sequence: self.sequence,
+            client_time_ns: at_ns as i64,
+            tools,
+            deadline_us: 0,
+        });
+        self.sequence
+    }
+
+    fn drop_oldest(&mut self) {
+        let Some(lost) = self.waiting.pop_front() else { return };
+        self.under_way.retain(|(sequence, _)| *sequence != lost.sequence);
+        self.status.dropped += 1;
+        // The next tick stands for it, leaps included.
+        if let Some(next) = self.waiting.front_mut() {
+            for put in lost.tools.iter().filter(|t| t.teleport) {
+                teleport(&mut next.tools, put.tool_id);
+            }
+        }
+    }
+
+    /// After the stream broke off: what was on its way may be lost, so the newest pose goes again.
+    fn resend(&mut self) {
+        self.waiting.clear();
+        let at_ns = self.under_way.back().map(|(_, at_ns)| *at_ns);
+        self.under_way.clear();
+        let Some(at_ns) = at_ns else { return };
+        let answered = self.answer.as_ref().map_or(0, |a| a.sequence);
+        let mut tools = self.newest_poses.clone();
+        for (tool_id, when) in &self.teleported {
+            if *when > answered {
+                teleport(&mut tools, *tool_id);
+            }
+        }
+        self.put(tools, at_ns);
+    }
+}
+
+fn teleport(tools: &mut [ToolPose], tool_id: u32) {
+    tools.iter_mut().filter(|t| t.tool_id == tool_id).for_each(|t| t.teleport = true);
+}
