@@ -15,8 +15,8 @@ fn generate() -> Result<(), Box<dyn Error>> {
 
     use prost::Message;
 
-    let files =
-        ["geometry", "rendering", "scene", "haptic"].map(|f| format!("palpate/v1/{f}.proto"));
+    let files = ["geometry", "rendering", "scene", "haptic", "watch"]
+        .map(|f| format!("palpate/v1/{f}.proto"));
     let descriptors = protox::compile(files, ["proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?).join("palpate_descriptors.bin");
     fs::write(out, descriptors.encode_to_vec())?;

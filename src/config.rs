@@ -51,7 +51,7 @@ pub struct Config {
     pub sessions: SessionSettings,
     /// What one answer may take.
     pub ticks: TickSettings,
-    /// Metrics for Prometheus, and the health page.
+    /// Metrics for Prometheus, the health page and the live view.
     pub metrics: MetricsSettings,
     /// Who may connect, and with what.
     pub access: AccessSettings,
@@ -174,13 +174,19 @@ pub struct TickSettings {
     pub key_share: f64,
 }
 
-/// Metrics and the health page, over plain HTTP.
+/// Metrics, the health page and the live view, over plain HTTP.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsSettings {
     /// Where they are served; `None`: nowhere.
     #[serde(with = "unset")]
     pub listen: Option<SocketAddr>,
+    /// The built page of the live view (`clients/web`); `None`: it is not served.
+    #[serde(with = "unset")]
+    pub viewer_dir: Option<PathBuf>,
+    /// A page of this other origin may call the live view too; `None`: only pages of this server.
+    #[serde(with = "unset")]
+    pub cors_origin: Option<String>,
 }
 
 /// Who may connect, and with what.

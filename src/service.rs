@@ -11,7 +11,8 @@
 //! Time comes from `clock` and goes into the engine as an argument. Ticks are computed where their bytes arrive, on the
 //! runtime's threads; what may take longer is answered by the threads of `transport::background`; writes go to the
 //! scene's writer thread (`host::writer`); parsing and indexing of uploads, many distances and self-collisions to the
-//! background's blocking pool. Metrics, the health page and the watchdog have a thread of their own (`control`).
+//! background's blocking pool. Metrics, the health page, the live view's port (`web`) and the
+//! watchdog have a thread of their own (`control`).
 
 mod access;
 mod catch_panic;
@@ -32,6 +33,7 @@ mod serve;
 mod status;
 mod systemd;
 mod transport;
+mod web;
 
 // And drive streams without a transport.
 #[cfg(fuzzing)]

@@ -45,6 +45,7 @@ impl Config {
             return Err(ConfigError::Range { key, got, expected });
         }
         self.check_otlp()?;
+        self.check_viewer()?;
         self.check_access()
     }
 
@@ -121,6 +122,28 @@ impl Config {
         if !endpoint.parse().is_ok_and(is_http) {
             let expected = "an address as http://127.0.0.1:4317".to_owned();
             return Err(ConfigError::Range { key, got: format!("{endpoint:?}"), expected });
+        }
+        Ok(())
+    }
+
+    fn check_viewer(&self) -> Result<(), ConfigError> {
+        let metrics = &self.metrics;
+        let needs = |key| ConfigError::Needs { key, needs: "metrics.listen" };
+        match (metrics.listen, &metrics.viewer_dir, &metrics.cors_origin) {
+            (None, Some(_), _) => return Err(needs("metrics.viewer_dir")),
+            (None, _, Some(_)) => return Err(needs("metrics.cors_origin")),
+            _ => {}
+        }
+        let Some(origin) = &metrics.cors_origin else { return Ok(()) };
+        // As browsers send it: no path, and no slash at the end.
+        let is_origin = |uri: http::Uri| {
+            let scheme = uri.scheme_str().is_some_and(|s| ["http", "https"].contains(&s));
+            scheme && uri.path() == "/" && !origin.ends_with('/')
+        };
+        if !origin.parse().is_ok_and(is_origin) {
+            let expected = "an origin as https://viewer.example:8443".to_owned();
+            let (key, got) = ("metrics.cors_origin", format!("{origin:?}"));
+            return Err(ConfigError::Range { key, got, expected });
         }
         Ok(())
     }

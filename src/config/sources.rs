@@ -35,6 +35,9 @@ pub struct SettingArgs {
     /// [env: PALPATE_METRICS_LISTEN].
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
+    /// The built page of the live view, served at /view/ where metrics are [env: PALPATE_METRICS_VIEWER_DIR].
+    #[arg(long, value_name = "DIR")]
+    pub viewer: Option<PathBuf>,
     /// Serve a public address without TLS or without keys.
     #[arg(long)]
     pub insecure: bool,
@@ -95,6 +98,7 @@ impl SettingArgs {
             ("--unix-socket", "unix_socket", path(&self.unix_socket)),
             ("--data-dir", "data_dir", path(&self.data_dir)),
             ("--metrics", "metrics.listen", self.metrics.map(|a| a.to_string())),
+            ("--viewer", "metrics.viewer_dir", path(&self.viewer)),
             ("--insecure", "insecure", self.insecure.then(|| "true".to_owned())),
         ];
         let named = named.into_iter().filter_map(|(origin, key, text)| {

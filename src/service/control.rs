@@ -1,6 +1,6 @@
 //! A thread for what has to be answered while all threads of ticks are busy: health, metrics and systemd's watchdog.
 //!
-//! It has a runtime of its own and computes nothing. So that the watchdog still notices a runtime of ticks that hangs,
+//! It has a runtime of its own and computes nothing: frames of live views are made in the background. So that the watchdog still notices a runtime of ticks that hangs,
 //! that one beats, and systemd is told that the server lives only while it does.
 
 use std::{
@@ -14,8 +14,8 @@ use tokio::{runtime, sync::oneshot};
 
 use super::{
     heartbeat::Heartbeat,
-    host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
-    metrics, systemd,
+    systemd,
+    web::serve::{WebPort, serve},
 };
 
 /// The thread, until it is dropped.
@@ -25,27 +25,24 @@ pub struct Control {
 }
 
 impl Control {
-    /// Serves metrics and the health page on `listener`, where there is one.
+    /// Serves what there is to serve over HTTP, on its listener, where there is one.
     ///
     /// # Errors
     /// When the system has no thread, or no runtime for it.
     pub fn start(
-        listener: Option<TcpListener>,
+        served: Option<(TcpListener, WebPort)>,
         heart: &Arc<Heartbeat>,
-        registry: &Arc<SceneRegistry>,
-        sessions: &Arc<SessionRegistry>,
     ) -> io::Result<Control> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let (end, ended) = oneshot::channel();
         let heart = Arc::clone(heart);
-        let (registry, sessions) = (Arc::clone(registry), Arc::clone(sessions));
+        let (listener, port) = served.unzip();
+        let port = port.map(Arc::new);
         let work = async move {
             let listener = listener.map(tokio::net::TcpListener::from_std).transpose();
             let served = async {
-                match listener {
-                    Ok(Some(listener)) => {
-                        metrics::serve::serve(listener, &registry, &sessions).await
-                    }
+                match listener.map(|listener| listener.zip(port)) {
+                    Ok(Some((listener, port))) => serve(listener, &port).await,
                     Ok(None) => std::future::pending().await,
                     Err(error) => {
                         tracing::warn!("metrics and health are not served: {error}");

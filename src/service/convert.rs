@@ -16,6 +16,7 @@ pub mod scene;
 pub mod self_collision;
 pub mod tick;
 pub mod upload;
+pub mod watch;
 
 pub use request_field::{FieldError, Problem};
 

@@ -2,14 +2,18 @@
 //! keys share: places, and the threads' time.
 
 pub(super) mod answer_room;
+pub(super) mod device_wishes;
 pub(super) mod fair_places;
 pub(super) mod field_build;
 pub(super) mod fields;
+pub(super) mod last_tick;
 pub(super) mod memory_limit;
 pub(super) mod notifier;
 pub(super) mod quota;
 pub(super) mod scene_life;
 pub(super) mod scene_registry;
+pub(super) mod seen_surface;
 pub(super) mod sessions;
 pub(super) mod tick_budget;
+pub(super) mod viewed_scene;
 pub(super) mod writer;

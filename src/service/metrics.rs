@@ -5,7 +5,7 @@ pub mod exposition;
 pub mod histogram;
 pub mod page;
 pub mod process;
-pub mod serve;
+pub mod recent;
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,10 @@ use tonic::Code;
 
 use super::{
     access::caller::Caller,
-    host::quota::{self, OverQuota},
+    host::{
+        last_tick::LastTick,
+        quota::{self, OverQuota},
+    },
 };
 use histogram::Histogram;
 
@@ -57,11 +60,32 @@ pub const CLOSE_REASONS: [&str; 4] = ["no_call", "headers", "unread", "made_room
 struct Streams {
     last_number: u64,
     now: BTreeMap<u64, Arc<StreamMetrics>>,
+    /// The keys of live views, by number.
+    watchers: BTreeMap<u64, Option<String>>,
     ended: TickMetrics,
 }
 
+/// A live view, while it is open.
+pub struct OpenWatch {
+    metrics: Arc<Metrics>,
+    number: u64,
+}
+
+/// Live views of a server: each takes some tens of microseconds of a core for a frame.
+pub const WATCHERS_MAX: usize = 16;
+
+/// Why there is no further live view.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchRefused {
+    /// The key has as many streams as it may.
+    #[error(transparent)]
+    Quota(#[from] OverQuota),
+    /// The server has as many as it may.
+    #[error("there are {WATCHERS_MAX} live views already, the limit")]
+    Full,
+}
+
 /// What one haptic loop counts; written by the thread that computes its ticks only.
-#[derive(Debug)]
 pub struct StreamMetrics {
     /// Its scene.
     pub scene: String,
@@ -71,6 +95,8 @@ pub struct StreamMetrics {
     pub number: u64,
     /// Its ticks.
     pub ticks: TickMetrics,
+    /// The newest of them, for those who watch.
+    pub last_tick: LastTick,
 }
 
 /// Ticks, as counts and times.
@@ -190,17 +216,15 @@ impl Metrics {
         &self,
         scene: &str,
         caller: &Caller,
+        last_tick: LastTick,
     ) -> Result<Arc<StreamMetrics>, OverQuota> {
         let mut streams = self.streams.lock();
-        if let Some(key) = caller.name() {
-            let used = streams.now.values().filter(|s| s.key.as_deref() == Some(key)).count();
-            quota::check(key, "streams", used as u64, 1, caller.quotas().streams)?;
-        }
+        streams.check_quota(caller)?;
         streams.last_number += 1;
         let number = streams.last_number;
         let ticks = TickMetrics::default();
         let (scene, key) = (scene.to_owned(), caller.name().map(str::to_owned));
-        let stream = Arc::new(StreamMetrics { scene, key, number, ticks });
+        let stream = Arc::new(StreamMetrics { scene, key, number, ticks, last_tick });
         streams.now.insert(number, Arc::clone(&stream));
         Ok(stream)
     }
@@ -211,6 +235,27 @@ impl Metrics {
         if streams.now.remove(&stream.number).is_some() {
             streams.ended.add(&stream.ticks);
         }
+    }
+
+    /// A live view begins.
+    ///
+    /// # Errors
+    /// When the caller's key, or the server, has as many as it may.
+    pub fn watch_begins(self: &Arc<Self>, caller: &Caller) -> Result<OpenWatch, WatchRefused> {
+        let mut streams = self.streams.lock();
+        streams.check_quota(caller)?;
+        if streams.watchers.len() >= WATCHERS_MAX {
+            return Err(WatchRefused::Full);
+        }
+        streams.last_number += 1;
+        let number = streams.last_number;
+        streams.watchers.insert(number, caller.name().map(str::to_owned));
+        Ok(OpenWatch { metrics: Arc::clone(self), number })
+    }
+
+    /// Live views that are open.
+    pub fn n_watchers(&self) -> usize {
+        self.streams.lock().watchers.len()
     }
 
     /// The streams there are.
@@ -235,6 +280,22 @@ impl Metrics {
     /// CallMiddleware by method and code.
     pub fn calls(&self) -> Vec<((&'static str, &'static str), u64)> {
         self.calls.lock().iter().map(|(key, n)| (*key, *n)).collect()
+    }
+}
+
+impl Streams {
+    /// Live views count as haptic loops do.
+    fn check_quota(&self, caller: &Caller) -> Result<(), OverQuota> {
+        let Some(key) = caller.name() else { return Ok(()) };
+        let keys = self.now.values().map(|s| &s.key).chain(self.watchers.values());
+        let used = keys.filter(|k| k.as_deref() == Some(key)).count();
+        quota::check(key, "streams", used as u64, 1, caller.quotas().streams)
+    }
+}
+
+impl Drop for OpenWatch {
+    fn drop(&mut self) {
+        self.metrics.streams.lock().watchers.remove(&self.number);
     }
 }
 

@@ -10,3 +10,5 @@ pub(super) mod scene_service;
 pub(super) mod self_collisions;
 pub(super) mod track;
 pub(super) mod until_ended;
+pub(super) mod watch;
+pub(super) mod watch_service;

@@ -3,6 +3,7 @@
 use std::{
     future::Future,
     io::{self, Write},
+    net::SocketAddr,
     sync::Arc,
 };
 
@@ -12,13 +13,20 @@ use tokio::{
     sync::Notify,
 };
 use tokio_stream::wrappers::ReceiverStream;
-use tonic::transport::{Server, server::Router};
+use tonic::{
+    service::Routes,
+    transport::{Server, server::Router},
+};
 use tonic_health::{
     ServingStatus,
     pb::health_server::HealthServer,
     server::{HealthReporter, HealthService},
 };
-use tower::layer::util::{Identity, Stack};
+use tonic_web::GrpcWebLayer;
+use tower::{
+    Layer,
+    layer::util::{Identity, Stack},
+};
 use tracing::{info, warn};
 
 use super::{
@@ -29,7 +37,7 @@ use super::{
         answer_room::AnswerRooms, fields::Fields, scene_registry::SceneRegistry,
         sessions::SessionRegistry,
     },
-    rpc::{haptic_service::Haptics, scene_service::Scenes},
+    rpc::{haptic_service::Haptics, scene_service::Scenes, watch_service::Watches},
     systemd,
     transport::{
         acceptor::Acceptor,
@@ -38,13 +46,23 @@ use super::{
         connection_table::ConnectionTable,
         listeners::{ListenError, Listeners},
     },
+    web::{
+        browser_calls::{BrowserCalls, BrowserServices},
+        serve::WebPort,
+        viewer_files::{ViewerFiles, ViewerFilesError},
+    },
 };
-use crate::proto::{DESCRIPTORS, scene_service_server::SceneServiceServer};
+use crate::proto::{
+    DESCRIPTORS, scene_service_server::SceneServiceServer, watch_service_server::WatchServiceServer,
+};
 use crate::{
     config::{Config, TransportSettings},
     geometry::lanes::use_narrow,
     store::{FieldCache, default_data_dir},
 };
+
+/// A request of WatchService names a scene and a few numbers.
+const WATCH_REQUEST_BYTES_MAX: usize = 4 << 10;
 
 /// Why the server did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +73,9 @@ pub enum ServeError {
     /// A file of keys or certificates.
     #[error(transparent)]
     Access(#[from] AccessError),
+    /// The files of the live view's page.
+    #[error(transparent)]
+    Viewer(#[from] ViewerFilesError),
     /// No signal handler, or nobody to tell the address to.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),
@@ -121,10 +142,17 @@ pub async fn serve(
         background: Arc::new(Background::start(config.runtime.threads)?),
         rooms: Arc::new(AnswerRooms::new(config.transport.answer_bytes_per_key)),
     };
-    let router = router(haptics, scenes, &health, &config.transport, calls).await;
-    if let Some(listener) = &metrics_listener {
-        info!("metrics and health are at http://{}", listener.local_addr()?);
-    }
+    let watches = WatchServiceServer::new(Watches::new(Arc::clone(&registry)))
+        .max_decoding_message_size(WATCH_REQUEST_BYTES_MAX);
+    let port = match &metrics_listener {
+        Some(listener) => {
+            let address = listener.local_addr()?;
+            info!("metrics and health are at http://{address}");
+            Some(web_port(config, address, watches.clone(), calls.clone(), (&registry, &sessions))?)
+        }
+        None => None,
+    };
+    let router = router(haptics, scenes, watches, &health, &config.transport, calls).await;
     let metrics_listener = metrics_listener.map(TcpListener::into_std).transpose()?;
     let (told, drain_max) = (Notify::new(), config.transport.drain_max);
     let drain = async {
@@ -145,7 +173,7 @@ pub async fn serve(
     let connections = ReceiverStream::new(acceptor.open(tcp, unix));
     systemd::ready();
     let heart = Arc::new(Heartbeat::default());
-    let _control = Control::start(metrics_listener, &heart, &registry, &sessions)?;
+    let _control = Control::start(metrics_listener.zip(port), &heart)?;
     tokio::select! {
         // The parts that run without end are dropped when the server has ended, or its time to drain.
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
@@ -171,6 +199,7 @@ pub fn check_access(config: &Config) -> Result<(), AccessError> {
 async fn router(
     haptics: Haptics,
     scenes: Scenes,
+    watches: WatchServiceServer<Watches>,
     health: &HealthReporter,
     transport: &TransportSettings,
     calls: CallLayer,
@@ -195,8 +224,33 @@ async fn router(
         .layer(calls)
         .add_service(scenes)
         .add_service(haptics)
+        .add_service(watches)
         .add_service(HealthServer::new(HealthService::from_health_reporter(health.clone())))
         .add_service(reflection)
+}
+
+/// What is served over HTTP, with the live view behind the same rules as over gRPC.
+fn web_port(
+    config: &Config,
+    address: SocketAddr,
+    watches: WatchServiceServer<Watches>,
+    calls: CallLayer,
+    (registry, sessions): (&Arc<SceneRegistry>, &Arc<SessionRegistry>),
+) -> Result<WebPort, ServeError> {
+    let services = calls.layer(Routes::new(watches).prepare());
+    let cors_origin = config.metrics.cors_origin.as_deref();
+    Ok(WebPort {
+        registry: Arc::clone(registry),
+        sessions: Arc::clone(sessions),
+        calls: BrowserCalls {
+            services: BrowserServices::new(GrpcWebLayer::new().layer(services)),
+            has_keys: config.access.keys_file.is_some(),
+            is_insecure: config.insecure,
+            address,
+            cors_origin: cors_origin.map(|o| o.parse().expect("checked with the settings")),
+        },
+        viewer: config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?,
+    })
 }
 
 async fn report_health(health: &HealthReporter, status: ServingStatus) {

@@ -16,6 +16,7 @@ use super::{
         sessions::SessionError,
         writer::WriterError,
     },
+    metrics::WatchRefused,
     refused::Refused,
     rpc::{mesh_upload::UploadPaused, self_collisions::TookTooLong},
     transport::deadline::DeadlinePassed,
@@ -270,6 +271,15 @@ impl From<OverQuota> for Refused {
     }
 }
 
+impl From<WatchRefused> for Refused {
+    fn from(error: WatchRefused) -> Refused {
+        match error {
+            WatchRefused::Quota(error) => error.into(),
+            WatchRefused::Full => Refused::quota("watchers", "", error.to_string()),
+        }
+    }
+}
+
 impl From<Denied> for Refused {
     fn from(error: Denied) -> Refused {
         let message = error.to_string();
@@ -328,5 +338,6 @@ statuses!(
     DeadlinePassed,
     WriterError,
     OverQuota,
-    RoomRefused
+    RoomRefused,
+    WatchRefused
 );

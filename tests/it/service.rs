@@ -1,6 +1,7 @@
 //! A real server and a real client over loopback: every RPC, and every way to be refused by it.
 
 mod access;
+mod browsers;
 mod codes;
 mod connections;
 mod contract;
@@ -28,3 +29,4 @@ mod track_streams;
 mod transport;
 mod unread_answers;
 mod uploads;
+mod watch;

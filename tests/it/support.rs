@@ -14,3 +14,4 @@ pub mod refusal;
 pub mod relay;
 pub mod server;
 pub mod untimed;
+pub mod viewer;

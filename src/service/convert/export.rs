@@ -12,7 +12,7 @@ use crate::{
 const CHUNK: usize = 16_384;
 
 /// A piece of a surface.
-enum SurfacePiece {
+enum ExportPiece {
     /// Positions of the next vertices.
     Positions(Vec<f32>),
     /// Ids of the next triangles, and three vertices for each.
@@ -34,10 +34,10 @@ pub fn tissue(revision: Arc<Revision>) -> impl Iterator<Item = proto::ExportTiss
     let pieces = iter::from_fn(move || piece(revision.surface.mesh(), &mut next));
     let chunks = pieces.map(|piece| {
         Message::Chunk(match piece {
-            SurfacePiece::Positions(positions_m) => {
+            ExportPiece::Positions(positions_m) => {
                 proto::ExportTissueChunk { positions_m, ..Default::default() }
             }
-            SurfacePiece::Triangles(triangle_ids, triangles) => {
+            ExportPiece::Triangles(triangle_ids, triangles) => {
                 proto::ExportTissueChunk { triangle_ids, triangles, ..Default::default() }
             }
         })
@@ -68,8 +68,8 @@ pub fn tool(tool: Arc<Tool>) -> impl Iterator<Item = proto::ExportToolResponse> 
     let chunks = pieces.map(|(link, piece)| {
         let chunk = proto::ExportToolChunk { link, ..Default::default() };
         Message::Chunk(match piece {
-            SurfacePiece::Positions(positions_m) => proto::ExportToolChunk { positions_m, ..chunk },
-            SurfacePiece::Triangles(triangle_ids, triangles) => {
+            ExportPiece::Positions(positions_m) => proto::ExportToolChunk { positions_m, ..chunk },
+            ExportPiece::Triangles(triangle_ids, triangles) => {
                 proto::ExportToolChunk { triangle_ids, triangles, ..chunk }
             }
         })
@@ -89,13 +89,13 @@ fn tissue_header(revision: &Revision) -> proto::ExportTissueHeader {
 }
 
 /// As much as one chunk holds from `next` on; `None` after the last triangle.
-fn piece(mesh: &TriangleMesh, next: &mut NextPiece) -> Option<SurfacePiece> {
+fn piece(mesh: &TriangleMesh, next: &mut NextPiece) -> Option<ExportPiece> {
     if let NextPiece::Vertex(first) = *next {
         let rest = mesh.positions().get(first..).unwrap_or_default();
         if !rest.is_empty() {
             *next = NextPiece::Vertex(first + CHUNK);
             let positions = rest.iter().take(CHUNK).flat_map(|p| p.to_array());
-            return Some(SurfacePiece::Positions(positions.collect()));
+            return Some(ExportPiece::Positions(positions.collect()));
         }
         *next = NextPiece::Triangle(0);
     }
@@ -107,5 +107,5 @@ fn piece(mesh: &TriangleMesh, next: &mut NextPiece) -> Option<SurfacePiece> {
         triangles.extend(vertices);
     }
     *next = NextPiece::Triangle(ids.last()? + 1);
-    Some(SurfacePiece::Triangles(ids, triangles))
+    Some(ExportPiece::Triangles(ids, triangles))
 }

@@ -131,7 +131,8 @@ fn distance(link: &LinkAnswer) -> (f64, bool) {
     }
 }
 
-fn state(state: RenderState) -> proto::RenderState {
+/// To the wire.
+pub fn state(state: RenderState) -> proto::RenderState {
     match state {
         RenderState::Free => proto::RenderState::Free,
         RenderState::Touching => proto::RenderState::Touching,

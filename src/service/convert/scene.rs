@@ -47,7 +47,8 @@ fn tissue(tissue: &Tissue) -> proto::Tissue {
     }
 }
 
-fn kind(kind: TissueKind) -> proto::TissueKind {
+/// To the wire.
+pub fn kind(kind: TissueKind) -> proto::TissueKind {
     match kind {
         TissueKind::Tissue => proto::TissueKind::Tissue,
         TissueKind::ForbiddenRegion => proto::TissueKind::ForbiddenRegion,

@@ -6,6 +6,7 @@ use parking_lot::RwLock;
 use tracing::{Span, info};
 
 use super::{
+    device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
     quota::{self, Ledger, OverQuota, Reservation, RoomRefused, Share},
     scene_life::{Ended, SceneLife, ServerLife},
@@ -39,6 +40,8 @@ pub struct SceneHost {
     pub scene: Arc<Scene>,
     /// Where deformations and cuts go.
     pub writer: SceneWriter,
+    /// Where viewers would have its devices.
+    pub wishes: DeviceWishes,
     /// The key that made it.
     owner: Option<String>,
     life: SceneLife,
@@ -148,8 +151,8 @@ impl SceneRegistry {
         let life = self.server.of_scene();
         let writer = SceneWriter::spawn(&scene, &life, &self.metrics)
             .map_err(SceneRegistryError::NoThread)?;
-        let host =
-            Arc::new(SceneHost { scene, writer, life, owner: caller.name().map(str::to_owned) });
+        let (wishes, owner) = (DeviceWishes::default(), caller.name().map(str::to_owned));
+        let host = Arc::new(SceneHost { scene, writer, wishes, life, owner });
         hosts.insert(id.to_owned(), Arc::clone(&host));
         info!(scene = id, "scene created");
         Ok(host)

@@ -117,6 +117,7 @@ fn ticks(text: &mut ExpositionText, metrics: &Metrics) {
 fn streams(text: &mut ExpositionText, metrics: &Metrics) {
     let streams = metrics.streams();
     text.one("palpate_streams", "gauge", "Haptic loops, stale ones included.", streams.len());
+    text.one("palpate_watchers", "gauge", "Live views.", metrics.n_watchers());
     let name = "palpate_stream_missed_ratio";
     text.family(name, "gauge", "Ticks of one loop that were slower than the objective.");
     for stream in streams.iter().take(STREAMS_SHOWN_MAX) {

@@ -12,8 +12,8 @@ const STYLE: &str = "body{font:16px/1.5 sans-serif;margin:2em;max-width:70em}tab
      td,th{padding:.2em 1em .2em 0;text-align:right}td:first-child,th:first-child{text-align:left}\
      .bad{color:#b00}";
 
-/// The page; it has no script and fetches nothing.
-pub fn page(registry: &SceneRegistry, counted: &SessionCounts) -> String {
+/// The page; it has no script and fetches nothing. `view`: where the live view's page is.
+pub fn page(registry: &SceneRegistry, counted: &SessionCounts, view: Option<&str>) -> String {
     let serving = registry.life().check_served().is_ok();
     let status = if serving { "serving" } else { "ending" };
     let mut html = format!(
@@ -25,6 +25,9 @@ pub fn page(registry: &SceneRegistry, counted: &SessionCounts) -> String {
     let memory = process::resident_bytes().map_or("?".to_owned(), |b| format!("{}", b >> 20));
     let open = metrics.connections.load(std::sync::atomic::Ordering::Relaxed);
     paragraph(&mut html, &format!("Up {up_s} s, {memory} MiB, {open} connections."));
+    if let Some(view) = view {
+        paragraph(&mut html, &format!("<a href={view}>Live view</a> of the scenes."));
+    }
     ticks(&mut html, registry);
     streams(&mut html, registry.metrics(), counted);
     scenes(&mut html, registry);
@@ -46,10 +49,11 @@ fn ticks(html: &mut String, registry: &SceneRegistry) {
             ticks.refused.get()
         ),
     );
-    row(html, "th", ["stage", "half within, us", "99 % within, us", "99.9 % within, us"]);
+    row(html, "th", ["stage", "p50, us", "p99, us", "p99.9, us"]);
     for (stage, times) in STAGES.iter().zip(&ticks.stages) {
-        let within = [0.5, 0.99, 0.999].map(|share| bound(times.within_us(share)));
-        row(html, "td", [(*stage).to_owned()].into_iter().chain(within));
+        let counts = times.counts();
+        let quantiles = [0.5, 0.99, 0.999].map(|share| micros(counts.quantile_us(share)));
+        row(html, "td", [(*stage).to_owned()].into_iter().chain(quantiles));
     }
     html.push_str("</table>");
 }
@@ -64,16 +68,17 @@ fn streams(html: &mut String, metrics: &Metrics, counted: &SessionCounts) {
              resumed so far, {expired} given up."
         ),
     );
-    row(html, "th", ["stream", "scene", "ticks", "missed, %", "99 % within, us"]);
+    row(html, "th", ["stream", "scene", "ticks", "missed, %", "p50, us", "p99, us"]);
     for stream in metrics.streams() {
         let ticks = &stream.ticks;
-        let total = ticks.stages[STAGES.len() - 1].within_us(0.99);
+        let total = ticks.stages[STAGES.len() - 1].counts();
         let cells = [
             stream.number.to_string(),
             escaped(&stream.scene),
             ticks.answered.get().to_string(),
             format!("{:.2}", 100.0 * ticks.missed_ratio()),
-            bound(total),
+            micros(total.quantile_us(0.5)),
+            micros(total.quantile_us(0.99)),
         ];
         row(html, "td", cells);
     }
@@ -124,8 +129,8 @@ fn row(html: &mut String, cell: &str, cells: impl IntoIterator<Item = impl Displ
     html.push_str("</tr>");
 }
 
-fn bound(us: Option<u64>) -> String {
-    us.map_or("-".to_owned(), |us| us.to_string())
+fn micros(us: Option<f64>) -> String {
+    us.map_or("-".to_owned(), |us| format!("{us:.0}"))
 }
 
 fn escaped(text: &str) -> String {

@@ -18,6 +18,7 @@ use crate::{
             tick::{Mode, Start},
         },
         host::{
+            last_tick::{AnsweredTick, TickShower, last_tick},
             quota::{Reservation, Share},
             scene_life::SceneLife,
             scene_registry::SceneRegistry,
@@ -31,7 +32,7 @@ use crate::{
 use crate::{
     proxy::RenderedSession,
     scene::{
-        Scene, ToolId,
+        Scene, Tool, ToolId,
         tick::{TickError, ToolPose},
     },
 };
@@ -47,6 +48,10 @@ pub struct HapticLoop {
     pub life: SceneLife,
     metrics: Arc<Metrics>,
     stream_metrics: Arc<StreamMetrics>,
+    /// Shows ticks to those who watch.
+    shower: TickShower,
+    /// Those of the session.
+    tools: Vec<Arc<Tool>>,
     session: RenderedSession,
     /// Rendered tools whose tissues' loads are wanted.
     with_loads: Vec<ToolId>,
@@ -106,15 +111,19 @@ impl HapticLoop {
         let scene = Arc::clone(&host.scene);
         let session = RenderedSession::new(scene, &tools, options, &render)?;
         let with_loads = sent.render.iter().filter(|r| r.tissue_loads).map(|r| ToolId(r.tool_id));
-        let links = |id: &ToolId| host.scene.tool(*id).map_or(0, |tool| tool.links.len());
-        let n_links = tools.iter().map(links).sum();
+        let tools: Vec<Arc<Tool>> =
+            tools.iter().map(|id| host.scene.tool(*id)).collect::<Result<_, _>>()?;
+        let n_links = tools.iter().map(|tool| tool.links.len()).sum();
+        let (shower, last_tick) = last_tick(&tools);
         Ok(HapticLoop {
             scene: Arc::clone(&host.scene),
             life: host.life(),
             _room: registry.reserve(caller, Share::of_session(n_links))?,
             session,
             with_loads: with_loads.collect(),
-            stream_metrics: registry.metrics().stream_begins(&sent.scene_id, caller)?,
+            stream_metrics: registry.metrics().stream_begins(&sent.scene_id, caller, last_tick)?,
+            shower,
+            tools,
             metrics: Arc::clone(registry.metrics()),
             mode,
             time_max: registry.tick_time_max(),
@@ -298,6 +307,14 @@ impl HapticLoop {
         ticks.note(&times, self.metrics.objective);
         self.budget.spend(done_ns - started_ns, done_ns);
         into.stages = self.report_stages.then(|| stages(&times, drawn_ns));
+        self.shower.show(&AnsweredTick {
+            sequence: tick.sequence,
+            at_ns: done_ns,
+            compute_ns: computed_ns - started_ns,
+            tools: &self.tools,
+            poses: &self.poses,
+            session: &self.session,
+        });
         Ok(())
     }
 }

@@ -185,6 +185,8 @@ const QUERY_BYTES: usize = (2 << 20) + (4 << 20);
 const LIST_BYTES: usize = 4 << 20;
 /// Four chunks: one made, one before the transport, one in it and one being made.
 const EXPORT_BYTES: usize = 4 * (320 << 10);
+/// Four pieces, as of an export.
+const WATCH_BYTES: usize = 4 * (256 << 10);
 /// As many contacts as one answer gives, and chunks of them.
 const COLLISION_BYTES: usize = 16 << 20;
 
@@ -225,7 +227,7 @@ const OTHER: Method =
 const DEFORM: &str = "SceneService/Deform";
 
 /// The methods there are; a client cannot make up others to be counted.
-const METHODS: [Method; 19] = {
+const METHODS: [Method; 21] = {
     const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
         Method { name, needs, runs, answers: Small }
     }
@@ -252,6 +254,8 @@ const METHODS: [Method; 19] = {
         large("HapticService/QueryDistances", InBackground, Message(QUERY_BYTES)),
         large("HapticService/QueryContacts", InBackground, Message(QUERY_BYTES)),
         large("HapticService/DetectSelfCollisions", InBackground, Messages(COLLISION_BYTES)),
+        large("WatchService/Watch", InBackground, Messages(WATCH_BYTES)),
+        of("WatchService/MoveDevice", CHANGE, WhereItArrives),
         of("Health/Check", None, WhereItArrives),
         of("Health/Watch", None, WhereItArrives),
     ]
@@ -259,7 +263,7 @@ const METHODS: [Method; 19] = {
 
 fn method(path: &str) -> &'static Method {
     let is = |m: &&Method| path.strip_suffix(m.name).is_some_and(|package| package.ends_with('.'));
-    // Nineteen comparisons of text a call; a stream of ticks is one call.
+    // Twenty-one comparisons of text a call; a stream of ticks is one call.
     METHODS.iter().find(is).unwrap_or(&OTHER)
 }
 

@@ -1,0 +1,226 @@
+//! The live view: what is asked for, and frames of it.
+
+use std::time::Duration;
+
+use glam::{DVec3, Vec3};
+
+use super::{
+    FieldError, Problem, answer,
+    pose::{point, pose_message, vec3},
+    proto,
+    rendering::state,
+    request_field::in_range,
+    scene::kind,
+};
+use crate::{
+    geometry::{TriangleId, TriangleMesh},
+    scene::{TissueId, ToolId},
+    service::{
+        host::{
+            device_wishes::WishedPosition,
+            last_tick::{LinkRecord, TickRecord, ToolRecord},
+            seen_surface::SeenSurface,
+            viewed_scene::{SurfacePart, SurfacePiece, ViewPiece},
+        },
+        metrics::{TickMetrics, recent::RecentFigures},
+    },
+};
+
+/// Frames a second.
+const RATE_HZ: [f64; 2] = [1.0, 60.0];
+const USUAL_RATE_HZ: f64 = 30.0;
+
+/// What a viewer asks for.
+pub struct WatchOptions {
+    /// `None`: the first there is.
+    pub scene_id: Option<String>,
+    /// Frames a second.
+    pub rate_hz: f64,
+    parts: Vec<proto::WatchPart>,
+}
+
+/// What to stream.
+pub fn options(sent: &proto::WatchRequest) -> Result<WatchOptions, FieldError> {
+    let scene_id = (!sent.scene_id.is_empty()).then(|| sent.scene_id.clone());
+    scene_id.as_deref().map_or(Ok(()), super::scene_id)?;
+    let rate_hz = match sent.rate_hz {
+        0.0 => USUAL_RATE_HZ,
+        sent => in_range(sent, RATE_HZ[0], RATE_HZ[1], "rate_hz")?,
+    };
+    let part = |(at, got): (usize, &i32)| match proto::WatchPart::try_from(*got) {
+        Ok(proto::WatchPart::Unspecified) | Err(_) => {
+            Err(Problem::Enumerator { got: *got }.of(format!("parts[{at}]")))
+        }
+        Ok(part) => Ok(part),
+    };
+    let parts = sent.parts.iter().enumerate().map(part).collect::<Result<_, _>>()?;
+    Ok(WatchOptions { scene_id, rate_hz, parts })
+}
+
+impl WatchOptions {
+    /// Whether frames hold it.
+    pub fn has(&self, part: proto::WatchPart) -> bool {
+        self.parts.is_empty() || self.parts.contains(&part)
+    }
+}
+
+/// Whose device, and where it is wished to be; `None`: the viewer lets go.
+pub fn wish(sent: &proto::MoveDeviceRequest) -> Result<(ToolId, Option<DVec3>), FieldError> {
+    let position = match &sent.position_m {
+        None => None,
+        position => Some(point(position).map_err(|e| e.within("position_m"))?),
+    };
+    Ok((ToolId(sent.tool_id), position))
+}
+
+/// To the wire.
+pub fn wish_message(wish: &WishedPosition) -> proto::DeviceWish {
+    proto::DeviceWish {
+        tool_id: wish.tool.0,
+        position_m: Some(vec3(wish.position)),
+        age_us: wish.age_ns / 1000,
+    }
+}
+
+/// A message of a frame that goes on. `seen` gives a tissue's arrays; one that is gone meanwhile has no message.
+pub fn piece<'a>(
+    piece: &ViewPiece,
+    seen: impl FnOnce(TissueId) -> Option<&'a SeenSurface>,
+) -> proto::WatchResponse {
+    let mut message = proto::WatchResponse { more: true, ..Default::default() };
+    match piece {
+        ViewPiece::Tissue { tissue, geometry_revision, topology_revision, age_ns, piece } => {
+            let surface = seen(tissue.id()).map(|seen| {
+                let arrays = (seen.positions(), seen.corners().len());
+                surface(piece, arrays, |t| seen.corners()[t])
+            });
+            message.tissues.push(proto::WatchedTissue {
+                tissue_id: tissue.id().0,
+                name: if piece.is_new { tissue.name().to_owned() } else { String::new() },
+                kind: kind(tissue.kind()) as i32,
+                geometry_revision: *geometry_revision,
+                topology_revision: *topology_revision,
+                age_us: age_ns / 1000,
+                surface,
+            });
+        }
+        ViewPiece::Link { tool, link, piece } => {
+            let of = &tool.links[*link];
+            let mesh = of.surface.mesh();
+            let arrays = (mesh.positions(), mesh.triangle_id_end() as usize);
+            message.tools.push(proto::WatchedTool {
+                tool_id: tool.id.0,
+                name: if piece.is_new { tool.name.clone() } else { String::new() },
+                link: *link as u32,
+                link_name: if piece.is_new { of.name.clone() } else { String::new() },
+                rest_pose: piece.is_new.then(|| pose_message(&of.rest)),
+                surface: Some(surface(piece, arrays, |t| corners(mesh, t))),
+                links: tool.links.len() as u32,
+            });
+        }
+    }
+    message
+}
+
+fn corners(mesh: &TriangleMesh, t: usize) -> [u32; 3] {
+    mesh.get(TriangleId(t as u32)).unwrap_or_default()
+}
+
+fn surface(
+    piece: &SurfacePiece,
+    (positions, n_triangles): (&[Vec3], usize),
+    corners: impl Fn(usize) -> [u32; 3],
+) -> proto::WatchedSurface {
+    let flat = |positions: &mut dyn Iterator<Item = Vec3>| {
+        positions.flat_map(|p| p.to_array()).collect::<Vec<f32>>()
+    };
+    let mut message = proto::WatchedSurface {
+        is_new: piece.is_new,
+        vertices: positions.len() as u32,
+        triangle_ids: n_triangles as u32,
+        ..Default::default()
+    };
+    match &piece.part {
+        SurfacePart::Vertices(range) => {
+            message.first_vertex = range.start as u32;
+            message.positions_m = flat(&mut positions[range.clone()].iter().copied());
+        }
+        SurfacePart::Moved(moved) => {
+            message.positions_m = flat(&mut moved.iter().map(|v| positions[*v as usize]));
+            message.moved_vertices = moved.clone();
+        }
+        SurfacePart::Triangles(range) => {
+            message.first_triangle = range.start as u32;
+            message.corners = range.clone().flat_map(corners).collect();
+        }
+        SurfacePart::Removed(removed) => message.removed_triangles = removed.clone(),
+    }
+    message
+}
+
+/// A haptic loop's newest tick; the figures are for the caller to add.
+pub fn session(stream: u64, tick: &TickRecord, now_ns: u64) -> proto::WatchedSession {
+    let contacts = &tick.contacts;
+    let mut links = tick.links.iter();
+    proto::WatchedSession {
+        stream,
+        sequence: tick.sequence,
+        age_us: now_ns.saturating_sub(tick.at_ns) / 1000,
+        compute_us: tick.compute_ns as f64 / 1e3,
+        flags: answer::flags(&tick.flags),
+        tools: tick.tools.iter().map(|tool| tool_pose(tool, &mut links)).collect(),
+        contact_tissue_ids: contacts.iter().map(|c| c.tissue.0).collect(),
+        contact_xyz_m: flat(contacts.iter().map(|c| c.position)),
+        contact_normal_xyz: flat(contacts.iter().map(|c| c.normal)),
+        contact_signed_distance_m: contacts.iter().map(|c| c.signed_distance_m as f32).collect(),
+        force_xyz_m: flat(tick.forces.iter().map(|f| f.position)),
+        force_xyz_n: flat(tick.forces.iter().map(|f| f.force_n)),
+        figures: None,
+        contacts_total: tick.contacts_total as u32,
+    }
+}
+
+fn tool_pose<'a>(
+    tool: &ToolRecord,
+    links: &mut impl Iterator<Item = &'a LinkRecord>,
+) -> proto::WatchedPose {
+    let links: Vec<&LinkRecord> = links.take(tool.n_links).collect();
+    let felt = tool.felt.as_ref();
+    proto::WatchedPose {
+        tool_id: tool.tool.0,
+        device: Some(pose_message(&tool.scene_from_device)),
+        device_links: links.iter().map(|link| pose_message(&link.at_device)).collect(),
+        links: links.iter().map(|link| pose_message(&link.seen)).collect(),
+        rendered: felt.is_some(),
+        force_n: felt.map(|f| vec3(f.force_n)),
+        torque_nm: felt.map(|f| vec3(f.torque_nm)),
+        state: felt.map_or(proto::RenderState::Unspecified, |f| state(f.state)) as i32,
+        limited: felt.is_some_and(|f| f.limited),
+        signed_distance_m: tool.signed_distance_m,
+        is_lower_bound: tool.is_lower_bound,
+    }
+}
+
+fn flat(points: impl Iterator<Item = DVec3>) -> Vec<f32> {
+    points.flat_map(|p| p.as_vec3().to_array()).collect()
+}
+
+/// How a haptic loop keeps its time.
+pub fn figures(
+    ticks: &TickMetrics,
+    recent: &RecentFigures,
+    objective: Duration,
+) -> proto::SessionFigures {
+    proto::SessionFigures {
+        ticks_answered: ticks.answered.get(),
+        ticks_coalesced: ticks.coalesced.get(),
+        ticks_refused: ticks.refused.get(),
+        ticks_missed: ticks.missed.get(),
+        objective_us: objective.as_micros() as u64,
+        p50_us: recent.times.quantile_us(0.5),
+        p99_us: recent.times.quantile_us(0.99),
+        p999_us: recent.times.quantile_us(0.999),
+        recent_ticks: recent.times.total(),
+        recent_missed: recent.missed,
+    }
+}

@@ -1,0 +1,296 @@
+//! What a haptic loop answered last, for those who watch.
+//!
+//! A watcher asks, and the next tick writes its answer down: between two frames of all watchers together a tick does no
+//! more than to look whether somebody has asked. What it writes into has its room from the beginning, and is handed over
+//! by one exchange (`servo::newest`).
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
+
+use glam::DVec3;
+use parking_lot::Mutex;
+
+use crate::{
+    geometry::Pose,
+    proxy::{RenderState, RenderedSession, Rendering},
+    scene::{
+        Distance, LinkAnswer, TissueId, Tool, ToolId,
+        tick::{ToolPose, answer::Flags, scene_from_link},
+    },
+    servo::newest::{NewestGiver, NewestTaker, newest},
+};
+
+/// Contacts, and forces, of one record: more cannot be told apart in a picture.
+const RECORDED_MAX: usize = 128;
+
+/// The side of those who watch.
+pub struct LastTick {
+    asked: Arc<AtomicBool>,
+    // Of the watchers among themselves: no tick locks it.
+    taken: Mutex<TakenTick>,
+}
+
+struct TakenTick {
+    newest: NewestTaker<TickRecord>,
+    last: TickRecord,
+}
+
+/// The side of the loop.
+pub struct TickShower {
+    asked: Arc<AtomicBool>,
+    giver: NewestGiver<TickRecord>,
+}
+
+/// A tick and its answer, as far as they can be seen.
+#[derive(Debug)]
+pub struct TickRecord {
+    /// Of the tick; 0: there was none yet.
+    pub sequence: u64,
+    /// When it was answered: nanoseconds of the process's clock.
+    pub at_ns: u64,
+    /// In the engine.
+    pub compute_ns: u64,
+    /// Conditions of the answer.
+    pub flags: Flags,
+    /// One for each tool.
+    pub tools: Vec<ToolRecord>,
+    /// One for each link of each tool, in the same order.
+    pub links: Vec<LinkRecord>,
+    /// Deepest first in each link.
+    pub contacts: Vec<ContactRecord>,
+    /// All contacts, those left out included.
+    pub contacts_total: usize,
+    /// Of tissues on proxies.
+    pub forces: Vec<ForceRecord>,
+}
+
+/// Where a tool is.
+#[derive(Clone, Copy, Debug)]
+pub struct ToolRecord {
+    /// Which.
+    pub tool: ToolId,
+    /// Links of it.
+    pub n_links: usize,
+    /// Scene frame from tool frame, as the client sent it.
+    pub scene_from_device: Pose,
+    /// How it is rendered, if it is.
+    pub felt: Option<FeltRecord>,
+    /// The least distance of its links, metres, negative inside.
+    pub signed_distance_m: f64,
+    /// That is a lower bound only.
+    pub is_lower_bound: bool,
+}
+
+/// What the hand is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct FeltRecord {
+    /// Newtons.
+    pub force_n: DVec3,
+    /// About the hold point, newton metres.
+    pub torque_nm: DVec3,
+    /// How the proxy stands.
+    pub state: RenderState,
+    /// Cap or rate changed what is sent.
+    pub limited: bool,
+}
+
+/// Where a link is, scene frame from link frame.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkRecord {
+    /// As the client sent it.
+    pub at_device: Pose,
+    /// As the tissues see it.
+    pub seen: Pose,
+}
+
+/// A contact.
+#[derive(Clone, Copy, Debug)]
+pub struct ContactRecord {
+    /// With which tissue.
+    pub tissue: TissueId,
+    /// On it, scene frame, metres.
+    pub position: DVec3,
+    /// Unit, from tissue to tool.
+    pub normal: DVec3,
+    /// Metres, negative inside.
+    pub signed_distance_m: f64,
+}
+
+/// A force of a tissue on a proxy.
+#[derive(Clone, Copy, Debug)]
+pub struct ForceRecord {
+    /// On the tissue, scene frame, metres.
+    pub position: DVec3,
+    /// Newtons.
+    pub force_n: DVec3,
+}
+
+/// A tick that was just answered.
+pub struct AnsweredTick<'a> {
+    /// Of the tick.
+    pub sequence: u64,
+    /// When it was answered: nanoseconds of the process's clock.
+    pub at_ns: u64,
+    /// In the engine.
+    pub compute_ns: u64,
+    /// The session's tools, in any order.
+    pub tools: &'a [Arc<Tool>],
+    /// As the client sent them.
+    pub poses: &'a [ToolPose],
+    /// With its last answer.
+    pub session: &'a RenderedSession,
+}
+
+/// Both sides, of a loop with these tools.
+pub fn last_tick(tools: &[Arc<Tool>]) -> (TickShower, LastTick) {
+    let first = TickRecord::with_room(tools.len(), tools.iter().map(|t| t.links.len()).sum());
+    let (giver, newest) = newest(&first);
+    let asked = Arc::new(AtomicBool::new(false));
+    let taken = Mutex::new(TakenTick { newest, last: first });
+    (TickShower { asked: Arc::clone(&asked), giver }, LastTick { asked, taken })
+}
+
+impl TickShower {
+    /// Writes a tick down, where somebody has asked for it since the last one was. Allocates nothing.
+    pub fn show(&mut self, tick: &AnsweredTick) {
+        if self.asked.load(Relaxed) {
+            self.asked.store(false, Relaxed);
+            self.giver.give(|record| record.write(tick));
+        }
+    }
+}
+
+impl LastTick {
+    /// The next tick is written down.
+    pub fn ask(&self) {
+        self.asked.store(true, Relaxed);
+    }
+
+    /// Shows the newest tick that was written down.
+    pub fn read<R>(&self, read: impl FnOnce(&TickRecord) -> R) -> R {
+        let TakenTick { newest, last } = &mut *self.taken.lock();
+        newest.take(|record| last.clone_from(record));
+        read(last)
+    }
+}
+
+impl Clone for TickRecord {
+    /// With the same room: vectors alone would have none.
+    fn clone(&self) -> TickRecord {
+        let mut to = TickRecord::with_room(self.tools.capacity(), self.links.capacity());
+        let TickRecord { sequence, at_ns, compute_ns, flags, contacts_total, .. } = *self;
+        (to.sequence, to.at_ns, to.compute_ns) = (sequence, at_ns, compute_ns);
+        (to.flags, to.contacts_total) = (flags, contacts_total);
+        to.tools.extend_from_slice(&self.tools);
+        to.links.extend_from_slice(&self.links);
+        to.contacts.extend_from_slice(&self.contacts);
+        to.forces.extend_from_slice(&self.forces);
+        to
+    }
+}
+
+impl TickRecord {
+    fn with_room(n_tools: usize, n_links: usize) -> TickRecord {
+        TickRecord {
+            sequence: 0,
+            at_ns: 0,
+            compute_ns: 0,
+            flags: Flags::default(),
+            tools: Vec::with_capacity(n_tools),
+            links: Vec::with_capacity(n_links),
+            contacts: Vec::with_capacity(RECORDED_MAX),
+            contacts_total: 0,
+            forces: Vec::with_capacity(RECORDED_MAX),
+        }
+    }
+
+    fn write(&mut self, tick: &AnsweredTick) {
+        let AnsweredTick { sequence, at_ns, compute_ns, tools, poses, session } = *tick;
+        let answer = session.last_answer();
+        (self.sequence, self.at_ns, self.compute_ns) = (sequence, at_ns, compute_ns);
+        self.flags = answer.flags;
+        self.tools.clear();
+        self.links.clear();
+        for pose in poses {
+            let Some(tool) = tools.iter().find(|t| t.id == pose.tool) else { continue };
+            let rendering = session.renderings().find(|r| r.tool == pose.tool);
+            self.tools.push(tool_record(tool, pose, rendering, &answer.links));
+            let links = (0..tool.links.len()).map(|link| link_record(tool, link, pose, rendering));
+            self.links.extend(links);
+        }
+        let of_all = |link: &LinkAnswer| link.contacts_total;
+        self.contacts_total = answer.links.iter().map(of_all).sum();
+        self.contacts.clear();
+        let contacts = answer.links.iter().flat_map(|link| &link.contacts);
+        self.contacts.extend(contacts.take(RECORDED_MAX).map(|c| ContactRecord {
+            tissue: c.tissue,
+            position: c.on_tissue.position,
+            normal: c.normal,
+            signed_distance_m: c.signed_distance_m,
+        }));
+        self.forces.clear();
+        let forces = session.renderings().flat_map(|r| &r.contacts);
+        let forces = forces.filter(|c| c.force_n != DVec3::ZERO).take(RECORDED_MAX);
+        self.forces
+            .extend(forces.map(|c| ForceRecord { position: c.position, force_n: c.force_n }));
+        debug_assert!(self.contacts.capacity() >= RECORDED_MAX, "it was made with its room");
+    }
+}
+
+fn tool_record(
+    tool: &Tool,
+    pose: &ToolPose,
+    rendering: Option<&Rendering>,
+    links: &[LinkAnswer],
+) -> ToolRecord {
+    let least =
+        links.iter().filter(|link| link.tool == pose.tool).map(|link| match &link.distance {
+            Distance::Within(near) => (near.signed_distance_m, false),
+            Distance::Beyond(bound) => (*bound, true),
+        });
+    let least = least.min_by(|a, b| a.0.total_cmp(&b.0));
+    let (signed_distance_m, is_lower_bound) = least.unwrap_or((0.0, true));
+    let felt = rendering.map(|r| FeltRecord {
+        force_n: r.force_n,
+        torque_nm: r.torque_nm,
+        state: r.state,
+        limited: r.limited,
+    });
+    let (n_links, scene_from_device) = (tool.links.len(), pose.scene_from_tool);
+    ToolRecord {
+        tool: tool.id,
+        n_links,
+        scene_from_device,
+        felt,
+        signed_distance_m,
+        is_lower_bound,
+    }
+}
+
+fn link_record(
+    tool: &Tool,
+    link: usize,
+    pose: &ToolPose,
+    rendering: Option<&Rendering>,
+) -> LinkRecord {
+    let at_device = scene_from_link(tool, link, pose);
+    let of_proxy =
+        rendering.and_then(|r| Some(r.scene_from_proxy.then_from(r.tool_from_link.get(link)?)));
+    LinkRecord { at_device, seen: of_proxy.unwrap_or(at_device) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_has_the_room_of_what_it_copies() {
+        let record = TickRecord::with_room(2, 5);
+        let copy = record.clone();
+        assert_eq!(copy.tools.capacity(), record.tools.capacity());
+        assert_eq!(copy.links.capacity(), record.links.capacity());
+        assert!(copy.contacts.capacity() >= RECORDED_MAX && copy.forces.capacity() >= RECORDED_MAX);
+    }
+}

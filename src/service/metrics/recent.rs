@@ -1,0 +1,83 @@
+//! How a haptic loop kept its time of late.
+
+use super::{STAGES, TickMetrics, histogram::TimeCounts};
+
+/// A window is this long at least, and twice as long at most: nanoseconds.
+const WINDOW_NS: u64 = 5_000_000_000;
+
+/// What a loop had counted five to ten seconds ago.
+pub struct RecentTicks {
+    older: TickCounts,
+    newer: TickCounts,
+    newer_at_ns: u64,
+}
+
+#[derive(Clone)]
+struct TickCounts {
+    total: TimeCounts,
+    missed: u64,
+}
+
+/// The ticks of the last five to ten seconds.
+pub struct RecentFigures {
+    /// From their bytes to their answers.
+    pub times: TimeCounts,
+    /// Slower than the objective.
+    pub missed: u64,
+}
+
+impl RecentTicks {
+    /// From `now_ns` on.
+    pub fn since(ticks: &TickMetrics, now_ns: u64) -> RecentTicks {
+        let now = TickCounts::of(ticks);
+        RecentTicks { older: now.clone(), newer: now, newer_at_ns: now_ns }
+    }
+
+    /// Up to `now_ns`.
+    pub fn figures(&mut self, ticks: &TickMetrics, now_ns: u64) -> RecentFigures {
+        let now = TickCounts::of(ticks);
+        let times = now.total.since(&self.older.total);
+        let missed = now.missed.saturating_sub(self.older.missed);
+        if now_ns.saturating_sub(self.newer_at_ns) >= WINDOW_NS {
+            self.older = std::mem::replace(&mut self.newer, now);
+            self.newer_at_ns = now_ns;
+        }
+        RecentFigures { times, missed }
+    }
+}
+
+impl TickCounts {
+    fn of(ticks: &TickMetrics) -> TickCounts {
+        TickCounts { total: ticks.stages[STAGES.len() - 1].counts(), missed: ticks.missed.get() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::service::metrics::TickTimes;
+
+    #[test]
+    fn what_is_older_than_two_windows_does_not_count() {
+        let ticks = TickMetrics::default();
+        let note = |us: u64| {
+            let done_ns = 1000 * us;
+            let times = TickTimes { received_ns: 0, started_ns: 0, computed_ns: 0, done_ns };
+            ticks.note(&times, Duration::from_millis(1));
+        };
+        note(9_000);
+        let mut recent = RecentTicks::since(&ticks, 0);
+        let mut at = |at_windows: u64| {
+            let figures = recent.figures(&ticks, at_windows * WINDOW_NS);
+            (figures.times.total(), figures.missed)
+        };
+        assert_eq!(at(0), (0, 0));
+        note(2_000);
+        note(500);
+        assert_eq!(at(1), (2, 1));
+        assert_eq!(at(2), (2, 1));
+        assert_eq!(at(3), (0, 0));
+    }
+}

@@ -1,0 +1,189 @@
+//! The stream of a live view: frames that are made when they are due, of what is newest then.
+//!
+//! A frame is made when the transport asks for a message, so a viewer that reads slowly has fewer of them and none waits.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    future::Future,
+    mem,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::time::{Instant, Sleep, sleep};
+use tokio_stream::Stream;
+use tonic::Status;
+
+use crate::{
+    proto::{WatchPart, WatchResponse, WatchedSession},
+    service::{
+        clock::now_ns,
+        convert::watch::{WatchOptions, figures, piece, session, wish_message},
+        host::{
+            notifier::Subscription,
+            scene_life::ServerLife,
+            scene_registry::{SceneHost, SceneRegistry, SceneRegistryError},
+            viewed_scene::{ViewPiece, ViewedScene},
+        },
+        metrics::{OpenWatch, StreamMetrics, recent::RecentTicks},
+    },
+};
+
+/// So long before a frame haptic loops are asked for their newest tick: two ticks at 1 kHz.
+const ASKED_BEFORE: Duration = Duration::from_millis(2);
+
+/// The frames of one viewer.
+pub struct Watch {
+    registry: Arc<SceneRegistry>,
+    options: WatchOptions,
+    life: ServerLife,
+    subscription: Arc<Subscription>,
+    viewed: Option<ViewedScene>,
+    /// By number of the stream.
+    recent: BTreeMap<u64, RecentTicks>,
+    /// Of the frame under way, before its last message.
+    pieces: VecDeque<ViewPiece>,
+    last_message: Option<WatchResponse>,
+    n_frames: u64,
+    period: Duration,
+    /// The next frame.
+    due: Instant,
+    until: Pin<Box<Sleep>>,
+    has_asked: bool,
+    _open: OpenWatch,
+}
+
+impl Watch {
+    /// The first frame is due at once.
+    pub fn new(registry: Arc<SceneRegistry>, options: WatchOptions, open: OpenWatch) -> Watch {
+        let life = registry.life();
+        Watch {
+            subscription: life.subscribe(),
+            life,
+            registry,
+            period: Duration::from_secs_f64(1.0 / options.rate_hz),
+            options,
+            viewed: None,
+            recent: BTreeMap::new(),
+            pieces: VecDeque::new(),
+            last_message: None,
+            n_frames: 0,
+            due: Instant::now() + ASKED_BEFORE,
+            until: Box::pin(sleep(Duration::ZERO)),
+            has_asked: false,
+            _open: open,
+        }
+    }
+
+    /// The haptic loops of the scene, ordered by number.
+    fn loops(&self) -> Vec<Arc<StreamMetrics>> {
+        let Some(viewed) = &self.viewed else { return Vec::new() };
+        let mut loops = self.registry.metrics().streams();
+        loops.retain(|stream| stream.scene == viewed.scene.id());
+        loops
+    }
+
+    fn next_message(&mut self) -> Option<WatchResponse> {
+        let message = match self.pieces.pop_front() {
+            Some(next) => {
+                let viewed = self.viewed.as_ref();
+                Some(piece(&next, |id| viewed.and_then(|viewed| viewed.tissue(id))))
+            }
+            None => self.last_message.take(),
+        };
+        message.map(|message| WatchResponse { frame: self.n_frames, ..message })
+    }
+
+    /// Makes the frame of now.
+    fn compose(&mut self) -> Result<(), SceneRegistryError> {
+        let now = now_ns();
+        let hosts = self.registry.all();
+        let host = self.host(&hosts)?.cloned();
+        self.n_frames += 1;
+        let scene_ids = hosts.iter().map(|host| host.scene.id().to_owned()).collect();
+        let mut last = WatchResponse { scene_ids, server_time_ns: now, ..Default::default() };
+        let Some(host) = host else {
+            (self.viewed, self.last_message) = (None, Some(last));
+            return Ok(());
+        };
+        // Another scene, or one that was made anew under the same id.
+        let viewed = self.viewed.take().filter(|v| Arc::ptr_eq(&v.scene, &host.scene));
+        let viewed =
+            self.viewed.insert(viewed.unwrap_or_else(|| ViewedScene::of(Arc::clone(&host.scene))));
+        if self.options.has(WatchPart::Tissues) {
+            self.pieces.extend(viewed.take_tissues(now));
+            last.tissue_ids = host.scene.tissues().iter().map(|t| t.id().0).collect();
+        }
+        if self.options.has(WatchPart::Tools) {
+            self.pieces.extend(viewed.take_tools());
+            last.tool_ids = host.scene.tools().iter().map(|t| t.id.0).collect();
+        }
+        if self.options.has(WatchPart::Sessions) {
+            last.sessions = self.sessions(now);
+        }
+        if self.options.has(WatchPart::Wishes) {
+            last.wishes = host.wishes.now(now).iter().map(wish_message).collect();
+        }
+        last.scene_id = host.scene.id().to_owned();
+        last.quarantined = host.is_quarantined();
+        self.last_message = Some(last);
+        Ok(())
+    }
+
+    /// The scene to look at, of those there are.
+    fn host<'a>(
+        &self,
+        hosts: &'a [Arc<SceneHost>],
+    ) -> Result<Option<&'a Arc<SceneHost>>, SceneRegistryError> {
+        let Some(id) = &self.options.scene_id else { return Ok(hosts.first()) };
+        let named = hosts.iter().find(|host| host.scene.id() == id);
+        named.map(Some).ok_or_else(|| SceneRegistryError::Unknown { id: id.clone() })
+    }
+
+    fn sessions(&mut self, now: u64) -> Vec<WatchedSession> {
+        let loops = self.loops();
+        self.recent.retain(|number, _| loops.iter().any(|stream| stream.number == *number));
+        let objective = self.registry.metrics().objective;
+        let session = |stream: &Arc<StreamMetrics>| {
+            let ticks = &stream.ticks;
+            let recent = self.recent.entry(stream.number);
+            let recent = recent.or_insert_with(|| RecentTicks::since(ticks, now));
+            let figures = figures(ticks, &recent.figures(ticks, now), objective);
+            let shown = stream.last_tick.read(|tick| session(stream.number, tick, now));
+            WatchedSession { figures: Some(figures), ..shown }
+        };
+        loops.iter().map(session).collect()
+    }
+}
+
+impl Stream for Watch {
+    type Item = Result<WatchResponse, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let watch = self.get_mut();
+        loop {
+            if let Some(message) = watch.next_message() {
+                return Poll::Ready(Some(Ok(message)));
+            }
+            watch.subscription.register(cx.waker());
+            if let Err(ended) = watch.life.check_served() {
+                return Poll::Ready(Some(Err(ended.into())));
+            }
+            ready!(watch.until.as_mut().poll(cx));
+            if mem::replace(&mut watch.has_asked, false) {
+                if let Err(gone) = watch.compose() {
+                    return Poll::Ready(Some(Err(gone.into())));
+                }
+                // Frames that were due while nobody read are left out.
+                watch.due = (watch.due + watch.period).max(Instant::now());
+                watch.until.as_mut().reset(watch.due - ASKED_BEFORE);
+            } else {
+                watch.loops().iter().for_each(|stream| stream.last_tick.ask());
+                watch.has_asked = true;
+                watch.until.as_mut().reset(watch.due.max(Instant::now() + ASKED_BEFORE));
+            }
+        }
+    }
+}

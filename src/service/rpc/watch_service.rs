@@ -1,0 +1,56 @@
+//! WatchService: live views, and where they would have devices.
+
+use std::sync::Arc;
+
+use tonic::{Request, Response, Status};
+
+use super::watch::Watch;
+use crate::{
+    proto::{self, watch_service_server::WatchService},
+    service::{
+        access::caller::caller, clock::now_ns, convert, host::scene_registry::SceneRegistry,
+    },
+};
+
+/// The live view over a scene registry.
+pub struct Watches {
+    registry: Arc<SceneRegistry>,
+}
+
+impl Watches {
+    /// Shows the scenes of `registry`.
+    pub fn new(registry: Arc<SceneRegistry>) -> Watches {
+        Watches { registry }
+    }
+}
+
+#[tonic::async_trait]
+impl WatchService for Watches {
+    type WatchStream = Watch;
+
+    async fn watch(
+        &self,
+        request: Request<proto::WatchRequest>,
+    ) -> Result<Response<Watch>, Status> {
+        let options = convert::watch::options(request.get_ref())?;
+        if let Some(id) = &options.scene_id {
+            // A scene that is not served any more can still be looked at.
+            self.registry.get(id)?;
+        }
+        let open = self.registry.metrics().watch_begins(&caller(&request))?;
+        Ok(Response::new(Watch::new(Arc::clone(&self.registry), options, open)))
+    }
+
+    async fn move_device(
+        &self,
+        request: Request<proto::MoveDeviceRequest>,
+    ) -> Result<Response<proto::MoveDeviceResponse>, Status> {
+        let caller = caller(&request);
+        let request = request.get_ref();
+        let host = self.registry.owned(&request.scene_id, &caller)?;
+        let (tool, position) = convert::watch::wish(request)?;
+        host.scene.tool(tool)?;
+        host.wishes.say(tool, position, now_ns());
+        Ok(Response::new(proto::MoveDeviceResponse {}))
+    }
+}
