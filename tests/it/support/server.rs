@@ -23,6 +23,7 @@ use super::{
 };
 
 /// A served port and clients of it; it ends with the test's runtime.
+#[derive(Clone)]
 pub struct TestServer {
     pub address: SocketAddr,
     pub channel: Channel,
