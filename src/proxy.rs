@@ -29,6 +29,8 @@ mod local_bounds;
 mod motion;
 mod near;
 mod options;
+mod pair_list;
+mod posed_link;
 mod posture;
 mod rendered_session;
 mod rendering;

@@ -112,12 +112,12 @@ impl BoxTree {
     }
 
     /// Gives every triangle that is within `reach` metres of one in the tree's frame to `visit`, and some that
-    /// are farther, until it says no.
+    /// are farther, each with a lower bound of its distance in metres, until it says no.
     pub fn each_within(
         &self,
         to: &Triangle,
         reach: f64,
-        mut visit: impl FnMut(TriangleId) -> bool,
+        mut visit: impl FnMut(TriangleId, f64) -> bool,
     ) {
         if !self.wide_nodes.is_empty() {
             let single = SingleTriangle::of(to, self.farthest(), 0.0);
@@ -132,7 +132,7 @@ impl BoxTree {
         wide_node: u32,
         single: &SingleTriangle,
         limit: f64,
-        visit: &mut impl FnMut(TriangleId) -> bool,
+        visit: &mut impl FnMut(TriangleId, f64) -> bool,
     ) -> bool {
         let wide_node = &self.wide_nodes[wide_node as usize];
         let bounds = wide_node.distances_squared(single);
@@ -144,7 +144,7 @@ impl BoxTree {
             let goes_on = if below & LEAF == 0 {
                 self.within(below, single, limit, visit)
             } else {
-                visit(self.triangles[(below & !LEAF) as usize])
+                visit(self.triangles[(below & !LEAF) as usize], f64::from(bound).sqrt())
             };
             if !goes_on {
                 return false;
@@ -317,7 +317,9 @@ mod tests {
                 let t = triangle_about(&mesh, &mut random);
                 let reach = random.range(0.0, 0.01);
                 let mut visited = Vec::new();
-                tree.each_within(&t, reach, |own| {
+                tree.each_within(&t, reach, |own, bound| {
+                    let distance = triangle_distance(&t, &mesh.triangle(own));
+                    assert!(bound <= distance, "{own:?} is {distance} m from {t:?}, bound {bound}");
                     visited.push(own);
                     true
                 });

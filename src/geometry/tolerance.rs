@@ -240,6 +240,18 @@ pub const PROXY_MARGIN_MIN_M: f64 = 2e-4;
 /// of pairs; with less, a device that is far off is followed in more rounds.
 pub const PROXY_MARGIN_MAX_M: f64 = 2e-3;
 
+/// Once a round has gone all its way, the next one of the tick looks only as far as that was, and this far at least,
+/// metres: three times the stand-off, so that contacts at rest are seen. With more, each round measures pairs that it
+/// cannot reach; with less, a contact that opens a little is lost.
+pub const PROXY_MARGIN_ROUND_M: f64 = 6e-5;
+
+/// The list of what may be near a proxy looks farther than the proxy by this at least, metres: half the least margin.
+/// With less, a hand at rest lists anew what trembles; with more, lists in fine meshes are long.
+pub const PROXY_SKIN_MIN_M: f64 = 1e-4;
+
+/// And by this at most, metres: half the largest margin. With more, a fast hand's lists hold thousands of pairs.
+pub const PROXY_SKIN_MAX_M: f64 = 1e-3;
+
 /// A contact of the proxy that is on other features than a contact of the last tick, but no farther from it than this,
 /// metres, is the same one: an edge length of a coarse organ. With less, contacts change their ids while they slide,
 /// with more those of two jaws' teeth would be mixed up.

@@ -16,6 +16,7 @@ use super::{
         SearchEnd,
     },
     options::RenderOptions,
+    pair_list::Around,
     rows::{RowFrame, reduce},
     seen_tissues::{SeenTissue, TissuesInMotion},
 };
@@ -28,7 +29,8 @@ use crate::coupling::{
     },
 };
 use crate::geometry::tolerance::{
-    CONE_SHARE_SLACK, PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, PROXY_MARGIN_MIN_M, STAND_OFF_M,
+    CONE_SHARE_SLACK, PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, PROXY_MARGIN_MIN_M,
+    PROXY_MARGIN_ROUND_M, STAND_OFF_M,
 };
 use crate::scene::{RevisionGuard, TissueId, Tool};
 
@@ -64,6 +66,8 @@ pub(super) struct GodObject {
     pub(super) posture: Posture,
     screws: LinkScrews,
     margin_m: f64,
+    /// Of the first round towards a pose.
+    first_margin_m: f64,
     /// Beyond this, in the last ticks, there were more pairs than are preferred.
     margin_top_m: f64,
     /// How far a local model looks about.
@@ -109,6 +113,7 @@ impl GodObject {
             posture: Posture::AT_ORIGIN,
             screws: LinkScrews::default(),
             margin_m: PROXY_MARGIN_MAX_M,
+            first_margin_m: PROXY_MARGIN_MAX_M,
             margin_top_m: PROXY_MARGIN_MAX_M,
             survey_margin_m: PROXY_MARGIN_MAX_M,
             search: NearSearch::new(),
@@ -135,6 +140,7 @@ impl GodObject {
     /// Puts the proxy somewhere: nothing lies between.
     pub(super) fn put(&mut self, posture: Posture) {
         self.posture = posture;
+        self.search.list.forget();
         self.let_go();
         self.anchors.clear();
     }
@@ -142,7 +148,9 @@ impl GodObject {
     /// Begins a tick: the margin shrinks to what the last motions needed.
     pub(super) fn begin_tick(&mut self) {
         self.margin_top_m = (2.0 * self.margin_top_m).min(PROXY_MARGIN_MAX_M);
-        self.margin_m = (0.5 * self.margin_m).max(PROXY_MARGIN_MIN_M);
+        self.first_margin_m = (0.5 * self.first_margin_m).max(PROXY_MARGIN_MIN_M);
+        self.margin_m = self.first_margin_m;
+        self.search.list.begin_tick();
         self.active.clear();
         let bears = |(_, f): &(&NearContact, &ProxyForce)| f.normal_n > 0.0;
         let active = self.contacts.iter().zip(&self.forces).filter(bears).map(|(c, _)| c.key);
@@ -156,11 +164,12 @@ impl GodObject {
         motion: &TissuesInMotion,
         late: &dyn Fn() -> bool,
     ) -> Option<f64> {
-        let tool = (&*self.tool, &self.posture);
+        let around =
+            Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
         for _ in 0..MARGIN_HALVINGS_MAX {
             let margin = self.survey_margin_m;
             let within = (margin, SURVEY_PAIRS_MAX);
-            match self.search.run(motion, tool, &self.constrained, within, late) {
+            match self.search.run(motion, &around, within, late) {
                 SearchEnd::Full => self.survey_margin_m = 0.5 * margin,
                 SearchEnd::OutOfTime => return None,
                 SearchEnd::Complete if self.search.clearance_m == 0.0 => return None,
@@ -191,6 +200,15 @@ impl GodObject {
         (&self.search.pairs, &self.search.contacts)
     }
 
+    /// Panics unless what is near is listed.
+    pub(super) fn assert_well_formed(&self, motion: &TissuesInMotion) {
+        self.search.list.assert_well_formed(motion, &self.around());
+    }
+
+    fn around(&self) -> Around<'_> {
+        Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained }
+    }
+
     pub(super) fn screws(&self) -> &LinkScrews {
         &self.screws
     }
@@ -211,6 +229,7 @@ impl GodObject {
     ) -> bool {
         let mut stalls = 0;
         self.held_last.clear();
+        self.margin_m = self.first_margin_m;
         for _ in 0..ROUNDS_MAX {
             let x_d = self.posture.displacement_to(to, &self.tool, self.hold, &mut self.screws);
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
@@ -237,9 +256,12 @@ impl GodObject {
             self.note_round(&x);
             let limit = extent.share_within(self.margin_m - STAND_OFF_M);
             let share = limit * self.go(&motion, &scaled(&x, limit), 1.0, Some(to), &x_d);
-            if limit < 1.0 {
-                self.margin_m = (2.0 * self.margin_m).min(self.margin_top_m).max(self.margin_m);
-            }
+            self.margin_m = if limit < 1.0 {
+                (2.0 * self.margin_m).min(self.margin_top_m).max(self.margin_m)
+            } else {
+                self.margin_m.min(extent.length_m.max(PROXY_MARGIN_ROUND_M))
+            };
+            self.first_margin_m = self.first_margin_m.max(self.margin_m);
             if self.posture == *to {
                 return true;
             }
@@ -266,11 +288,16 @@ impl GodObject {
             if displacement == 0.0 || time == 1.0 {
                 return 1.0;
             }
-            let wanted = 2.0 * displacement * (1.0 - time) + PROXY_MARGIN_MIN_M;
-            self.margin_m = self.margin_m.max(wanted.min(self.margin_top_m));
+            // What is near grows with the square of the margin: several short steps cost less than one long.
+            let wanted = displacement * (1.0 - time);
+            self.margin_m = wanted.min(self.margin_top_m).max(PROXY_MARGIN_MIN_M);
             match self.search(&motion, late) {
                 SearchEnd::Complete => (),
-                SearchEnd::OutOfTime => return time,
+                SearchEnd::OutOfTime => {
+                    // They will be remembered where they are now, which rounds.
+                    self.search.list.forget();
+                    return time;
+                }
                 SearchEnd::Full => break,
             }
             if self.embed_crossing(seen) {
@@ -280,6 +307,7 @@ impl GodObject {
             let step = (0.5 * self.margin_m / displacement).min(1.0 - time);
             let end = if step == 1.0 - time { 1.0 } else { time + step };
             if self.search.pairs.is_empty() {
+                self.search.list.note_travel(displacement * (end - time));
                 time = end;
                 continue;
             }
@@ -290,6 +318,7 @@ impl GodObject {
             let stop = if limit == 1.0 { end } else { time + step * limit };
             let share = self.go(&motion, &scaled(&x, limit), stop, None, &x);
             let gone = (stop - time) * share;
+            self.search.list.note_travel(displacement * gone);
             time = if share == 1.0 { stop } else { time + gone };
             let progress = gone * displacement + share * limit * extent.length_m;
             stalls = if progress > PROXY_AT_REST_M { 0 } else { stalls + 1 };
@@ -307,11 +336,12 @@ impl GodObject {
     /// Finds what is near at a time of the tissues' motion. Only a complete search changes the contacts.
     fn search(&mut self, motion: &TissuesInMotion, late: &dyn Fn() -> bool) -> SearchEnd {
         for _ in 0..MARGIN_HALVINGS_MAX {
-            let tool = (&*self.tool, &self.posture);
+            let around =
+                Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
             let is_wide = self.margin_m > PROXY_MARGIN_MIN_M;
             let pairs_max = if is_wide { PAIRS_PREFERRED } else { NEAR_PAIRS_MAX };
             let within = (self.margin_m, pairs_max);
-            match self.search.run(motion, tool, &self.constrained, within, late) {
+            match self.search.run(motion, &around, within, late) {
                 SearchEnd::Full => {
                     let half = 0.5 * self.margin_m;
                     self.margin_m = if is_wide { half.max(PROXY_MARGIN_MIN_M) } else { half };
@@ -467,11 +497,17 @@ impl GodObject {
             clearance_m: self.search.clearance_m,
         }
         .share();
+        let from = self.posture;
         self.posture = match to {
             // Nothing holds it: it is where the device is, to the last bit.
             Some(to) if share == 1.0 && x == x_d => *to,
             _ => self.posture.moved(x, share, self.hold, &self.screws),
         };
+        let gone = self.constrained.iter().map(|&number| {
+            let [from, to] = [&from, &self.posture].map(|p| p.scene_from_link(number));
+            self.tool.links[number].displacement(&from, &to)
+        });
+        self.search.list.note_travel(gone.fold(0.0, f64::max));
         share
     }
 

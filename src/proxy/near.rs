@@ -6,18 +6,22 @@
 
 use glam::DVec3;
 
-use super::{seen_tissues::TissuesInMotion, tissue_view::TissueView};
-use crate::coupling::posture::Posture;
+use super::{
+    pair_list::{Around, ListEnd, PairList},
+    posed_link::PosedLink,
+    seen_tissues::TissuesInMotion,
+    tissue_view::TissueView,
+};
 use crate::geometry::{
-    Aabb, Pose, TriangleId, TriangleMesh,
+    TriangleId, TriangleMesh,
     distance::{
         point_triangle::{Feature, closest_point},
         segment_segment::closest_parameters,
-        triangle_triangle::closest_pair_within,
+        triangle_triangle::{ClosestPair, closest_pair_or_bound},
     },
     tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK},
 };
-use crate::scene::{Link, TissueId, Tool};
+use crate::scene::TissueId;
 
 /// Pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
 pub(super) const NEAR_PAIRS_MAX: usize = 8_192;
@@ -27,10 +31,10 @@ pub(super) const NEAR_CONTACTS_MAX: usize = 1_024;
 /// What a search found, and room for the next.
 #[derive(Debug)]
 pub(super) struct NearSearch {
+    /// What may be near.
+    pub(super) list: PairList,
     /// Every pair within the margin.
     pub(super) pairs: Vec<NearTriangles>,
-    /// As many as the search may find.
-    pairs_max: usize,
     /// Each once, ordered by [`ContactKey`].
     pub(super) contacts: Vec<NearContact>,
     /// The least distance of all pairs, metres; the margin when there is none.
@@ -89,96 +93,111 @@ impl NearSearch {
     /// With room for all that a search may find.
     pub(super) fn new() -> NearSearch {
         NearSearch {
+            list: PairList::new(NEAR_PAIRS_MAX),
             pairs: Vec::with_capacity(NEAR_PAIRS_MAX),
-            pairs_max: NEAR_PAIRS_MAX,
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             clearance_m: 0.0,
         }
     }
 
-    /// Finds all pairs of triangles within `margin` metres of each other, `pairs_max` at most. `constrained`: the links
-    /// that count.
+    /// Finds all pairs of triangles within `margin` metres of each other, `pairs_max` at most.
     pub(super) fn run(
         &mut self,
         tissues: &TissuesInMotion,
-        (tool, posture): (&Tool, &Posture),
-        constrained: &[usize],
+        around: &Around,
         (margin, pairs_max): (f64, usize),
         late: &dyn Fn() -> bool,
     ) -> SearchEnd {
         debug_assert!(pairs_max <= NEAR_PAIRS_MAX, "room for {pairs_max} pairs");
-        self.pairs_max = pairs_max;
         self.pairs.clear();
         self.contacts.clear();
         self.clearance_m = margin;
-        for (place, view) in tissues.views() {
-            for &number in constrained {
-                let posed = PosedLink::new(&tool.links[number], number, posture);
-                let end = self.search_one(place, &view, &posed, margin, late);
-                if end != SearchEnd::Complete {
-                    return end;
-                }
-            }
+        match self.list.reach(margin, tissues, around, pairs_max, late) {
+            ListEnd::Complete => (),
+            ListEnd::Full => return SearchEnd::Full,
+            ListEnd::OutOfTime => return SearchEnd::OutOfTime,
         }
-        self.contacts.sort_unstable_by_key(|c| (c.key, c.tissue_triangle, c.link_triangle));
-        self.contacts.dedup_by_key(|c| c.key);
-        SearchEnd::Complete
-    }
-
-    fn search_one(
-        &mut self,
-        place: usize,
-        view: &TissueView,
-        posed: &PosedLink,
-        margin: f64,
-        late: &dyn Fn() -> bool,
-    ) -> SearchEnd {
-        let link = posed.link;
-        let reach = margin * BOUND_COVER;
-        // The index knows the newest positions only.
-        let around = reach + view.slack();
-        let bounds = posed.scene_from_link.aabb(link.surface.bounds()).grown(around);
-        let near = |b: &Aabb| link.may_be_near(&posed.link_from_scene, b, around);
-        let mut end = SearchEnd::Complete;
-        view.surface.overlap(&(bounds, &near), |t| {
-            if end == SearchEnd::Complete && late() {
-                end = SearchEnd::OutOfTime;
-            }
-            if end != SearchEnd::Complete {
-                return;
-            }
-            let corners = view.triangle_at(t, view.time).map(|p| posed.link_from_scene.point(p));
-            link.tree.each_within(&corners, reach, |own| {
-                if self.pairs.len() == self.pairs_max {
-                    end = SearchEnd::Full;
-                    return false;
-                }
-                let pair = PairInLink {
-                    place,
-                    view,
-                    posed,
-                    ids: (t, own),
-                    tissue: corners,
-                    link: link.surface.mesh().triangle(own),
-                };
-                self.offer(&pair, margin);
-                true
-            });
-        });
+        let end = self.measure(tissues, around, (margin, pairs_max), late);
+        if end == SearchEnd::Complete {
+            self.contacts.sort_unstable_by_key(|c| (c.key, c.tissue_triangle, c.link_triangle));
+            self.contacts.dedup_by_key(|c| c.key);
+        }
         end
     }
 
-    fn offer(&mut self, pair: &PairInLink, margin: f64) {
-        let limit = margin * margin;
-        let Some(found) = closest_pair_within(&pair.tissue, &pair.link, limit) else { return };
-        if found.distance_squared > limit {
-            return;
+    /// Measures the listed pairs that can be within the margin.
+    fn measure(
+        &mut self,
+        tissues: &TissuesInMotion,
+        around: &Around,
+        (margin, pairs_max): (f64, usize),
+        late: &dyn Fn() -> bool,
+    ) -> SearchEnd {
+        // Those that are a little farther are told apart too, so that the next round need not measure them again.
+        let told = margin + self.list.last_step_m();
+        // Pairs of a link and a triangle of the tissue follow each other.
+        let mut posed: Option<(u32, PosedLink)> = None;
+        let mut corners: Option<((u32, TriangleId), [DVec3; 3])> = None;
+        for place in 0..self.list.pairs.len() {
+            let listed = self.list.pairs[place];
+            if self.list.lower_bound(&listed) > margin * BOUND_COVER {
+                continue;
+            }
+            if late() {
+                return SearchEnd::OutOfTime;
+            }
+            let view = tissues.view(listed.tissue as usize);
+            let (number, t) = (listed.link as usize, listed.tissue_triangle);
+            if posed.as_ref().is_none_or(|(at, _)| *at != listed.link) {
+                let link = &around.tool.links[number];
+                posed = Some((listed.link, PosedLink::new(link, number, around.posture)));
+                corners = None;
+            }
+            let Some((_, posed)) = &posed else { unreachable!("posed above") };
+            let tissue = match corners {
+                Some((of, corners)) if of == (listed.tissue, t) => corners,
+                _ => posed.in_link(&view, t),
+            };
+            corners = Some(((listed.tissue, t), tissue));
+            let own = listed.link_triangle;
+            let pair = PairInLink {
+                place: listed.tissue as usize,
+                view: &view,
+                posed,
+                ids: (t, own),
+                tissue,
+                link: posed.link.surface.mesh().triangle(own),
+            };
+            let found = match closest_pair_or_bound(&pair.tissue, &pair.link, told * told) {
+                Ok(found) => found,
+                Err(bound_squared) => {
+                    self.list.measured(place, bound_squared.sqrt());
+                    continue;
+                }
+            };
+            let distance_m = found.distance_squared.sqrt();
+            self.list.measured(place, distance_m);
+            if distance_m > margin {
+                continue;
+            }
+            if self.pairs.len() == pairs_max {
+                return SearchEnd::Full;
+            }
+            self.clearance_m = self.clearance_m.min(distance_m);
+            self.pairs.push(NearTriangles {
+                tissue: pair.place,
+                tissue_triangle: t,
+                link: number,
+                link_triangle: own,
+                distance_m,
+            });
+            self.offer(&pair, &found, margin);
         }
-        let distance_m = found.distance_squared.sqrt();
-        self.clearance_m = self.clearance_m.min(distance_m);
-        let (tissue_triangle, link_triangle) = pair.ids;
-        let (tissue, link) = (pair.place, pair.posed.number);
-        self.pairs.push(NearTriangles { tissue, tissue_triangle, link, link_triangle, distance_m });
+        SearchEnd::Complete
+    }
+
+    /// Keeps the contacts of a pair.
+    fn offer(&mut self, pair: &PairInLink, found: &ClosestPair, margin: f64) {
         let is_flat = pair.is_flat();
         self.keep(pair, (found.barycentric_a, found.barycentric_b), is_flat, margin);
         if is_flat {
@@ -195,21 +214,6 @@ impl NearSearch {
         if let Some(contact) = pair.contact(weights, is_flat).filter(|c| c.gap_m <= margin) {
             self.contacts.push(contact);
         }
-    }
-}
-
-/// A link at its place.
-struct PosedLink<'a> {
-    link: &'a Link,
-    number: usize,
-    scene_from_link: Pose,
-    link_from_scene: Pose,
-}
-
-impl<'a> PosedLink<'a> {
-    fn new(link: &'a Link, number: usize, posture: &Posture) -> PosedLink<'a> {
-        let scene_from_link = posture.scene_from_link(number);
-        PosedLink { link, number, scene_from_link, link_from_scene: scene_from_link.inverse() }
     }
 }
 

@@ -142,6 +142,11 @@ impl<'a> TissuesInMotion<'a> {
         TissueView { id: *id, surface, seen: &seen.positions, time: self.time, displacement_m }
     }
 
+    /// The topology revision of a tissue.
+    pub(super) fn topology(&self, place: usize) -> u64 {
+        self.tissues[place].1.topology_revision
+    }
+
     /// No tissue with a say moves faster, m/s.
     pub(super) fn speed_max(&self) -> f64 {
         let with_say = self.seen.iter().filter(|s| !s.is_embedding);

@@ -401,7 +401,8 @@ impl ToolProxy {
         self.memory.end();
     }
 
-    /// Panics unless no constrained link crosses a tissue that has a say. O(triangles about the proxy).
+    /// Panics unless no constrained link crosses a tissue that has a say, and nothing near is unlisted. O(triangles about
+    /// the proxy).
     pub fn assert_well_formed(&self, tick: &ProxyTick) {
         let posture = &self.god_object.posture;
         for (seen, (id, revision)) in self.seen.iter().zip(tick.tissues) {
@@ -414,6 +415,10 @@ impl ToolProxy {
                 let crosses = crosses(&revision.surface, &self.tool.links[link], &pose);
                 assert!(!crosses, "link {link} crosses tissue {id:?} at {pose:?}");
             }
+        }
+        if !self.seen.iter().any(SeenTissue::has_moved) {
+            let motion = TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 };
+            self.god_object.assert_well_formed(&motion);
         }
     }
 }

@@ -42,10 +42,23 @@ pub fn closest_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
 /// [`closest_pair`], unless the plane of one triangle tells that they are farther apart than `limit`, square
 /// metres.
 pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option<ClosestPair> {
+    closest_pair_or_bound(a, b, limit).ok()
+}
+
+/// The same, or the square of the distance that the planes tell, square metres: more than `limit`.
+///
+/// # Errors
+/// The planes tell that the triangles are farther apart than `limit`.
+pub fn closest_pair_or_bound(
+    a: &[DVec3; 3],
+    b: &[DVec3; 3],
+    limit: f64,
+) -> Result<ClosestPair, f64> {
     // Two planes first: most pairs that a search meets are farther apart than its limit, and six heights tell.
     let (over_b, over_a) = (Heights::of(a, b), Heights::of(b, a));
-    if over_b.are_beyond(limit) || over_a.are_beyond(limit) {
-        return None;
+    let bound = over_b.bound_squared().max(over_a.bound_squared());
+    if bound > limit {
+        return Err(bound);
     }
     let (mut best, mut is_least) = (None, false);
     if let Some((k, weights)) = over_b.over_face(a, b) {
@@ -56,8 +69,8 @@ pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option
     }
     // A vertex over the inside of a face that is not thin is the closest pair for certain, and saves nine edge
     // pairs.
-    if is_least {
-        return best;
+    if let Some(best) = best.filter(|_| is_least) {
+        return Ok(best);
     }
     // Without a vertex over a face the closest points are on two edges.
     let edges = edge_pair(a, b);
@@ -66,14 +79,14 @@ pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option
     if over_a.lowest().is_none() && over_b.lowest().is_none() {
         for i in 0..3 {
             if let Some((s, weights)) = crossing(a[i], a[(i + 1) % 3], b) {
-                return Some(crossing_pair(a, on_edge(i, s), b, weights));
+                return Ok(crossing_pair(a, on_edge(i, s), b, weights));
             }
             if let Some((s, weights)) = crossing(b[i], b[(i + 1) % 3], a) {
-                return Some(crossing_pair(a, weights, b, on_edge(i, s)));
+                return Ok(crossing_pair(a, weights, b, on_edge(i, s)));
             }
         }
     }
-    Some(best)
+    Ok(best)
 }
 
 /// The closest points of the borders.
@@ -137,10 +150,10 @@ impl Heights {
         (c.feature == Feature::Face).then_some((k, c.barycentric))
     }
 
-    /// Farther from the plane than that.
-    fn are_beyond(&self, limit: f64) -> bool {
-        let Some(k) = self.lowest().filter(|_| !self.thin) else { return false };
-        self.of[k] * self.of[k] > limit * self.normal_squared * (1.0 + PLANE_GAP_ROUNDING)
+    /// No vertex is nearer to the plane than the root of this, square metres; 0 where the plane tells nothing.
+    fn bound_squared(&self) -> f64 {
+        let Some(k) = self.lowest().filter(|_| !self.thin) else { return 0.0 };
+        self.of[k] * self.of[k] / (self.normal_squared * (1.0 + PLANE_GAP_ROUNDING))
     }
 }
 

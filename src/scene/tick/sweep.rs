@@ -318,7 +318,7 @@ impl Sweep<'_> {
                 *own_next =
                     ids.take_while(|own| test(*own)).last().map_or(from, |t| TriangleId(t.0 + 1));
             }
-            None => link.tree.each_within(&moving.t1, chord.reach_of(moving), test),
+            None => link.tree.each_within(&moving.t1, chord.reach_of(moving), |own, _| test(own)),
         }
         match earliest {
             _ if is_cut => Met::CutShort(earliest),

@@ -1,0 +1,245 @@
+//! The pairs of triangles that may come near the proxy: a Verlet list.
+//!
+//! Rounds of a tick, and ticks one after the other, look at nearly the same pairs. Traversals look farther than a round
+//! needs, by a skin, and list what they come by: until proxy and tissues have together moved through the skin, every
+//! near pair is listed. Each listed pair also knows how far apart it was when it was last measured, so that of some
+//! hundred pairs a round measures those that can be near by now.
+
+use super::{posed_link::PosedLink, seen_tissues::TissuesInMotion};
+use crate::coupling::posture::Posture;
+use crate::geometry::{
+    Aabb, TriangleId,
+    distance::triangle_triangle::closest_pair,
+    tolerance::{BOUND_COVER, PROXY_MARGIN_ROUND_M, PROXY_SKIN_MAX_M, PROXY_SKIN_MIN_M},
+};
+use crate::scene::{TissueId, Tool};
+
+/// The skin is as thick as the motion of so many ticks.
+const SKIN_TICKS: f64 = 6.0;
+/// With a skin a list holds so many times the pairs that a search may find. Boxes are near in three of the pairs whose
+/// triangles are, and a skin of the margin's size brings in three times as many.
+const PAIRS_WITH_SKIN: usize = 8;
+
+/// A list, and how much motion it has left.
+#[derive(Debug)]
+pub(super) struct PairList {
+    /// Ordered by link and triangle of the tissue.
+    pub(super) pairs: Vec<ListedPair>,
+    /// Every other pair was farther apart than this when the list was made, metres; below 0 when it tells nothing.
+    reach_m: f64,
+    /// How far proxy and tissues have together moved since, metres.
+    travel_m: f64,
+    /// The tissues that had a say then, and their topology revisions.
+    of: Vec<(TissueId, u64)>,
+    skin_m: f64,
+    /// Since the last tick began, metres.
+    tick_travel_m: f64,
+    /// The motion noted last, metres.
+    last_step_m: f64,
+}
+
+/// Two triangles that may come near each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ListedPair {
+    /// Place of the tissue.
+    pub(super) tissue: u32,
+    pub(super) tissue_triangle: TriangleId,
+    pub(super) link: u32,
+    pub(super) link_triangle: TriangleId,
+    /// They are farther apart than this less the travel, metres.
+    beyond_m: f64,
+}
+
+/// How the making of a list ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ListEnd {
+    Complete,
+    /// There were more pairs than it may hold.
+    Full,
+    /// The deadline passed.
+    OutOfTime,
+}
+
+/// The proxy that a list is about.
+#[derive(Clone, Copy)]
+pub(super) struct Around<'a> {
+    pub(super) tool: &'a Tool,
+    pub(super) posture: &'a Posture,
+    /// The links that count.
+    pub(super) constrained: &'a [usize],
+}
+
+impl PairList {
+    /// Tells nothing, and has room for so many pairs.
+    pub(super) fn new(pairs_max: usize) -> PairList {
+        PairList {
+            pairs: Vec::with_capacity(pairs_max),
+            reach_m: TELLS_NOTHING,
+            travel_m: 0.0,
+            of: Vec::new(),
+            skin_m: PROXY_SKIN_MIN_M,
+            tick_travel_m: 0.0,
+            last_step_m: 0.0,
+        }
+    }
+
+    /// The proxy was put somewhere, or a tissue moved by nobody knows how much.
+    pub(super) fn forget(&mut self) {
+        self.reach_m = TELLS_NOTHING;
+    }
+
+    /// Proxy and tissues have moved, together by no more than this, metres.
+    pub(super) fn note_travel(&mut self, by_m: f64) {
+        debug_assert!(by_m >= 0.0, "moved by {by_m} m");
+        self.travel_m += by_m * BOUND_COVER;
+        self.tick_travel_m += by_m;
+        self.last_step_m = by_m;
+    }
+
+    /// The motion that was noted last, metres: the next one is about as long, or shorter.
+    pub(super) fn last_step_m(&self) -> f64 {
+        self.last_step_m
+    }
+
+    /// Begins a tick: the next list will be good for some more like the last one.
+    pub(super) fn begin_tick(&mut self) {
+        let wanted = SKIN_TICKS * std::mem::take(&mut self.tick_travel_m);
+        let top = (2.0 * self.skin_m).max(PROXY_SKIN_MIN_M);
+        self.skin_m = wanted.clamp(PROXY_SKIN_MIN_M, PROXY_SKIN_MAX_M).min(top);
+    }
+
+    /// How far apart a listed pair is at least, metres.
+    pub(super) fn lower_bound(&self, pair: &ListedPair) -> f64 {
+        pair.beyond_m - self.travel_m
+    }
+
+    /// A pair was measured: it is no nearer than this, metres.
+    pub(super) fn measured(&mut self, place: usize, distance_m: f64) {
+        self.pairs[place].beyond_m = distance_m + self.travel_m;
+    }
+
+    /// Makes sure that every pair within `margin` metres is listed. `pairs_max`: how many of them the search may find.
+    pub(super) fn reach(
+        &mut self,
+        margin: f64,
+        tissues: &TissuesInMotion,
+        around: &Around,
+        pairs_max: usize,
+        late: &dyn Fn() -> bool,
+    ) -> ListEnd {
+        let is_listed = margin * BOUND_COVER <= self.reach_m - self.travel_m;
+        if is_listed && self.is_of(tissues) {
+            return ListEnd::Complete;
+        }
+        let listed_max = (PAIRS_WITH_SKIN * pairs_max).min(self.pairs.capacity());
+        loop {
+            let end = self.list(margin + self.skin_m, tissues, around, listed_max, late);
+            if end != ListEnd::Complete {
+                self.forget();
+            }
+            if end != ListEnd::Full || self.skin_m == 0.0 {
+                return end;
+            }
+            // A quarter of the skin has a sixteenth of the pairs that it alone brings in; after that none.
+            let quarter = 0.25 * self.skin_m;
+            self.skin_m = if quarter < PROXY_SKIN_MIN_M { 0.0 } else { quarter };
+        }
+    }
+
+    fn is_of(&self, tissues: &TissuesInMotion) -> bool {
+        let say = tissues.views().map(|(place, view)| (view.id, tissues.topology(place)));
+        self.of.iter().copied().eq(say)
+    }
+
+    fn list(
+        &mut self,
+        reach_m: f64,
+        tissues: &TissuesInMotion,
+        around: &Around,
+        listed_max: usize,
+        late: &dyn Fn() -> bool,
+    ) -> ListEnd {
+        self.pairs.clear();
+        self.of.clear();
+        self.of.extend(tissues.views().map(|(place, view)| (view.id, tissues.topology(place))));
+        (self.reach_m, self.travel_m) = (reach_m, 0.0);
+        let reach = reach_m * BOUND_COVER;
+        for (place, view) in tissues.views() {
+            // The index knows the newest positions only.
+            let about = reach + view.slack();
+            for &number in around.constrained {
+                let posed = PosedLink::new(&around.tool.links[number], number, around.posture);
+                let link = posed.link;
+                let bounds = posed.scene_from_link.aabb(link.surface.bounds()).grown(about);
+                let near = |b: &Aabb| link.may_be_near(&posed.link_from_scene, b, about);
+                let mut end = ListEnd::Complete;
+                view.surface.overlap(&(bounds, &near), |t| {
+                    if end == ListEnd::Complete && late() {
+                        end = ListEnd::OutOfTime;
+                    }
+                    if end != ListEnd::Complete {
+                        return;
+                    }
+                    let corners = posed.in_link(&view, t);
+                    link.tree.each_within(&corners, reach, |own, beyond_m| {
+                        if self.pairs.len() == listed_max {
+                            end = ListEnd::Full;
+                            return false;
+                        }
+                        self.pairs.push(ListedPair {
+                            tissue: place as u32,
+                            tissue_triangle: t,
+                            link: number as u32,
+                            link_triangle: own,
+                            beyond_m,
+                        });
+                        true
+                    });
+                });
+                if end != ListEnd::Complete {
+                    return end;
+                }
+            }
+        }
+        ListEnd::Complete
+    }
+
+    /// Panics unless every pair that is near by a fresh traversal is listed, and no farther than it is. O(pairs near
+    /// x pairs listed).
+    pub(super) fn assert_well_formed(&self, tissues: &TissuesInMotion, around: &Around) {
+        let reach = (self.reach_m - self.travel_m).min(PROXY_MARGIN_ROUND_M);
+        if reach <= 0.0 || !self.is_of(tissues) {
+            return;
+        }
+        for (place, view) in tissues.views() {
+            for &number in around.constrained {
+                let posed = PosedLink::new(&around.tool.links[number], number, around.posture);
+                let link = posed.link;
+                let bounds = posed.scene_from_link.aabb(link.surface.bounds()).grown(reach);
+                view.surface.overlap(&(bounds, &|_: &Aabb| true), |t| {
+                    let corners = posed.in_link(&view, t);
+                    link.tree.each_within(&corners, reach, |own, _| {
+                        let at = closest_pair(&corners, &link.surface.mesh().triangle(own));
+                        let distance = at.distance_squared.sqrt();
+                        if distance > reach {
+                            return true;
+                        }
+                        let is_it = |p: &&ListedPair| {
+                            (p.tissue as usize, p.tissue_triangle) == (place, t)
+                                && (p.link as usize, p.link_triangle) == (number, own)
+                        };
+                        let bound = self.pairs.iter().find(is_it).map(|p| self.lower_bound(p));
+                        assert!(
+                            bound.is_some_and(|b| b <= distance * BOUND_COVER),
+                            "{t:?} and {own:?} of link {number}: {distance} m, listed {bound:?}"
+                        );
+                        true
+                    });
+                });
+            }
+        }
+    }
+}
+
+/// The reach of a list that tells nothing.
+const TELLS_NOTHING: f64 = -1.0;
