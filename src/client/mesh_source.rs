@@ -69,18 +69,32 @@ impl MeshSource {
         let read = || -> Result<(MeshSource, LoadedMesh), MeshFileProblem> {
             let format = MeshFormat::from_path(file)?;
             let bytes = fs::read(file)?;
-            // How large is too large is for the server to say.
-            let options = LoadOptions {
-                scale_to_m,
-                max_vertices: u32::MAX,
-                max_triangles: u32::MAX,
-                ..LoadOptions::default()
-            };
-            // The engine's own validator: what passes here is what a scene makes of the file, vertex by vertex.
-            let loaded = load(mesh_io::read(&bytes, format)?, &options)?;
-            Ok((MeshSource::File { bytes, format, scale_to_m }, loaded))
+            let source = MeshSource::File { bytes, format, scale_to_m };
+            let loaded = source.load()?;
+            Ok((source, loaded))
         };
         read().map_err(|cause| MeshFileError { file: file.to_owned(), cause })
+    }
+
+    /// The mesh that a scene makes of it, vertex by vertex.
+    ///
+    /// # Errors
+    /// When it is damaged or would be refused.
+    pub fn load(&self) -> Result<LoadedMesh, MeshFileProblem> {
+        let (data, scale_to_m) = match self {
+            MeshSource::Raw(mesh) => (mesh.clone(), 1.0),
+            MeshSource::File { bytes, format, scale_to_m } => {
+                (mesh_io::read(bytes, *format)?, *scale_to_m)
+            }
+        };
+        // How large is too large is for the scene's owner to say.
+        let options = LoadOptions {
+            scale_to_m,
+            max_vertices: u32::MAX,
+            max_triangles: u32::MAX,
+            ..LoadOptions::default()
+        };
+        Ok(load(data, &options)?)
     }
 
     /// What is declared before it is sent.

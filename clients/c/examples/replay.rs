@@ -1,0 +1,146 @@
+//! Replays recorded poses in lock-step without the C library, and writes what is felt: the truth that every language is
+//! compared with.
+//!
+//! `replay FOLDER OUT [HOST:PORT]`
+
+use std::{
+    error::Error,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use glam::{DQuat, DVec3};
+use palpate::{
+    client::{
+        Client, LoopOptions, ServerAddress,
+        local_model::{on_the_wire, servo_options},
+        mesh_source::MeshSource,
+    },
+    coupling::posture::Posture,
+    geometry::Pose,
+    proto,
+    proxy::{RenderOptions, RenderedSession},
+    scene::{
+        Limits, Link, Scene, TissueOptions, ToolId, ToolParts,
+        tick::{TickOptions, ToolPose},
+        tool::field::default_field,
+    },
+    servo::{DevicePose, device_servo},
+    time_left::TimeLeft,
+};
+
+const DT_S: f64 = 1e-3;
+const FRICTION: f64 = 0.2;
+const HOLD_M: DVec3 = DVec3::new(0.0, 0.0, 0.03);
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let mut next = || arguments.next().ok_or("expected FOLDER OUT [HOST:PORT]");
+    let (folder, out) = (PathBuf::from(next()?), next()?);
+    let poses = fs::read(folder.join("poses.bin"))?;
+    let numbers: Vec<f64> =
+        poses.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+    let poses: Vec<Pose> = numbers.chunks(7).map(pose).collect::<Option<_>>().ok_or("no pose")?;
+    let felt = match arguments.next() {
+        None => in_process(&folder, &poses)?,
+        Some(server) => {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            runtime.block_on(at_server(&folder, &poses, &server))?
+        }
+    };
+    Ok(fs::write(out, felt.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>())?)
+}
+
+fn pose(numbers: &[f64]) -> Option<Pose> {
+    Pose::new(DQuat::from_slice(&numbers[3..]), DVec3::from_slice(numbers))
+}
+
+fn in_process(folder: &Path, poses: &[Pose]) -> Result<Vec<f64>, Box<dyn Error>> {
+    let scene = Arc::new(Scene::new("replay".to_owned(), Limits::default()));
+    let (_, organ) = MeshSource::open(&folder.join("organ.obj"), 1.0)?;
+    scene.add_tissue("organ", organ, TissueOptions::default(), 0)?;
+    let (_, rod) = MeshSource::open(&folder.join("tool.obj"), 1.0)?;
+    let link = Link::new("tool".to_owned(), rod, Pose::IDENTITY, default_field);
+    let parts = ToolParts { name: "tool".to_owned(), links: vec![link], probes: Vec::new() };
+    let tool = scene.add_tool(parts)?.id;
+    let render = RenderOptions {
+        friction: FRICTION,
+        hold_point_m: HOLD_M,
+        local_model: true,
+        ..RenderOptions::of(tool)
+    };
+    let mut session = RenderedSession::new(scene, &[tool], TickOptions::default(), &[render])?;
+    let (mut servo, mut feed) = device_servo(servo_options(&asked(tool)))?;
+    let mut felt = Vec::new();
+    for (at, at_ns, sequence) in samples(poses) {
+        let tool_pose =
+            ToolPose { tool, scene_from_tool: *at, tool_from_link: Vec::new(), teleport: false };
+        session.tick(sequence, &[tool_pose], at_ns, &TimeLeft::endless())?;
+        // A proxy that has not arrived has none: the servo goes on with the last one.
+        if let Some(model) = session.renderings().next().and_then(|r| r.local_model.as_ref()) {
+            feed.give(model, at_ns);
+        }
+        felt.extend(wrench(&mut servo, at, at_ns));
+    }
+    Ok(felt)
+}
+
+async fn at_server(
+    folder: &Path,
+    poses: &[Pose],
+    server: &str,
+) -> Result<Vec<f64>, Box<dyn Error>> {
+    let mut client = Client::connect(&ServerAddress::new(server)).await?;
+    let scene_id = "replay-rust".to_owned();
+    client.create_scene(&scene_id).await?;
+    client.add_tissue_file(&scene_id, "organ", folder.join("organ.obj"), 1.0).await?;
+    let tool = client.add_tool_file(&scene_id, "tool", folder.join("tool.obj"), 1.0).await?;
+    let render = asked(ToolId(tool));
+    let (mut servo, feed) = device_servo(servo_options(&render))?;
+    let options = LoopOptions { device: Some(feed), rate_hz: 0.0, ..LoopOptions::default() };
+    let start = proto::TrackStart {
+        scene_id: scene_id.clone(),
+        tool_ids: vec![tool],
+        render: vec![render],
+        ..Default::default()
+    };
+    let haptics = client.haptics_with(start, options).await?;
+    let mut felt = Vec::new();
+    for (at, at_ns, _) in samples(poses) {
+        let pose = Some(on_the_wire(at));
+        let sent = proto::ToolPose { tool_id: tool, pose, ..Default::default() };
+        haptics.wait(haptics.send_at(vec![sent], at_ns)?).await?;
+        felt.extend(wrench(&mut servo, at, at_ns));
+    }
+    client.delete_scene(&scene_id).await?;
+    Ok(felt)
+}
+
+fn asked(tool: ToolId) -> proto::RenderOptions {
+    let hold_point_m = Some(proto::Vec3 { x: HOLD_M.x, y: HOLD_M.y, z: HOLD_M.z });
+    proto::RenderOptions {
+        tool_id: tool.0,
+        friction: FRICTION,
+        hold_point_m,
+        local_model: true,
+        tissue_loads: true,
+        ..Default::default()
+    }
+}
+
+/// Each pose with its time, nanoseconds, and its number.
+fn samples(poses: &[Pose]) -> impl Iterator<Item = (&Pose, u64, u64)> {
+    let mut time_s = 0.0;
+    poses.iter().zip(1..).map(move |(at, sequence)| {
+        time_s += DT_S;
+        (at, (time_s * 1e9_f64).round() as u64, sequence)
+    })
+}
+
+fn wrench(servo: &mut palpate::servo::DeviceServo, at: &Pose, at_ns: u64) -> [f64; 6] {
+    let posture = Posture { scene_from_tool: *at, ..Posture::AT_ORIGIN };
+    let felt = servo.step(&DevicePose { posture, n_links: 0, at_ns }, DT_S);
+    let ([a, b, c], [d, e, f]) = (felt.force_n.to_array(), felt.torque_nm.to_array());
+    [a, b, c, d, e, f]
+}

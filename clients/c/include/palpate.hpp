@@ -1,0 +1,313 @@
+// Palpate for C++17, header only, over palpate.h: handles that close themselves, spans, results.
+//
+// A call gives a Result. `value()` throws palpate::Error when it failed; with PALPATE_NO_EXCEPTIONS, or -fno-exceptions,
+// it ends the program: ask `ok()` first then. `Session::servo` never throws, never waits and never allocates.
+#ifndef PALPATE_HPP
+#define PALPATE_HPP
+
+#include "palpate.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#if !defined(PALPATE_NO_EXCEPTIONS) && !defined(__cpp_exceptions) && !defined(_CPPUNWIND)
+#define PALPATE_NO_EXCEPTIONS
+#endif
+#ifndef PALPATE_NO_EXCEPTIONS
+#include <stdexcept>
+#endif
+
+namespace palpate {
+
+#ifndef PALPATE_NO_EXCEPTIONS
+// A call that did not do what it should.
+class Error : public std::runtime_error {
+public:
+    Error(palpate_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+    palpate_code code() const noexcept { return code_; }
+
+private:
+    palpate_code code_;
+};
+#endif
+
+// A view of numbers that lie side by side, as C++20's std::span.
+template <typename T>
+class Span {
+public:
+    constexpr Span() noexcept = default;
+    constexpr Span(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
+    template <std::size_t N>
+    constexpr Span(T (&array)[N]) noexcept : data_(array), size_(N) {}
+    template <typename Container,
+              typename = std::enable_if_t<std::is_convertible_v<decltype(std::declval<Container&>().data()), T*>>>
+    constexpr Span(Container& from) noexcept : data_(from.data()), size_(from.size()) {}
+    template <typename Container,
+              typename = std::enable_if_t<std::is_convertible_v<decltype(std::declval<const Container&>().data()), T*>>,
+              typename = void>
+    constexpr Span(const Container& from) noexcept : data_(from.data()), size_(from.size()) {}
+    constexpr T* data() const noexcept { return data_; }
+    constexpr std::size_t size() const noexcept { return size_; }
+
+private:
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+namespace detail {
+struct Nothing {};
+
+[[noreturn]] inline void fail(palpate_code code, const std::string& message) {
+#ifndef PALPATE_NO_EXCEPTIONS
+    throw Error(code, message);
+#else
+    std::fprintf(stderr, "palpate: %s (code %d)\n", message.c_str(), static_cast<int>(code));
+    std::abort();
+#endif
+}
+}  // namespace detail
+
+// What a call gave, or how it failed.
+template <typename T>
+class [[nodiscard]] Result {
+public:
+    Result(T value) : value_(std::move(value)) {}
+    static Result failed(palpate_code code) {
+        Result result;
+        result.code_ = code;
+        result.message_ = palpate_last_error();
+        return result;
+    }
+    bool ok() const noexcept { return code_ == PALPATE_OK; }
+    explicit operator bool() const noexcept { return ok(); }
+    palpate_code code() const noexcept { return code_; }
+    // Empty when it did not fail.
+    const std::string& message() const noexcept { return message_; }
+    T& value() & { return check(), *value_; }
+    T value() && { return check(), std::move(*value_); }
+
+private:
+    Result() = default;
+    void check() const {
+        if (!ok()) detail::fail(code_, message_);
+    }
+    std::optional<T> value_;
+    palpate_code code_ = PALPATE_OK;
+    std::string message_;
+};
+
+using Done = Result<detail::Nothing>;
+
+inline Done done(palpate_code code) {
+    return code == PALPATE_OK ? Done(detail::Nothing{}) : Done::failed(code);
+}
+
+// A mesh in metres times `scale_to_m`: x, y, z of each vertex, three vertex numbers of each triangle.
+inline palpate_mesh mesh(Span<const float> positions, Span<const std::uint32_t> triangles, double scale_to_m = 1.0) {
+    return palpate_mesh{positions.data(), positions.size() / 3, triangles.data(), triangles.size() / 3, scale_to_m};
+}
+
+inline palpate_pose pose(double x, double y, double z) {
+    return palpate_pose{{x, y, z}, {0.0, 0.0, 0.0, 1.0}};
+}
+
+// What one tissue bears.
+struct TissueLoad {
+    std::uint64_t geometry_revision = 0;
+    std::vector<std::uint32_t> vertices;
+    // Three for each vertex, newtons.
+    std::vector<float> forces_n;
+};
+
+// A tool in a hand.
+class Session {
+public:
+    explicit Session(palpate_session* owned) : session_(owned) {}
+
+    // To be called by the device's callback. The wrench is to be sent whatever the code says.
+    palpate_code servo(const palpate_pose& at, double dt_s, palpate_wrench& wrench) noexcept {
+        return palpate_servo(session_.get(), &at, dt_s, &wrench);
+    }
+    palpate_code servo(const palpate_pose& at, Span<const palpate_pose> links, double dt_s,
+                       palpate_wrench& wrench) noexcept {
+        return palpate_servo_links(session_.get(), &at, links.data(), links.size(), dt_s, &wrench);
+    }
+    // In lock-step.
+    Result<palpate_wrench> step(const palpate_pose& at, double dt_s, Span<const palpate_pose> links = {}) {
+        palpate_wrench wrench{};
+        palpate_code code = palpate_step(session_.get(), &at, links.data(), links.size(), dt_s, &wrench);
+        return code == PALPATE_OK ? Result<palpate_wrench>(wrench) : Result<palpate_wrench>::failed(code);
+    }
+    Result<palpate_rendering> newest() const {
+        palpate_rendering rendering{};
+        palpate_code code = palpate_newest(session_.get(), &rendering);
+        return code == PALPATE_OK ? Result<palpate_rendering>(rendering) : Result<palpate_rendering>::failed(code);
+    }
+    Result<std::vector<palpate_contact>> contacts() const {
+        std::vector<palpate_contact> found(64);
+        for (;;) {
+            std::size_t n = 0;
+            palpate_code code = palpate_contacts(session_.get(), found.data(), found.size(), &n);
+            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) {
+                return Result<std::vector<palpate_contact>>::failed(code);
+            }
+            found.resize(n);
+            if (code == PALPATE_OK) return found;
+        }
+    }
+    Result<TissueLoad> tissue_load(std::uint32_t tissue_id) const {
+        TissueLoad load;
+        std::size_t room = 256;
+        for (;;) {
+            load.vertices.resize(room);
+            load.forces_n.resize(3 * room);
+            palpate_code code = palpate_tissue_loads(session_.get(), tissue_id, load.vertices.data(),
+                                                     load.forces_n.data(), load.vertices.size(), &room,
+                                                     &load.geometry_revision);
+            if (code != PALPATE_OK && code != PALPATE_TOO_SMALL) return Result<TissueLoad>::failed(code);
+            if (code == PALPATE_OK) {
+                load.vertices.resize(room);
+                load.forces_n.resize(3 * room);
+                return load;
+            }
+        }
+    }
+    Result<palpate_session_status> status() const {
+        palpate_session_status status{};
+        palpate_code code = palpate_status(session_.get(), &status);
+        return code == PALPATE_OK ? Result<palpate_session_status>(status)
+                                  : Result<palpate_session_status>::failed(code);
+    }
+    Done check() const { return done(palpate_check(session_.get())); }
+    palpate_session* get() const noexcept { return session_.get(); }
+
+private:
+    struct Close {
+        void operator()(palpate_session* session) const noexcept { palpate_close_session(&session); }
+    };
+    std::unique_ptr<palpate_session, Close> session_;
+};
+
+inline palpate_session_options session_options(std::uint32_t tool_id) {
+    palpate_session_options options{};
+    palpate_session_defaults(tool_id, &options);
+    return options;
+}
+
+// A scene. It stays where it is when this goes, unless it is removed.
+class Scene {
+public:
+    explicit Scene(palpate_scene* owned) : scene_(owned) {}
+
+    Result<std::uint32_t> add_tissue(const std::string& name, const palpate_mesh& mesh) {
+        std::uint32_t id = 0;
+        const palpate_code code = palpate_add_tissue(get(), name.c_str(), &mesh, &id);
+        return with(code, id);
+    }
+    Result<std::uint32_t> add_tissue_file(const std::string& name, const std::string& file, double scale_to_m = 1.0) {
+        std::uint32_t id = 0;
+        const palpate_code code = palpate_add_tissue_file(get(), name.c_str(), file.c_str(), scale_to_m, &id);
+        return with(code, id);
+    }
+    Result<std::uint32_t> add_tool(const std::string& name, Span<const palpate_link> links) {
+        std::uint32_t id = 0;
+        const palpate_code code = palpate_add_tool(get(), name.c_str(), links.data(), links.size(), &id);
+        return with(code, id);
+    }
+    Result<std::uint32_t> add_tool_file(const std::string& name, const std::string& file, double scale_to_m = 1.0) {
+        std::uint32_t id = 0;
+        const palpate_code code = palpate_add_tool_file(get(), name.c_str(), file.c_str(), scale_to_m, &id);
+        return with(code, id);
+    }
+    Done remove_tissue(std::uint32_t tissue_id) { return done(palpate_remove_tissue(get(), tissue_id)); }
+    Done remove_tool(std::uint32_t tool_id) { return done(palpate_remove_tool(get(), tool_id)); }
+    // x, y, z of all vertices.
+    Done deform(std::uint32_t tissue_id, Span<const float> positions) {
+        return done(palpate_deform(get(), tissue_id, positions.data(), positions.size() / 3));
+    }
+    // x, y, z of some. There must be as many as there are vertices.
+    Done deform(std::uint32_t tissue_id, Span<const std::uint32_t> vertices, Span<const float> positions) {
+        if (positions.size() != 3 * vertices.size()) {
+            return done(palpate_deform_some(get(), tissue_id, vertices.data(), nullptr, vertices.size()));
+        }
+        return done(palpate_deform_some(get(), tissue_id, vertices.data(), positions.data(), vertices.size()));
+    }
+    Result<palpate_cut_made> cut(std::uint32_t tissue_id, const palpate_cut& cut) {
+        palpate_cut_made made{};
+        const palpate_code code = palpate_cut_tissue(get(), tissue_id, &cut, &made);
+        return with(code, made);
+    }
+    // 0: to the nearest of all tissues.
+    Result<std::vector<double>> distances(Span<const palpate_vec3> points, std::uint32_t tissue_id = 0) const {
+        std::vector<double> metres(points.size());
+        palpate_code code = palpate_distances(get(), tissue_id, points.data(), metres.data(), points.size());
+        return with(code, std::move(metres));
+    }
+    Result<Session> open_session(const palpate_session_options& options) {
+        palpate_session* session = nullptr;
+        palpate_code code = palpate_open_session(get(), &options, &session);
+        return with(code, Session(session));
+    }
+    // Removes it from where it is.
+    Done remove() { return done(palpate_delete_scene(get())); }
+    palpate_scene* get() const noexcept { return scene_.get(); }
+
+private:
+    template <typename T>
+    static Result<T> with(palpate_code code, T value) {
+        return code == PALPATE_OK ? Result<T>(std::move(value)) : Result<T>::failed(code);
+    }
+    struct Close {
+        void operator()(palpate_scene* scene) const noexcept { palpate_close_scene(&scene); }
+    };
+    std::unique_ptr<palpate_scene, Close> scene_;
+};
+
+// The engine in this process, or a server.
+class Server {
+public:
+    static Result<Server> open_local() {
+        palpate_server* server = nullptr;
+        palpate_code code = palpate_open_local(&server);
+        return code == PALPATE_OK ? Result<Server>(Server(server)) : Result<Server>::failed(code);
+    }
+    static Result<Server> connect(const palpate_address& address) {
+        palpate_server* server = nullptr;
+        palpate_code code = palpate_connect(&address, &server);
+        return code == PALPATE_OK ? Result<Server>(Server(server)) : Result<Server>::failed(code);
+    }
+    static Result<Server> connect(const std::string& url) {
+        palpate_address address{};
+        address.url = url.c_str();
+        return connect(address);
+    }
+    Result<Scene> create_scene(const std::string& id) {
+        palpate_scene* scene = nullptr;
+        palpate_code code = palpate_create_scene(server_.get(), id.c_str(), &scene);
+        return code == PALPATE_OK ? Result<Scene>(Scene(scene)) : Result<Scene>::failed(code);
+    }
+    Result<Scene> open_scene(const std::string& id) {
+        palpate_scene* scene = nullptr;
+        palpate_code code = palpate_open_scene(server_.get(), id.c_str(), &scene);
+        return code == PALPATE_OK ? Result<Scene>(Scene(scene)) : Result<Scene>::failed(code);
+    }
+
+private:
+    explicit Server(palpate_server* owned) : server_(owned) {}
+    struct Close {
+        void operator()(palpate_server* server) const noexcept { palpate_close(&server); }
+    };
+    std::unique_ptr<palpate_server, Close> server_;
+};
+
+}  // namespace palpate
+
+#endif  // PALPATE_HPP

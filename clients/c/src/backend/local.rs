@@ -1,0 +1,285 @@
+//! The engine in this process: no server, no network.
+
+mod session;
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
+};
+
+use glam::DVec3;
+use palpate::{
+    client::{LinkUpload, mesh_source::MeshSource},
+    geometry::{LoadedMesh, Pose, TriangleId, tolerance::COORDINATE_MAX_M},
+    scene::{
+        Distance, Limits, Link, Scene, SceneError, TissueId, TissueOptions, ToolId, ToolParts,
+        limits::NAME_CHARS_MAX,
+        query::{QueryTarget, distances},
+        tissue::{deform::Deformation, edit::TopologyEdit},
+        tool::field::default_field,
+    },
+    servo::{DeviceServo, device_servo},
+};
+use parking_lot::Mutex;
+
+use super::{Opened, Running, Server, Theatre};
+use crate::{
+    code::{Failure, palpate_code::*},
+    plain::{palpate_cut_made, palpate_session_options, palpate_session_status},
+};
+use session::LocalSession;
+
+/// Slices of the search for where a tissue crosses itself that a deformation does when it is done, a quarter of a
+/// millisecond each. A server's writer does them while it is idle; here nobody is.
+const SEARCH_SLICES: usize = 4;
+
+/// Scenes of this process.
+pub(crate) struct LocalServer {
+    scenes: Arc<Mutex<BTreeMap<String, Arc<LocalScene>>>>,
+    epoch: Instant,
+}
+
+/// A scene, and whether it is still there.
+pub(crate) struct LocalScene {
+    scene: Arc<Scene>,
+    is_deleted: AtomicBool,
+    epoch: Instant,
+}
+
+/// A scene as C holds it.
+struct LocalTheatre {
+    scenes: Arc<Mutex<BTreeMap<String, Arc<LocalScene>>>>,
+    scene: Arc<LocalScene>,
+}
+
+impl LocalServer {
+    pub(crate) fn new() -> LocalServer {
+        LocalServer { scenes: Arc::default(), epoch: Instant::now() }
+    }
+
+    fn theatre(&self, scene: &Arc<LocalScene>) -> Box<dyn Theatre> {
+        let (scenes, scene) = (Arc::clone(&self.scenes), Arc::clone(scene));
+        Box::new(LocalTheatre { scenes, scene })
+    }
+}
+
+impl LocalScene {
+    fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let is_deleted = self.is_deleted.load(Ordering::Acquire);
+        let gone = || Failure::new(PALPATE_NOT_FOUND, format!("scene {:?} is deleted", self.id()));
+        if is_deleted { Err(gone()) } else { Ok(()) }
+    }
+
+    fn id(&self) -> &str {
+        self.scene.id()
+    }
+}
+
+impl Server for LocalServer {
+    fn create_scene(&self, id: &str) -> Result<Box<dyn Theatre>, Failure> {
+        let is_good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if !(1..=NAME_CHARS_MAX).contains(&id.len()) || !id.chars().all(is_good) {
+            let message = format!("scene_id is {id:?}, expected 1 to 64 of a-z, 0-9 and '-'");
+            return Err(Failure::argument(message));
+        }
+        let mut scenes = self.scenes.lock();
+        if scenes.contains_key(id) {
+            let message = format!("there is a scene {id:?} already");
+            return Err(Failure::new(PALPATE_ALREADY_EXISTS, message));
+        }
+        let scene = Arc::new(LocalScene {
+            scene: Arc::new(Scene::new(id.to_owned(), Limits::default())),
+            is_deleted: AtomicBool::new(false),
+            epoch: self.epoch,
+        });
+        scenes.insert(id.to_owned(), Arc::clone(&scene));
+        Ok(self.theatre(&scene))
+    }
+
+    fn open_scene(&self, id: &str) -> Result<Box<dyn Theatre>, Failure> {
+        let scenes = self.scenes.lock();
+        let unknown = || Failure::new(PALPATE_NOT_FOUND, format!("there is no scene {id:?}"));
+        Ok(self.theatre(scenes.get(id).ok_or_else(unknown)?))
+    }
+}
+
+impl Theatre for LocalTheatre {
+    fn delete(&self) -> Result<(), Failure> {
+        let mut scenes = self.scenes.lock();
+        self.scene.check()?;
+        self.scene.is_deleted.store(true, Ordering::Release);
+        scenes.remove(self.scene.id());
+        Ok(())
+    }
+
+    fn add_tissue(&self, name: &str, mesh: MeshSource) -> Result<u32, Failure> {
+        self.scene.check()?;
+        let (name, loaded) = (named("name", name)?, loaded(&mesh)?);
+        let options = TissueOptions::default();
+        let now_ns = self.scene.now_ns();
+        let added = self.scene.scene.add_tissue(name, loaded, options, now_ns);
+        Ok(added.map_err(of_scene)?.id().0)
+    }
+
+    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<u32, Failure> {
+        self.scene.check()?;
+        let (scene, limit) = (&self.scene.scene, self.scene.scene.limits().links_per_tool);
+        let name = named("name", name)?.to_owned();
+        if !(1..=limit).contains(&links.len()) {
+            let got = links.len();
+            return Err(Failure::argument(format!("there are {got} links, expected 1 to {limit}")));
+        }
+        for (at, link) in links.iter().enumerate() {
+            named("link.name", &link.name)?;
+            if links[..at].iter().any(|other| other.name == link.name) {
+                return Err(Failure::argument(format!("two links are named {:?}", link.name)));
+            }
+        }
+        // Before the fields are built, which takes seconds.
+        scene.check_room_for_tool(&name).map_err(of_scene)?;
+        let build = |link: &LinkUpload| {
+            let rest = match &link.rest_pose {
+                Some(sent) => super::remote::read_pose(sent)?,
+                None => Pose::IDENTITY,
+            };
+            Ok(Link::new(link.name.clone(), loaded(&link.mesh)?, rest, default_field))
+        };
+        let links = links.iter().map(build).collect::<Result<Vec<_>, Failure>>()?;
+        let added = scene.add_tool(ToolParts { name, links, probes: Vec::new() });
+        Ok(added.map_err(of_scene)?.id.0)
+    }
+
+    fn remove_tissue(&self, tissue: u32) -> Result<(), Failure> {
+        self.scene.check()?;
+        self.scene.scene.remove_tissue(TissueId(tissue)).map_err(of_scene)
+    }
+
+    fn remove_tool(&self, tool: u32) -> Result<(), Failure> {
+        self.scene.check()?;
+        self.scene.scene.remove_tool(ToolId(tool)).map_err(of_scene)
+    }
+
+    fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure> {
+        self.scene.check()?;
+        let tissue = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?;
+        let deformed = tissue.deform(deformation, self.scene.now_ns());
+        let deformed = deformed.map_err(|e| Failure::argument(format!("the deformation {e}")))?;
+        tissue.catch_up();
+        let _ = (0..SEARCH_SLICES).any(|_| tissue.search_crossings());
+        Ok(deformed.geometry_revision)
+    }
+
+    fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure> {
+        self.scene.check()?;
+        let LocalScene { scene, .. } = &*self.scene;
+        let tissue = scene.tissue(TissueId(tissue)).map_err(of_scene)?;
+        let made = tissue.edit(cut, scene.limits(), self.scene.now_ns());
+        let made = made.map_err(|e| Failure::argument(e.to_string()))?;
+        tissue.catch_up();
+        let TriangleId(first_triangle) = made.first_triangle;
+        Ok(palpate_cut_made {
+            topology_revision: made.topology_revision,
+            first_vertex: made.first_vertex,
+            first_triangle,
+        })
+    }
+
+    fn distances(&self, tissue: Option<u32>, points: &[DVec3]) -> Result<Vec<f64>, Failure> {
+        self.scene.check()?;
+        let far = |p: &DVec3| !(p.is_finite() && p.abs().max_element() <= COORDINATE_MAX_M);
+        if let Some(at) = points.iter().position(far) {
+            let got = points[at];
+            let message = format!("point {at} is {got}, expected coordinates within 10,000 m");
+            return Err(Failure::argument(message));
+        }
+        let scene = &self.scene.scene;
+        let tissues: Vec<_> = match tissue {
+            Some(id) => vec![scene.tissue(TissueId(id)).map_err(of_scene)?],
+            None => scene.tissues().to_vec(),
+        };
+        let now: Vec<_> = tissues.iter().map(|tissue| (tissue.id(), tissue.current())).collect();
+        let found = distances(&QueryTarget::Tissues(&now), points, f64::INFINITY);
+        let metres = |found: &Distance<palpate::scene::NearestSurface>| match found {
+            Distance::Within(near) => near.signed_distance_m,
+            Distance::Beyond(bound) => *bound,
+        };
+        Ok(found.iter().map(metres).collect())
+    }
+
+    fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure> {
+        self.scene.check()?;
+        let render = super::remote::render_options(options);
+        let servo = palpate::client::local_model::servo_options(&render);
+        let (servo, feed): (DeviceServo, _) =
+            device_servo(servo).map_err(|e| Failure::argument(e.to_string()))?;
+        let running = LocalSession::open(&self.scene, options, &render, feed)?;
+        Ok(Opened { servo, running: Box::new(running) })
+    }
+}
+
+impl Running for LocalSession {
+    fn now_ns(&self) -> u64 {
+        self.scene().now_ns()
+    }
+
+    fn tick(&self, pose: &Pose, links: &[Pose], at_ns: u64) -> Result<(), Failure> {
+        self.check()?;
+        self.step(pose, links, at_ns)
+    }
+
+    fn newest(&self) -> Option<super::snapshot::Snapshot> {
+        self.snapshot()
+    }
+
+    fn status(&self) -> palpate_session_status {
+        let is_open = self.check().is_ok().into();
+        palpate_session_status { is_open, age_s: self.age_s(), ..Default::default() }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        self.scene().check()?;
+        self.failure()
+    }
+}
+
+fn named<'a>(field: &str, name: &'a str) -> Result<&'a str, Failure> {
+    match name.chars().count() {
+        1..=NAME_CHARS_MAX => Ok(name),
+        n => Err(Failure::argument(format!(
+            "{field} has {n} characters, expected 1 to {NAME_CHARS_MAX}"
+        ))),
+    }
+}
+
+fn loaded(mesh: &MeshSource) -> Result<LoadedMesh, Failure> {
+    let loaded = mesh.load().map_err(|e| Failure::argument(e.to_string()))?;
+    let (limits, report) = (Limits::default(), &loaded.report);
+    for (what, got, most) in [
+        ("vertices", report.vertices, limits.vertices_per_mesh),
+        ("triangles", report.triangles, limits.triangles_per_mesh),
+    ] {
+        if got > most {
+            return Err(Failure::argument(format!(
+                "the mesh has {got} {what}, expected at most {most}"
+            )));
+        }
+    }
+    Ok(loaded)
+}
+
+fn of_scene(error: SceneError) -> Failure {
+    let code = match &error {
+        SceneError::NameTaken { .. } => PALPATE_ALREADY_EXISTS,
+        SceneError::Full { .. } => PALPATE_REFUSED,
+        SceneError::Unknown { .. } => PALPATE_NOT_FOUND,
+    };
+    Failure::new(code, error.to_string())
+}

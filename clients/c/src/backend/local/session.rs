@@ -1,0 +1,214 @@
+//! A session of the engine in this process: a thread that answers the device's newest pose, or ticks in lock-step.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use palpate::{
+    geometry::Pose,
+    proto,
+    proxy::{RenderOptions, RenderedSession},
+    scene::{
+        ToolId,
+        tick::{TickOptions, ToolPose},
+    },
+    servo::{DeviceFeed, DevicePose},
+    time_left::TimeLeft,
+};
+use parking_lot::Mutex;
+
+use super::LocalScene;
+use crate::{
+    backend::snapshot::Snapshot,
+    code::{Failure, palpate_code::*},
+    plain::palpate_session_options,
+};
+
+/// In the engine, for one tick: as a server has it.
+const TICK_MAX: Duration = Duration::from_millis(5);
+
+/// A session, and its thread unless it is in lock-step.
+pub(crate) struct LocalSession {
+    scene: Arc<LocalScene>,
+    work: Arc<Mutex<Work>>,
+    seen: Arc<Mutex<Seen>>,
+    is_closed: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What answers ticks: one at a time.
+struct Work {
+    session: RenderedSession,
+    feed: DeviceFeed,
+    sequence: u64,
+    pose: ToolPose,
+    scene: Arc<LocalScene>,
+    /// In lock-step a tick takes what it needs, so that it answers the same on a slow machine.
+    is_lock_step: bool,
+}
+
+/// What C may look at between ticks.
+struct Seen {
+    newest: Option<Snapshot>,
+    answered: Instant,
+    failure: Option<String>,
+}
+
+impl LocalSession {
+    pub(super) fn open(
+        scene: &Arc<LocalScene>,
+        options: &palpate_session_options,
+        render: &proto::RenderOptions,
+        feed: DeviceFeed,
+    ) -> Result<LocalSession, Failure> {
+        let tool = ToolId(options.tool_id);
+        let n_links = scene.scene.tool(tool).map_err(super::of_scene)?.links.len();
+        let render = of_options(tool, render);
+        let opened = RenderedSession::new(
+            Arc::clone(&scene.scene),
+            &[tool],
+            TickOptions::default(),
+            &[render],
+        );
+        let session = opened.map_err(|e| Failure::argument(e.to_string()))?;
+        let pose = ToolPose {
+            tool,
+            scene_from_tool: Pose::IDENTITY,
+            tool_from_link: Vec::with_capacity(n_links),
+            teleport: false,
+        };
+        let is_lock_step = options.lock_step != 0;
+        let work =
+            Work { session, feed, sequence: 0, pose, scene: Arc::clone(scene), is_lock_step };
+        let seen = Seen { newest: None, answered: Instant::now(), failure: None };
+        let mut opened = LocalSession {
+            scene: Arc::clone(scene),
+            work: Arc::new(Mutex::new(work)),
+            seen: Arc::new(Mutex::new(seen)),
+            is_closed: Arc::default(),
+            thread: None,
+        };
+        if !is_lock_step {
+            let rate_hz = if options.rate_hz == 0.0 { 1e3 } else { options.rate_hz };
+            opened.start(Duration::from_secs_f64(1.0 / rate_hz))?;
+        }
+        Ok(opened)
+    }
+
+    fn start(&mut self, period: Duration) -> Result<(), Failure> {
+        let (work, seen) = (Arc::clone(&self.work), Arc::clone(&self.seen));
+        let is_closed = Arc::clone(&self.is_closed);
+        let run = move || {
+            let mut due = Instant::now();
+            while !is_closed.load(Ordering::Relaxed) {
+                // Late ticks are not made up for: the newest pose stands for all.
+                due = (due + period).max(Instant::now());
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+                let mut work = work.lock();
+                let Some(at) = work.feed.pose() else { continue };
+                // In a scene that is deleted nothing is answered any more, and the force fades.
+                if work.scene.check().is_ok() {
+                    note(&seen, work.tick(&at));
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("palpate-engine".to_owned()).spawn(run);
+        let no_thread = |e| Failure::new(PALPATE_INTERNAL, format!("there is no thread: {e}"));
+        self.thread = Some(thread.map_err(no_thread)?);
+        Ok(())
+    }
+
+    pub(super) fn scene(&self) -> &LocalScene {
+        &self.scene
+    }
+
+    pub(super) fn step(&self, pose: &Pose, links: &[Pose], at_ns: u64) -> Result<(), Failure> {
+        let mut at =
+            DevicePose { posture: crate::session::posture(pose, links), n_links: 0, at_ns };
+        at.n_links = links.len();
+        let answer = self.work.lock().tick(&at);
+        let failed = answer.as_ref().err().map(|e| Failure::argument(e.clone()));
+        note(&self.seen, answer);
+        // Told here, where it belongs to a pose: the session goes on.
+        self.seen.lock().failure = None;
+        failed.map_or(Ok(()), Err)
+    }
+
+    pub(super) fn snapshot(&self) -> Option<Snapshot> {
+        self.seen.lock().newest.clone()
+    }
+
+    pub(super) fn age_s(&self) -> f64 {
+        self.seen.lock().answered.elapsed().as_secs_f64()
+    }
+
+    pub(super) fn failure(&self) -> Result<(), Failure> {
+        self.seen.lock().failure.take().map_or(Ok(()), |message| Err(Failure::argument(message)))
+    }
+}
+
+impl Drop for LocalSession {
+    fn drop(&mut self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A tick and a period at most. A panic there was told on stderr.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn note(seen: &Mutex<Seen>, answer: Result<Snapshot, String>) {
+    let mut seen = seen.lock();
+    seen.answered = Instant::now();
+    match answer {
+        Ok(snapshot) => seen.newest = Some(snapshot),
+        Err(message) => seen.failure = Some(message),
+    }
+}
+
+impl Work {
+    fn tick(&mut self, at: &DevicePose) -> Result<Snapshot, String> {
+        self.sequence += 1;
+        self.pose.scene_from_tool = at.posture.scene_from_tool;
+        self.pose.tool_from_link.clear();
+        self.pose.tool_from_link.extend_from_slice(&at.posture.tool_from_link[..at.n_links]);
+        let clock = || self.scene.now_ns();
+        let time = match self.is_lock_step {
+            true => TimeLeft::endless(),
+            false => TimeLeft::until(&clock, clock() + TICK_MAX.as_nanos() as u64),
+        };
+        let poses = std::slice::from_ref(&self.pose);
+        let ticked = self.session.tick(self.sequence, poses, at.at_ns, &time);
+        ticked.map_err(|e| e.to_string())?;
+        let rendering = self.session.renderings().next().expect("one tool is rendered");
+        if let Some(model) = &rendering.local_model {
+            self.feed.give(model, at.at_ns);
+        }
+        let links = &self.session.last_answer().links;
+        Ok(Snapshot::of_engine(self.sequence, rendering, links))
+    }
+}
+
+fn of_options(tool: ToolId, sent: &proto::RenderOptions) -> RenderOptions {
+    let servo = palpate::client::local_model::servo_options(sent);
+    let hold = sent.hold_point_m.unwrap_or_default();
+    RenderOptions {
+        stiffness_n_per_m: servo.stiffness_n_per_m,
+        rotational_stiffness_nm_per_rad: servo.rotational_stiffness_nm_per_rad,
+        link_stiffness_n_per_m: servo.link_stiffness_n_per_m,
+        friction: sent.friction,
+        max_force_n: servo.limits.max_force_n,
+        max_torque_nm: servo.limits.max_torque_nm,
+        max_force_rate_n_per_s: servo.limits.max_force_rate_n_per_s,
+        max_torque_rate_nm_per_s: servo.limits.max_torque_rate_nm_per_s,
+        cutting_links: sent.cutting_links.iter().map(|link| *link as usize).collect(),
+        hold_point_m: glam::DVec3::new(hold.x, hold.y, hold.z),
+        local_model: true,
+        ..RenderOptions::of(tool)
+    }
+}

@@ -1,0 +1,301 @@
+//! A server, over gRPC.
+
+use std::{sync::Arc, time::Duration};
+
+use glam::{DQuat, DVec3};
+use palpate::{
+    client::{
+        Client, ClientError, DeformStream, LinkUpload, LoopOptions, ServerAddress, TrackLoop,
+        local_model::{on_the_wire, servo_options},
+        mesh_source::MeshSource,
+    },
+    geometry::Pose,
+    proto::{
+        self, EditTopologyRequest, QueryDistancesRequest, RenderOptions, ToolPose, TrackMode,
+        TrackStart, query_distances_request::Target,
+    },
+    scene::tissue::{deform::Deformation, edit::TopologyEdit},
+    servo::device_servo,
+};
+use parking_lot::Mutex;
+use tokio::{runtime::Runtime, time::timeout};
+
+use super::{Opened, Running, Server, Theatre, snapshot::Snapshot};
+use crate::{
+    code::{Failure, palpate_code::*},
+    plain::{palpate_cut_made, palpate_session_options, palpate_session_status},
+};
+
+/// A connection, and the thread that drives it.
+pub(crate) struct RemoteServer(Arc<Connected>);
+
+struct Connected {
+    // An option, so that it can be ended without waiting for what hangs.
+    runtime: Option<Runtime>,
+    client: Client,
+    timeout: Duration,
+}
+
+struct RemoteTheatre {
+    connected: Arc<Connected>,
+    scene_id: String,
+    /// Opened by the first deformation, and anew after one that was refused.
+    deformations: Mutex<Option<DeformStream>>,
+}
+
+struct RemoteSession {
+    connected: Arc<Connected>,
+    tool_id: u32,
+    haptics: TrackLoop,
+    epoch: std::time::Instant,
+}
+
+impl RemoteServer {
+    pub(crate) fn connect(server: &ServerAddress, most: Duration) -> Result<RemoteServer, Failure> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("palpate-client")
+            .enable_all()
+            .build()
+            .map_err(|e| Failure::new(PALPATE_INTERNAL, format!("there is no thread: {e}")))?;
+        let client = runtime.block_on(within(most, Client::connect(server)));
+        match client {
+            Ok(client) => Ok(RemoteServer(Arc::new(Connected {
+                runtime: Some(runtime),
+                client,
+                timeout: most,
+            }))),
+            Err(failure) => {
+                runtime.shutdown_background();
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Connected {
+    fn call<T>(&self, work: impl Future<Output = Result<T, ClientError>>) -> Result<T, Failure> {
+        let runtime = self.runtime.as_ref().expect("it is ended with its connection");
+        runtime.block_on(within(self.timeout, work))
+    }
+}
+
+async fn within<T>(
+    most: Duration,
+    work: impl Future<Output = Result<T, ClientError>>,
+) -> Result<T, Failure> {
+    match timeout(most, work).await {
+        Ok(done) => Ok(done?),
+        Err(_) => {
+            let message = format!("the server has not answered within {most:?}");
+            Err(Failure::new(PALPATE_UNAVAILABLE, message))
+        }
+    }
+}
+
+impl RemoteServer {
+    fn theatre(&self, id: &str) -> Box<dyn Theatre> {
+        Box::new(RemoteTheatre {
+            connected: Arc::clone(&self.0),
+            scene_id: id.to_owned(),
+            deformations: Mutex::default(),
+        })
+    }
+}
+
+impl Server for RemoteServer {
+    fn create_scene(&self, id: &str) -> Result<Box<dyn Theatre>, Failure> {
+        self.0.call(self.0.client.clone().create_scene(id))?;
+        Ok(self.theatre(id))
+    }
+
+    fn open_scene(&self, id: &str) -> Result<Box<dyn Theatre>, Failure> {
+        self.0.call(self.0.client.clone().scene(id))?;
+        Ok(self.theatre(id))
+    }
+}
+
+impl Theatre for RemoteTheatre {
+    fn delete(&self) -> Result<(), Failure> {
+        self.connected.call(self.client().delete_scene(&self.scene_id))
+    }
+
+    fn add_tissue(&self, name: &str, mesh: MeshSource) -> Result<u32, Failure> {
+        let added = self.connected.call(self.client().add_tissue(&self.scene_id, name, &mesh));
+        Ok(added?.tissue_id)
+    }
+
+    fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<u32, Failure> {
+        let added = self.connected.call(self.client().add_tool(&self.scene_id, name, &links, &[]));
+        Ok(added?.tool_id)
+    }
+
+    fn remove_tissue(&self, tissue: u32) -> Result<(), Failure> {
+        self.connected.call(self.client().remove_tissue(&self.scene_id, tissue))
+    }
+
+    fn remove_tool(&self, tool: u32) -> Result<(), Failure> {
+        self.connected.call(self.client().remove_tool(&self.scene_id, tool))
+    }
+
+    fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure> {
+        let mut kept = self.deformations.lock();
+        let mut client = self.client();
+        let stream = kept.take();
+        let deformed = self.connected.call(async {
+            let mut stream = match stream {
+                Some(stream) => stream,
+                None => client.deformations(&self.scene_id).await?,
+            };
+            let answer = match deformation {
+                Deformation::Dense(all) => stream.move_all(tissue, flat(&all)).await,
+                Deformation::Sparse { vertices, positions } => {
+                    stream.move_some(tissue, vertices, flat(&positions)).await
+                }
+            };
+            // A refusal has ended the stream.
+            answer.map(|answer| (stream, answer.geometry_revision))
+        });
+        let (stream, geometry_revision) = deformed?;
+        *kept = Some(stream);
+        Ok(geometry_revision)
+    }
+
+    fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure> {
+        let request = EditTopologyRequest {
+            scene_id: self.scene_id.clone(),
+            tissue_id: tissue,
+            base_topology_revision: cut.base_revision,
+            removed_triangles: cut.removed.iter().map(|t| t.0).collect(),
+            added_positions_m: flat(&cut.added_positions),
+            added_triangles: cut.added.concat(),
+            added_triangle_parents: cut.parents.iter().map(|t| t.0).collect(),
+        };
+        let made = self.connected.call(self.client().edit_topology(request))?;
+        Ok(palpate_cut_made {
+            topology_revision: made.topology_revision,
+            first_vertex: made.first_vertex,
+            first_triangle: made.first_triangle,
+        })
+    }
+
+    fn distances(&self, tissue: Option<u32>, points: &[DVec3]) -> Result<Vec<f64>, Failure> {
+        let request = QueryDistancesRequest {
+            scene_id: self.scene_id.clone(),
+            target: Some(tissue.map_or(Target::AllTissues(true), Target::TissueId)),
+            points_xyz_m: points.iter().flat_map(|p| p.to_array()).collect(),
+            max_distance_m: 0.0,
+        };
+        let found = self.connected.call(self.client().query_distances(request))?;
+        Ok(found.signed_distance_m)
+    }
+
+    fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure> {
+        let render = render_options(options);
+        let (servo, feed) =
+            device_servo(servo_options(&render)).map_err(|e| Failure::argument(e.to_string()))?;
+        let rate_hz = match options {
+            options if options.lock_step != 0 => 0.0,
+            options if options.rate_hz == 0.0 => 1e3,
+            options => options.rate_hz,
+        };
+        let how = LoopOptions { device: Some(feed), rate_hz, ..LoopOptions::default() };
+        let epoch = how.epoch;
+        let start = TrackStart {
+            scene_id: self.scene_id.clone(),
+            tool_ids: vec![options.tool_id],
+            mode: TrackMode::Latest.into(),
+            render: vec![render],
+            ..TrackStart::default()
+        };
+        let client = self.client();
+        let haptics = self.connected.call(client.haptics_with(start, how))?;
+        let connected = Arc::clone(&self.connected);
+        let running = RemoteSession { connected, tool_id: options.tool_id, haptics, epoch };
+        Ok(Opened { servo, running: Box::new(running) })
+    }
+}
+
+impl RemoteTheatre {
+    /// A handle to the one connection.
+    fn client(&self) -> Client {
+        self.connected.client.clone()
+    }
+}
+
+impl Running for RemoteSession {
+    fn now_ns(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    fn tick(&self, pose: &Pose, links: &[Pose], at_ns: u64) -> Result<(), Failure> {
+        let tool = ToolPose {
+            tool_id: self.tool_id,
+            pose: Some(on_the_wire(pose)),
+            link_poses: links.iter().map(on_the_wire).collect(),
+            teleport: false,
+        };
+        let sequence = self.haptics.send_at(vec![tool], at_ns)?;
+        self.connected.call(self.haptics.wait(sequence)).map(|_| ())
+    }
+
+    fn newest(&self) -> Option<Snapshot> {
+        Snapshot::of_server(&*self.haptics.newest()?)
+    }
+
+    fn status(&self) -> palpate_session_status {
+        let status = self.haptics.status();
+        palpate_session_status {
+            is_open: status.is_open.into(),
+            reconnected: status.reconnected,
+            sessions_lost: status.sessions_lost,
+            dropped: status.dropped,
+            age_s: status.age.as_secs_f64(),
+        }
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        Ok(self.haptics.check()?)
+    }
+}
+
+/// What a session asks for.
+pub(crate) fn render_options(options: &palpate_session_options) -> RenderOptions {
+    let hold = options.hold_point_m;
+    RenderOptions {
+        tool_id: options.tool_id,
+        stiffness_n_per_m: options.stiffness_n_per_m,
+        rotational_stiffness_nm_per_rad: options.rotational_stiffness_nm_per_rad,
+        link_stiffness_n_per_m: options.link_stiffness_n_per_m,
+        friction: options.friction,
+        max_force_n: options.max_force_n,
+        max_torque_nm: options.max_torque_nm,
+        max_force_rate_n_per_s: options.max_force_rate_n_per_s,
+        max_torque_rate_nm_per_s: options.max_torque_rate_nm_per_s,
+        cutting_links: (0..32).filter(|link| options.cutting_links >> link & 1 == 1).collect(),
+        hold_point_m: Some(proto::Vec3 { x: hold.x, y: hold.y, z: hold.z }),
+        tissue_loads: true,
+        local_model: true,
+        device_distances: false,
+    }
+}
+
+/// A pose that this side has made for the wire.
+pub(crate) fn read_pose(sent: &proto::Pose) -> Result<Pose, Failure> {
+    let (at, q) = (sent.position_m.unwrap_or_default(), sent.orientation.unwrap_or_default());
+    let turn = DQuat::from_xyzw(q.x, q.y, q.z, q.w);
+    let pose = Pose::new(turn, DVec3::new(at.x, at.y, at.z));
+    pose.ok_or_else(|| Failure::argument("rest_pose is no pose"))
+}
+
+fn flat(positions: &[glam::Vec3]) -> Vec<f32> {
+    positions.iter().flat_map(|p| p.to_array()).collect()
+}

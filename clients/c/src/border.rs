@@ -1,0 +1,124 @@
+//! The border to C: pointers are checked here, and no panic crosses.
+
+use std::{
+    ffi::{CStr, c_char},
+    panic::{AssertUnwindSafe, catch_unwind},
+    slice,
+};
+
+use crate::code::{Failure, palpate_code, remember};
+use palpate_code::{PALPATE_INTERNAL, PALPATE_OK};
+
+/// Runs a call.
+pub(crate) fn call(work: impl FnOnce() -> Result<(), Failure>) -> palpate_code {
+    // What a panic left half done is told by its code: it is not to be used any more.
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => PALPATE_OK,
+        Ok(Err(Failure { code, message })) => {
+            remember(format_args!("{message}"));
+            code
+        }
+        Err(_) => {
+            remember(format_args!("Palpate panicked; its message is on stderr"));
+            PALPATE_INTERNAL
+        }
+    }
+}
+
+/// What a pointer points to.
+///
+/// # Safety
+/// NULL, or a `T` that nobody writes while the call lasts.
+pub(crate) unsafe fn read<'a, T>(pointer: *const T, name: &str) -> Result<&'a T, Failure> {
+    // SAFETY: as the caller promises.
+    unsafe { checked(pointer, name)?.as_ref() }.ok_or_else(|| null(name))
+}
+
+/// Where a result goes.
+///
+/// # Safety
+/// NULL, or a `T` that is this call's alone.
+pub(crate) unsafe fn out<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T, Failure> {
+    // SAFETY: as the caller promises.
+    unsafe { checked(pointer, name)?.cast_mut().as_mut() }.ok_or_else(|| null(name))
+}
+
+/// An array; with no element it may be NULL.
+///
+/// # Safety
+/// NULL, or so many `T` that nobody writes while the call lasts.
+pub(crate) unsafe fn array<'a, T>(
+    pointer: *const T,
+    n: usize,
+    name: &str,
+) -> Result<&'a [T], Failure> {
+    if n == 0 {
+        return Ok(&[]);
+    }
+    fits::<T>(n, name)?;
+    // SAFETY: as the caller promises; it is not NULL, aligned, and smaller than a slice may be.
+    Ok(unsafe { slice::from_raw_parts(checked(pointer, name)?, n) })
+}
+
+/// A buffer for results; with no room it may be NULL.
+///
+/// # Safety
+/// NULL, or room for so many `T` that is this call's alone.
+pub(crate) unsafe fn buffer<'a, T>(
+    pointer: *mut T,
+    n: usize,
+    name: &str,
+) -> Result<&'a mut [T], Failure> {
+    if n == 0 {
+        return Ok(&mut []);
+    }
+    fits::<T>(n, name)?;
+    // SAFETY: as the caller promises; it is not NULL, aligned, and smaller than a slice may be.
+    Ok(unsafe { slice::from_raw_parts_mut(checked(pointer, name)?.cast_mut(), n) })
+}
+
+/// A text.
+///
+/// # Safety
+/// NULL, or bytes that end with a zero.
+pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str, Failure> {
+    // SAFETY: as the caller promises.
+    let bytes = unsafe { CStr::from_ptr(checked(pointer, name)?) };
+    bytes.to_str().map_err(|_| Failure::argument(format!("{name} is no UTF-8")))
+}
+
+/// The same, where NULL says that there is none.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn text_or_none<'a>(
+    pointer: *const c_char,
+    name: &str,
+) -> Result<Option<&'a str>, Failure> {
+    if pointer.is_null() {
+        return Ok(None);
+    }
+    // SAFETY: as the caller promises.
+    unsafe { text(pointer, name) }.map(Some)
+}
+
+fn checked<T>(pointer: *const T, name: &str) -> Result<*const T, Failure> {
+    if pointer.is_null() {
+        Err(null(name))
+    } else if !pointer.is_aligned() {
+        Err(Failure::argument(format!("{name} is not aligned")))
+    } else {
+        Ok(pointer)
+    }
+}
+
+fn fits<T>(n: usize, name: &str) -> Result<(), Failure> {
+    let most = isize::MAX as usize / size_of::<T>().max(1);
+    let fits = n <= most;
+    let wrong = || Failure::argument(format!("{name} has {n} elements, expected at most {most}"));
+    fits.then_some(()).ok_or_else(wrong)
+}
+
+fn null(name: &str) -> Failure {
+    Failure::argument(format!("{name} is NULL"))
+}

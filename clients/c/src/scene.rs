@@ -1,0 +1,355 @@
+//! What is in a scene: tissues that move and are cut, and tools.
+
+use std::{ffi::c_char, path::Path, ptr};
+
+use glam::{DVec3, Vec3};
+use palpate::{
+    client::{
+        LinkUpload,
+        local_model::on_the_wire,
+        mesh_source::{MeshFileError, MeshSource},
+    },
+    geometry::{MeshData, TriangleId},
+    scene::tissue::{deform::Deformation, edit::TopologyEdit},
+};
+
+use crate::{
+    backend::Theatre,
+    border::{array, buffer, call, out, read, text},
+    code::{Failure, palpate_code},
+    plain::{
+        palpate_cut, palpate_cut_made, palpate_link, palpate_mesh, palpate_session_options,
+        palpate_vec3,
+    },
+    server::close,
+    session::palpate_session,
+};
+
+/// A scene. Calls may come from any thread.
+pub struct palpate_scene {
+    theatre: Box<dyn Theatre>,
+}
+
+/// From a nanometre to a kilometre, as a server has it.
+const SCALES: std::ops::RangeInclusive<f64> = 1e-9..=1e3;
+
+impl palpate_scene {
+    pub(crate) fn opened(theatre: Box<dyn Theatre>) -> *mut palpate_scene {
+        Box::into_raw(Box::new(palpate_scene { theatre }))
+    }
+}
+
+/// Lets go of a scene, which stays where it is, and sets the pointer to NULL. Its sessions go on.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_close_scene(scene: *mut *mut palpate_scene) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe { close(scene, "scene") }
+    })
+}
+
+/// Removes the scene from where it is; its sessions end. `palpate_close_scene` is still to be called.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_delete_scene(scene: *mut palpate_scene) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe { read(scene, "scene") }?.theatre.delete()
+    })
+}
+
+/// Adds a tissue. `name`: unique among the scene's tissues, 1 to 64 characters.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_add_tissue(
+    scene: *mut palpate_scene,
+    name: *const c_char,
+    mesh: *const palpate_mesh,
+    tissue_id: *mut u32,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
+            let (name, mesh) = (text(name, "name")?, raw(read(mesh, "mesh")?, "mesh")?);
+            *tissue_id = scene.theatre.add_tissue(name, mesh)?;
+        }
+        Ok(())
+    })
+}
+
+/// The same from an OBJ, STL, PLY, OFF or VTK file. `scale_to_m`: metres for each of its units.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_add_tissue_file(
+    scene: *mut palpate_scene,
+    name: *const c_char,
+    file: *const c_char,
+    scale_to_m: f64,
+    tissue_id: *mut u32,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
+            let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m)?);
+            *tissue_id = scene.theatre.add_tissue(name, mesh)?;
+        }
+        Ok(())
+    })
+}
+
+/// Adds a rigid tool of one to eight links. Its distance fields are built, which takes seconds for large ones.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_add_tool(
+    scene: *mut palpate_scene,
+    name: *const c_char,
+    links: *const palpate_link,
+    n_links: usize,
+    tool_id: *mut u32,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let (scene, tool_id) = (read(scene, "scene")?, out(tool_id, "tool_id")?);
+            let name = text(name, "name")?;
+            let links = array(links, n_links, "links")?.iter().map(|sent| link(sent));
+            let links = links.collect::<Result<Vec<_>, Failure>>()?;
+            *tool_id = scene.theatre.add_tool(name, links)?;
+        }
+        Ok(())
+    })
+}
+
+/// The same of one link from a file, as `palpate_add_tissue_file`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_add_tool_file(
+    scene: *mut palpate_scene,
+    name: *const c_char,
+    file: *const c_char,
+    scale_to_m: f64,
+    tool_id: *mut u32,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let (scene, tool_id) = (read(scene, "scene")?, out(tool_id, "tool_id")?);
+            let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m)?);
+            let link = LinkUpload { name: name.to_owned(), mesh, rest_pose: None };
+            *tool_id = scene.theatre.add_tool(name, vec![link])?;
+        }
+        Ok(())
+    })
+}
+
+/// Takes a tissue out of the scene.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_remove_tissue(
+    scene: *mut palpate_scene,
+    tissue_id: u32,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe { read(scene, "scene") }?.theatre.remove_tissue(tissue_id)
+    })
+}
+
+/// Takes a tool out of the scene.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_remove_tool(
+    scene: *mut palpate_scene,
+    tool_id: u32,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe { read(scene, "scene") }?.theatre.remove_tool(tool_id)
+    })
+}
+
+/// Moves all vertices of a tissue: x, y, z of each, scene frame. Returns once sessions can see it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_deform(
+    scene: *mut palpate_scene,
+    tissue_id: u32,
+    positions: *const f32,
+    n_vertices: usize,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let scene = read(scene, "scene")?;
+            let positions = points(positions, n_vertices, "positions")?;
+            scene.theatre.deform(tissue_id, Deformation::Dense(positions)).map(|_| ())
+        }
+    })
+}
+
+/// Moves some vertices, each named once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_deform_some(
+    scene: *mut palpate_scene,
+    tissue_id: u32,
+    vertices: *const u32,
+    positions: *const f32,
+    n_vertices: usize,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let scene = read(scene, "scene")?;
+            let vertices = array(vertices, n_vertices, "vertices")?.to_vec();
+            let positions = points(positions, n_vertices, "positions")?;
+            let moved = Deformation::Sparse { vertices, positions };
+            scene.theatre.deform(tissue_id, moved).map(|_| ())
+        }
+    })
+}
+
+/// Cuts a tissue. `made` may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_cut_tissue(
+    scene: *mut palpate_scene,
+    tissue_id: u32,
+    cut: *const palpate_cut,
+    made: *mut palpate_cut_made,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let (scene, cut) = (read(scene, "scene")?, read(cut, "cut")?);
+            let ids = |ids: &[u32]| ids.iter().map(|id| TriangleId(*id)).collect();
+            let n_parents = if cut.parents.is_null() { 0 } else { cut.n_triangles };
+            let edit = TopologyEdit {
+                base_revision: None,
+                removed: ids(array(cut.removed, cut.n_removed, "removed")?),
+                added_positions: points(cut.positions, cut.n_positions, "positions")?,
+                added: threes(cut.triangles, cut.n_triangles, "triangles")?,
+                parents: ids(array(cut.parents, n_parents, "parents")?),
+            };
+            let answer = scene.theatre.cut(tissue_id, edit)?;
+            if !made.is_null() {
+                *out(made, "made")? = answer;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Signed distances of up to 65,536 points to a tissue, 0: to the nearest of all. Negative inside, infinite without tissue.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_distances(
+    scene: *mut palpate_scene,
+    tissue_id: u32,
+    points: *const palpate_vec3,
+    distances_m: *mut f64,
+    n_points: usize,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let scene = read(scene, "scene")?;
+            let points = array(points, n_points, "points")?;
+            let distances_m = buffer(distances_m, n_points, "distances_m")?;
+            if n_points == 0 {
+                return Ok(());
+            }
+            let most = palpate::scene::limits::QUERY_POINTS_MAX;
+            if n_points > most {
+                let message = format!("there are {n_points} points, expected at most {most}");
+                return Err(Failure::argument(message));
+            }
+            let points: Vec<DVec3> = points.iter().map(|p| p.glam()).collect();
+            let tissue = (tissue_id != 0).then_some(tissue_id);
+            let found = scene.theatre.distances(tissue, &points)?;
+            if found.len() != n_points {
+                let message = format!("there are {} distances, expected {n_points}", found.len());
+                return Err(Failure::new(palpate_code::PALPATE_INTERNAL, message));
+            }
+            distances_m.copy_from_slice(&found);
+        }
+        Ok(())
+    })
+}
+
+/// Opens a session: a tool in a hand.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_open_session(
+    scene: *mut palpate_scene,
+    options: *const palpate_session_options,
+    session: *mut *mut palpate_session,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let session = out(session, "session")?;
+            *session = ptr::null_mut();
+            let (scene, options) = (read(scene, "scene")?, read(options, "options")?);
+            let rate_hz = options.rate_hz;
+            if rate_hz != 0.0 && !(1.0..=1e3).contains(&rate_hz) {
+                let message = format!("rate_hz is {rate_hz}, expected 1 to 1,000");
+                return Err(Failure::argument(message));
+            }
+            *session = palpate_session::opened(scene.theatre.open_session(options)?, options);
+        }
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Its arrays are as long as it says.
+unsafe fn raw(mesh: &palpate_mesh, name: &str) -> Result<MeshSource, Failure> {
+    let scale = if mesh.scale_to_m == 0.0 { 1.0 } else { mesh.scale_to_m };
+    if !SCALES.contains(&scale) {
+        let message = format!("{name}.scale_to_m is {scale}, expected 1e-9 to 1,000");
+        return Err(Failure::argument(message));
+    }
+    // SAFETY: as the caller promises.
+    let (mut positions, triangles) = unsafe {
+        (
+            points(mesh.positions, mesh.n_vertices, "positions")?,
+            threes(mesh.triangles, mesh.n_triangles, "triangles")?,
+        )
+    };
+    if scale != 1.0 {
+        positions.iter_mut().for_each(|p| *p = (p.as_dvec3() * scale).as_vec3());
+    }
+    let source = MeshSource::Raw(MeshData { positions, triangles });
+    // On this side too: what is wrong is told before it is sent, in the same words by both backends.
+    source.load().map_err(|e| Failure::argument(format!("{name}: {e}")))?;
+    Ok(source)
+}
+
+fn opened(file: &str, scale_to_m: f64) -> Result<MeshSource, Failure> {
+    if !SCALES.contains(&scale_to_m) {
+        let message = format!("scale_to_m is {scale_to_m}, expected 1e-9 to 1,000");
+        return Err(Failure::argument(message));
+    }
+    let opened = MeshSource::open(Path::new(file), scale_to_m);
+    Ok(opened.map_err(|e: MeshFileError| Failure::argument(e.to_string()))?.0)
+}
+
+/// # Safety
+/// Its pointers are NULL or as long as it says.
+unsafe fn link(sent: &palpate_link) -> Result<LinkUpload, Failure> {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let rest_pose = match sent.rest_pose.is_null() {
+            true => None,
+            false => Some(on_the_wire(&read(sent.rest_pose, "rest_pose")?.pose("rest_pose")?)),
+        };
+        let name = text(sent.name, "link.name")?.to_owned();
+        Ok(LinkUpload { name, mesh: raw(&sent.mesh, "link.mesh")?, rest_pose })
+    }
+}
+
+/// # Safety
+/// NULL, or three numbers for each of `n`.
+unsafe fn points(numbers: *const f32, n: usize, name: &str) -> Result<Vec<Vec3>, Failure> {
+    // SAFETY: as the caller promises; an array of three is as its numbers.
+    let each = unsafe { array(numbers.cast::<[f32; 3]>(), n, name) }?;
+    Ok(each.iter().map(|p| Vec3::from_array(*p)).collect())
+}
+
+/// # Safety
+/// NULL, or three numbers for each of `n`.
+unsafe fn threes(numbers: *const u32, n: usize, name: &str) -> Result<Vec<[u32; 3]>, Failure> {
+    // SAFETY: as the caller promises; an array of three is as its numbers.
+    Ok(unsafe { array(numbers.cast::<[u32; 3]>(), n, name) }?.to_vec())
+}

@@ -1,0 +1,156 @@
+//! Where scenes are: the engine in this process, or a server.
+
+use std::{path::Path, ptr, time::Duration};
+
+use palpate::client::ServerAddress;
+
+use crate::{
+    backend::{Server, local::LocalServer, remote::RemoteServer},
+    border::{call, out, read, text, text_or_none},
+    code::{Failure, palpate_code},
+    plain::palpate_address,
+    scene::palpate_scene,
+};
+
+/// Where scenes are. Calls may come from any thread.
+pub struct palpate_server {
+    server: Box<dyn Server>,
+}
+
+/// A call's longest time where none is given.
+const TIMEOUT_S: f64 = 60.0;
+/// A day.
+const TIMEOUT_S_MAX: f64 = 86_400.0;
+
+/// Opens the engine in this process: no server, no network. Its scenes end with it and all that was opened of it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_open_local(server: *mut *mut palpate_server) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        let server = unsafe { out(server, "server") }?;
+        *server = opened(Box::new(LocalServer::new()));
+        Ok(())
+    })
+}
+
+/// Connects to a server. Each call waits for its answer, at most `timeout_s`; only `palpate_servo` never waits.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_connect(
+    address: *const palpate_address,
+    server: *mut *mut palpate_server,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        let server = unsafe { out(server, "server") }?;
+        *server = ptr::null_mut();
+        // SAFETY: the caller's, by the header.
+        let address = unsafe { read(address, "address") }?;
+        let most_s = if address.timeout_s == 0.0 { TIMEOUT_S } else { address.timeout_s };
+        if !(most_s > 0.0 && most_s <= TIMEOUT_S_MAX) {
+            let message = format!("timeout_s is {most_s}, expected above 0, at most 86,400");
+            return Err(Failure::argument(message));
+        }
+        // SAFETY: the caller's, by the header.
+        let at = unsafe { server_address(address) }?;
+        let most = Duration::from_secs_f64(most_s);
+        *server = opened(Box::new(RemoteServer::connect(&at, most)?));
+        Ok(())
+    })
+}
+
+/// # Safety
+/// Each text is NULL or ends with a zero.
+unsafe fn server_address(address: &palpate_address) -> Result<ServerAddress, Failure> {
+    // SAFETY: as the caller promises.
+    let (url, key, ca, certificate, certificate_key) = unsafe {
+        (
+            text(address.url, "url")?,
+            text_or_none(address.key_file, "key_file")?,
+            text_or_none(address.ca_file, "ca_file")?,
+            text_or_none(address.certificate_file, "certificate_file")?,
+            text_or_none(address.certificate_key_file, "certificate_key_file")?,
+        )
+    };
+    let unread = |file: &Path, error| Failure::argument(format!("{}: {error}", file.display()));
+    let mut at = ServerAddress::new(url);
+    if let Some(file) = key.map(Path::new) {
+        at = at.with_key(file).map_err(|e| unread(file, e))?;
+    }
+    if let Some(file) = ca.map(Path::new) {
+        at = at.trusting(file).map_err(|e| unread(file, e))?;
+    }
+    match (certificate.map(Path::new), certificate_key.map(Path::new)) {
+        (Some(certificate), Some(key)) => {
+            at.showing(certificate, key).map_err(|(file, e)| unread(&file, e))
+        }
+        (None, None) => Ok(at),
+        _ => {
+            Err(Failure::argument("a certificate needs certificate_file and certificate_key_file"))
+        }
+    }
+}
+
+fn opened(server: Box<dyn Server>) -> *mut palpate_server {
+    Box::into_raw(Box::new(palpate_server { server }))
+}
+
+/// Closes a server and sets the pointer to NULL; one that is NULL is closed already. Scenes and sessions that were opened
+/// of it go on until they are closed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_close(server: *mut *mut palpate_server) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe { close(server, "server") }
+    })
+}
+
+/// Frees what a pointer owns.
+///
+/// # Safety
+/// It is NULL, or points to NULL or to what this library has given and nobody uses any more.
+pub(crate) unsafe fn close<T>(place: *mut *mut T, name: &str) -> Result<(), Failure> {
+    // SAFETY: as the caller promises.
+    let place = unsafe { out(place, name) }?;
+    let owned = std::mem::replace(place, ptr::null_mut());
+    if !owned.is_null() {
+        // SAFETY: it came from `Box::into_raw`, and the pointer to it is gone.
+        drop(unsafe { Box::from_raw(owned) });
+    }
+    Ok(())
+}
+
+/// Makes an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and '-'.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_create_scene(
+    server: *mut palpate_server,
+    scene_id: *const std::ffi::c_char,
+    scene: *mut *mut palpate_scene,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        let scene = unsafe { out(scene, "scene") }?;
+        *scene = ptr::null_mut();
+        // SAFETY: the caller's, by the header.
+        let (server, id) = unsafe { (read(server, "server")?, text(scene_id, "scene_id")?) };
+        *scene = palpate_scene::opened(server.server.create_scene(id)?);
+        Ok(())
+    })
+}
+
+/// Opens a scene that is there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_open_scene(
+    server: *mut palpate_server,
+    scene_id: *const std::ffi::c_char,
+    scene: *mut *mut palpate_scene,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        let scene = unsafe { out(scene, "scene") }?;
+        *scene = ptr::null_mut();
+        // SAFETY: the caller's, by the header.
+        let (server, id) = unsafe { (read(server, "server")?, text(scene_id, "scene_id")?) };
+        *scene = palpate_scene::opened(server.server.open_scene(id)?);
+        Ok(())
+    })
+}

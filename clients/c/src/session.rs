@@ -1,0 +1,442 @@
+//! A tool in a hand: what it feels, and what the answers say.
+
+use palpate::{
+    coupling::posture::{Posture, RENDERED_LINKS_MAX},
+    geometry::Pose,
+    servo::{DevicePose, DeviceServo, ServoSample},
+};
+use parking_lot::Mutex;
+
+use crate::{
+    backend::{Opened, Running, snapshot::Snapshot},
+    border::{array, buffer, call, out, read},
+    code::{Failure, palpate_code, remember},
+    plain::{
+        PALPATE_BEYOND_RADIUS, PALPATE_FADING, PALPATE_LIMITED, palpate_contact, palpate_pose,
+        palpate_rendering, palpate_session_options, palpate_session_status, palpate_vec3,
+        palpate_wrench,
+    },
+    server::close,
+};
+use palpate_code::*;
+
+/// A tool in a hand. Calls may come from any thread; `palpate_servo` from one at a time.
+pub struct palpate_session {
+    servo: Mutex<Device>,
+    running: Box<dyn Running>,
+    is_lock_step: bool,
+}
+
+struct Device {
+    servo: DeviceServo,
+    /// In lock-step: the sum of all steps.
+    time_s: f64,
+}
+
+/// Longer than this no sample takes, seconds.
+const DT_S_MAX: f64 = 10.0;
+const NS_PER_S: f64 = 1e9;
+
+impl palpate_session {
+    pub(crate) fn opened(
+        opened: Opened,
+        options: &palpate_session_options,
+    ) -> *mut palpate_session {
+        let Opened { servo, running } = opened;
+        let servo = Mutex::new(Device { servo, time_s: 0.0 });
+        let is_lock_step = options.lock_step != 0;
+        Box::into_raw(Box::new(palpate_session { servo, running, is_lock_step }))
+    }
+}
+
+/// Fills in the defaults of a tool's session: a desktop device of 3.3 N.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_session_defaults(
+    tool_id: u32,
+    options: *mut palpate_session_options,
+) -> palpate_code {
+    call(|| {
+        let usual = palpate::servo::ServoOptions::of(tool_id);
+        // SAFETY: the caller's, by the header.
+        *unsafe { out(options, "options") }? = palpate_session_options {
+            tool_id,
+            stiffness_n_per_m: usual.stiffness_n_per_m,
+            rotational_stiffness_nm_per_rad: usual.rotational_stiffness_nm_per_rad,
+            link_stiffness_n_per_m: usual.link_stiffness_n_per_m,
+            max_force_n: usual.limits.max_force_n,
+            max_torque_nm: usual.limits.max_torque_nm,
+            max_force_rate_n_per_s: usual.limits.max_force_rate_n_per_s,
+            max_torque_rate_nm_per_s: usual.limits.max_torque_rate_nm_per_s,
+            rate_hz: 1e3,
+            ..palpate_session_options::default()
+        };
+        Ok(())
+    })
+}
+
+/// Ends a session and sets the pointer to NULL. No thread may be in its servo any more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_close_session(session: *mut *mut palpate_session) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe { close(session, "session") }
+    })
+}
+
+/// What the hand feels at `pose` (scene frame from tool frame), `dt_s` seconds after the last call: to be called from the
+/// device's own callback, at its own rate. Never waits, never allocates. On an error the wrench is still to be sent: it is
+/// none, or fades.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_servo(
+    session: *mut palpate_session,
+    pose: *const palpate_pose,
+    dt_s: f64,
+    wrench: *mut palpate_wrench,
+) -> palpate_code {
+    // SAFETY: the caller's, by the header.
+    unsafe { palpate_servo_links(session, pose, std::ptr::null(), 0, dt_s, wrench) }
+}
+
+/// The same with the links' poses (tool frame from link frame), one for each; none: all at rest.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_servo_links(
+    session: *mut palpate_session,
+    pose: *const palpate_pose,
+    links: *const palpate_pose,
+    n_links: usize,
+    dt_s: f64,
+    wrench: *mut palpate_wrench,
+) -> palpate_code {
+    // SAFETY: the caller's, by the header.
+    call_of_device(|| unsafe {
+        let wrench = out(wrench, "wrench")?;
+        *wrench = palpate_wrench::default();
+        let session = read(session, "session")?;
+        if session.is_lock_step {
+            return Err(Wrong::LockStep);
+        }
+        let mut device = session.servo.try_lock().ok_or(Wrong::Busy)?;
+        let at_ns = session.running.now_ns();
+        let given = DeviceSample::read(pose, (links, n_links), dt_s);
+        device.feel(given, at_ns, wrench)
+    })
+}
+
+/// In lock-step: the tool goes to `pose`, the engine answers, and the hand feels that answer `dt_s` seconds after the last
+/// call. Waits for the answer: for hosts that step, for tests and for replays. The same calls give the same wrenches, bit for
+/// bit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_step(
+    session: *mut palpate_session,
+    pose: *const palpate_pose,
+    links: *const palpate_pose,
+    n_links: usize,
+    dt_s: f64,
+    wrench: *mut palpate_wrench,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        let (session, wrench) = unsafe {
+            let wrench = out(wrench, "wrench")?;
+            *wrench = palpate_wrench::default();
+            (read(session, "session")?, wrench)
+        };
+        if !session.is_lock_step {
+            return Err(Wrong::NotLockStep.failure());
+        }
+        let busy = || Wrong::Busy.failure();
+        let mut device = session.servo.try_lock().ok_or_else(busy)?;
+        // SAFETY: the caller's, by the header.
+        let given = unsafe { DeviceSample::read(pose, (links, n_links), dt_s) };
+        if given.wrong.is_none() {
+            device.time_s += given.dt_s;
+            let at_ns = device.at_ns();
+            let links = &given.posture.tool_from_link[..given.n_links];
+            session.running.tick(&given.posture.scene_from_tool, links, at_ns)?;
+        }
+        let at_ns = device.at_ns();
+        device.feel(given, at_ns, wrench).map_err(Wrong::failure)
+    })
+}
+
+/// What the newest answer says. `PALPATE_NO_ANSWER` before the first; another error is what ended the session, or a pose that
+/// was refused.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_newest(
+    session: *mut palpate_session,
+    rendering: *mut palpate_rendering,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let rendering = out(rendering, "rendering")?;
+            *rendering = newest(read(session, "session")?)?.rendering;
+        }
+        Ok(())
+    })
+}
+
+/// The contacts of the newest answer that bear. `n` is set to how many there are; with a buffer for fewer,
+/// `PALPATE_TOO_SMALL`, and as many as fit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_contacts(
+    session: *mut palpate_session,
+    contacts: *mut palpate_contact,
+    capacity: usize,
+    n: *mut usize,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let n = out(n, "n")?;
+            *n = 0;
+            let session = read(session, "session")?;
+            let room = buffer(contacts, capacity, "contacts")?;
+            let found = newest(session)?.contacts;
+            *n = found.len();
+            fill(room, &found)?;
+        }
+        Ok(())
+    })
+}
+
+/// What a tissue bears of the newest answer's contacts: a solver adds it to its external forces. `vertices` has room for
+/// `capacity` ids and `forces_n` for three numbers each; `n` is set to how many there are. `geometry_revision`, of the
+/// vertices, may be NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_tissue_loads(
+    session: *mut palpate_session,
+    tissue_id: u32,
+    vertices: *mut u32,
+    forces_n: *mut f32,
+    capacity: usize,
+    n: *mut usize,
+    geometry_revision: *mut u64,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe {
+            let n = out(n, "n")?;
+            *n = 0;
+            let session = read(session, "session")?;
+            let ids = buffer(vertices, capacity, "vertices")?;
+            let forces = buffer(forces_n.cast::<[f32; 3]>(), capacity, "forces_n")?;
+            let loads = newest(session)?.loads;
+            let Some(load) = loads.into_iter().find(|load| load.tissue == tissue_id) else {
+                return Ok(());
+            };
+            *n = load.vertices.len();
+            if !geometry_revision.is_null() {
+                *out(geometry_revision, "geometry_revision")? = load.geometry_revision;
+            }
+            fill(forces, load.forces_n.as_chunks().0)?;
+            fill(ids, &load.vertices)?;
+        }
+        Ok(())
+    })
+}
+
+/// What became of the session so far.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_status(
+    session: *mut palpate_session,
+    status: *mut palpate_session_status,
+) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe { *out(status, "status")? = read(session, "session")?.running.status() };
+        Ok(())
+    })
+}
+
+/// Whether the session goes on: `PALPATE_OK`, or what ended it, or a pose that was refused, once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn palpate_check(session: *mut palpate_session) -> palpate_code {
+    call(|| {
+        // SAFETY: the caller's, by the header.
+        unsafe { read(session, "session") }?.running.check()
+    })
+}
+
+fn newest(session: &palpate_session) -> Result<Snapshot, Failure> {
+    session.running.check()?;
+    let none = || Failure::new(PALPATE_NO_ANSWER, "there is no answer yet");
+    session.running.newest().ok_or_else(none)
+}
+
+fn fill<T: Copy>(room: &mut [T], found: &[T]) -> Result<(), Failure> {
+    let fit = room.len().min(found.len());
+    room[..fit].copy_from_slice(&found[..fit]);
+    let (got, expected) = (room.len(), found.len());
+    let message = || format!("the buffer holds {got}, expected {expected}");
+    if fit < expected { Err(Failure::new(PALPATE_TOO_SMALL, message())) } else { Ok(()) }
+}
+
+/// What a device's call was given. A pose that is none is not rigid, and lets the force fade.
+struct DeviceSample {
+    posture: Posture,
+    n_links: usize,
+    dt_s: f64,
+    wrong: Option<Wrong>,
+}
+
+impl DeviceSample {
+    /// # Safety
+    /// The pointers are NULL, or point to what they say.
+    unsafe fn read(
+        pose: *const palpate_pose,
+        (links, n_links): (*const palpate_pose, usize),
+        dt_s: f64,
+    ) -> DeviceSample {
+        let mut given = DeviceSample { posture: NOWHERE, n_links: 0, dt_s: 0.0, wrong: None };
+        match (0.0..=DT_S_MAX).contains(&dt_s) {
+            true => given.dt_s = dt_s,
+            false => given.wrong = Some(Wrong::Time(dt_s)),
+        }
+        // SAFETY: as the caller promises.
+        let (at, each) = unsafe { (pose.as_ref(), checked_links(links, n_links)) };
+        match (at.map(palpate_pose::checked), each) {
+            (None, _) => given.wrong = Some(Wrong::Null("pose")),
+            (Some(None), _) => given.wrong = Some(Wrong::Pose),
+            (_, Err(wrong)) => given.wrong = Some(wrong),
+            (Some(Some(at)), Ok(each)) => {
+                given.posture = posture(&at, &[]);
+                for (place, sent) in given.posture.tool_from_link.iter_mut().zip(each) {
+                    match sent.checked() {
+                        Some(link) => *place = link,
+                        None => given.wrong = Some(Wrong::Pose),
+                    }
+                }
+                given.n_links = each.len();
+            }
+        }
+        if given.wrong.as_ref().is_some_and(|wrong| !matches!(wrong, Wrong::Time(_))) {
+            given.posture = NOWHERE;
+        }
+        given
+    }
+}
+
+/// # Safety
+/// NULL, or so many poses.
+unsafe fn checked_links<'a>(
+    links: *const palpate_pose,
+    n_links: usize,
+) -> Result<&'a [palpate_pose], Wrong> {
+    if n_links > RENDERED_LINKS_MAX {
+        return Err(Wrong::Links(n_links));
+    }
+    if n_links > 0 && (links.is_null() || !links.is_aligned()) {
+        return Err(Wrong::Null("links"));
+    }
+    // SAFETY: as the caller promises.
+    Ok(unsafe { array(links, n_links, "links") }.unwrap_or(&[]))
+}
+
+/// Where a device is whose pose is none.
+const NOWHERE: Posture = Posture {
+    scene_from_tool: Pose { translation: glam::DVec3::NAN, ..Pose::IDENTITY },
+    ..Posture::AT_ORIGIN
+};
+
+pub(crate) fn posture(pose: &Pose, links: &[Pose]) -> Posture {
+    let mut posture = Posture { scene_from_tool: *pose, ..Posture::AT_ORIGIN };
+    posture.tool_from_link[..links.len()].copy_from_slice(links);
+    posture
+}
+
+impl Device {
+    fn at_ns(&self) -> u64 {
+        (self.time_s * NS_PER_S).round() as u64
+    }
+
+    fn feel(
+        &mut self,
+        given: DeviceSample,
+        at_ns: u64,
+        wrench: &mut palpate_wrench,
+    ) -> Result<(), Wrong> {
+        let at = DevicePose { posture: given.posture, n_links: given.n_links, at_ns };
+        *wrench = wrench_of(&self.servo.step(&at, given.dt_s));
+        given.wrong.map_or(Ok(()), Err)
+    }
+}
+
+fn wrench_of(felt: &ServoSample) -> palpate_wrench {
+    let flag = |is_set: bool, flag: u32| if is_set { flag } else { 0 };
+    palpate_wrench {
+        force_n: palpate_vec3::of(felt.force_n),
+        torque_nm: palpate_vec3::of(felt.torque_nm),
+        model_age_s: felt.model_age_s,
+        flags: flag(felt.limited, PALPATE_LIMITED)
+            | flag(felt.is_fading, PALPATE_FADING)
+            | flag(felt.is_beyond_radius, PALPATE_BEYOND_RADIUS),
+    }
+}
+
+/// What a device's call is told, without a word on the heap.
+enum Wrong {
+    Null(&'static str),
+    Pose,
+    Links(usize),
+    Time(f64),
+    Busy,
+    LockStep,
+    NotLockStep,
+    Argument(Failure),
+}
+
+impl From<Failure> for Wrong {
+    fn from(failure: Failure) -> Wrong {
+        Wrong::Argument(failure)
+    }
+}
+
+impl Wrong {
+    fn code(&self) -> palpate_code {
+        match self {
+            Wrong::Busy => PALPATE_BUSY,
+            Wrong::LockStep | Wrong::NotLockStep => PALPATE_WRONG_ORDER,
+            Wrong::Argument(failure) => failure.code,
+            Wrong::Null(_) | Wrong::Pose | Wrong::Links(_) | Wrong::Time(_) => {
+                PALPATE_INVALID_ARGUMENT
+            }
+        }
+    }
+
+    fn failure(self) -> Failure {
+        Failure::new(self.code(), self.to_string())
+    }
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Wrong::Null(name) => write!(f, "{name} is NULL"),
+            Wrong::Pose => f.write_str(
+                "a pose is none, expected a finite position and a quaternion of length 1",
+            ),
+            Wrong::Links(n) => write!(f, "n_links is {n}, expected at most {RENDERED_LINKS_MAX}"),
+            Wrong::Time(dt_s) => write!(f, "dt_s is {dt_s}, expected 0 to {DT_S_MAX}"),
+            Wrong::Busy => f.write_str("another thread is in this session's servo"),
+            Wrong::LockStep => f.write_str("the session is in lock-step: call palpate_step"),
+            Wrong::NotLockStep => {
+                f.write_str("the session is not in lock-step: call palpate_servo")
+            }
+            Wrong::Argument(failure) => f.write_str(&failure.message),
+        }
+    }
+}
+
+/// A device's call: what is wrong is told without allocating.
+fn call_of_device(work: impl FnOnce() -> Result<(), Wrong>) -> palpate_code {
+    let mut code = PALPATE_OK;
+    let over = call(|| {
+        if let Err(wrong) = work() {
+            remember(format_args!("{wrong}"));
+            code = wrong.code();
+        }
+        Ok(())
+    });
+    if over == PALPATE_OK { code } else { over }
+}

@@ -1,0 +1,70 @@
+using System;
+
+namespace Palpate
+{
+    /// <summary>
+    /// Whose axes the numbers of a program have. This is the one place that knows: Palpate's scene is right-handed, Unity's is
+    /// left-handed with z the other way. A mirror leaves forces what they are and turns torques and rotations about.
+    /// </summary>
+    public enum Axes
+    {
+        RightHanded,
+        /// <summary>As Unity: x right, y up, z forward.</summary>
+        LeftHanded,
+    }
+
+    internal static class AxesConversion
+    {
+        // Each is its own inverse.
+
+        internal static palpate_vec3 Point(this Axes axes, double x, double y, double z)
+        {
+            return new palpate_vec3 { x = x, y = y, z = axes == Axes.LeftHanded ? -z : z };
+        }
+
+        /// <summary>A rotation's axis and a torque are no directions: their x and y change signs, not their z.</summary>
+        internal static palpate_vec3 Turn(this Axes axes, double x, double y, double z)
+        {
+            return axes == Axes.LeftHanded
+                ? new palpate_vec3 { x = -x, y = -y, z = z }
+                : new palpate_vec3 { x = x, y = y, z = z };
+        }
+
+        internal static palpate_quaternion Rotation(this Axes axes, double x, double y, double z, double w)
+        {
+            palpate_vec3 turn = axes.Turn(x, y, z);
+            return new palpate_quaternion { x = turn.x, y = turn.y, z = turn.z, w = w };
+        }
+
+        internal static float[] Points(this Axes axes, float[] xyz)
+        {
+            if (axes == Axes.RightHanded)
+            {
+                return xyz;
+            }
+            float[] mirrored = (float[])xyz.Clone();
+            for (int i = 2; i < mirrored.Length; i += 3)
+            {
+                mirrored[i] = -mirrored[i];
+            }
+            return mirrored;
+        }
+
+        /// <summary>A mirror turns triangles inside out, so their second and third vertex change places.</summary>
+        internal static uint[] Triangles(this Axes axes, uint[] vertices)
+        {
+            if (axes == Axes.RightHanded)
+            {
+                return vertices;
+            }
+            uint[] turned = (uint[])vertices.Clone();
+            for (int i = 0; i + 2 < turned.Length; i += 3)
+            {
+                uint second = turned[i + 1];
+                turned[i + 1] = turned[i + 2];
+                turned[i + 2] = second;
+            }
+            return turned;
+        }
+    }
+}

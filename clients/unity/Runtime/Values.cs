@@ -1,0 +1,119 @@
+using System.Runtime.InteropServices;
+
+namespace Palpate
+{
+    /// <summary>Three numbers, in the axes of the scene they belong to.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct Vec3
+    {
+        public double X, Y, Z;
+
+        public Vec3(double x, double y, double z)
+        {
+            X = x;
+            Y = y;
+            Z = z;
+        }
+    }
+
+    /// <summary>A position, metres, and a rotation as a quaternion of length one.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct Pose
+    {
+        public Vec3 Position;
+        public double Qx, Qy, Qz, Qw;
+
+        public Pose(Vec3 position, double qx = 0, double qy = 0, double qz = 0, double qw = 1)
+        {
+            Position = position;
+            Qx = qx;
+            Qy = qy;
+            Qz = qz;
+            Qw = qw;
+        }
+
+        internal palpate_pose To(Axes axes)
+        {
+            return new palpate_pose
+            {
+                position_m = axes.Point(Position.X, Position.Y, Position.Z),
+                orientation = axes.Rotation(Qx, Qy, Qz, Qw),
+            };
+        }
+
+        internal static Pose From(Axes axes, palpate_pose pose)
+        {
+            palpate_vec3 p = axes.Point(pose.position_m.x, pose.position_m.y, pose.position_m.z);
+            palpate_quaternion q = pose.orientation;
+            q = axes.Rotation(q.x, q.y, q.z, q.w);
+            return new Pose(new Vec3(p.x, p.y, p.z), q.x, q.y, q.z, q.w);
+        }
+    }
+
+    /// <summary>What a hand is to feel.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct Wrench
+    {
+        /// <summary>Newtons, at the hold point.</summary>
+        public Vec3 ForceN;
+        /// <summary>Newton metres.</summary>
+        public Vec3 TorqueNm;
+        /// <summary>Since the tick that the force's model answers was sent, seconds.</summary>
+        public double ModelAgeS;
+        public uint Flags;
+
+        public bool IsLimited { get { return (Flags & Native.PALPATE_LIMITED) != 0; } }
+        /// <summary>Answers are too old, or the pose is none.</summary>
+        public bool IsFading { get { return (Flags & Native.PALPATE_FADING) != 0; } }
+
+        internal static Wrench From(Axes axes, palpate_wrench felt)
+        {
+            palpate_vec3 force = axes.Point(felt.force_n.x, felt.force_n.y, felt.force_n.z);
+            palpate_vec3 torque = axes.Turn(felt.torque_nm.x, felt.torque_nm.y, felt.torque_nm.z);
+            return new Wrench
+            {
+                ForceN = new Vec3(force.x, force.y, force.z),
+                TorqueNm = new Vec3(torque.x, torque.y, torque.z),
+                ModelAgeS = felt.model_age_s,
+                Flags = felt.flags,
+            };
+        }
+    }
+
+    /// <summary>How a proxy stands to the tissues. The numbers are those of palpate_render_state.</summary>
+    public enum RenderState
+    {
+        Unknown = 0,
+        Free = 1,
+        Touching = 2,
+        Embedded = 3,
+        Squeezed = 4,
+        Late = 5,
+    }
+
+    /// <summary>What the newest answer says of the tool.</summary>
+    public struct Rendering
+    {
+        public ulong Sequence;
+        /// <summary>What is drawn.</summary>
+        public Pose Proxy;
+        public RenderState State;
+        public uint Contacts;
+        /// <summary>From the proxy to the nearest tissue, metres.</summary>
+        public double DistanceM;
+    }
+
+    /// <summary>How a session renders its tool; 0 is the default.</summary>
+    public struct SessionOptions
+    {
+        public double StiffnessNPerM, RotationalStiffnessNmPerRad, LinkStiffnessNPerM, Friction;
+        public double MaxForceN, MaxTorqueNm, MaxForceRateNPerS, MaxTorqueRateNmPerS;
+        /// <summary>Where the device holds the tool, tool frame.</summary>
+        public Vec3 HoldPoint;
+        /// <summary>Bit n: no tissue constrains link n.</summary>
+        public uint CuttingLinks;
+        public double RateHz;
+        /// <summary>Nothing runs by itself: Step takes the place of Servo.</summary>
+        public bool LockStep;
+    }
+}

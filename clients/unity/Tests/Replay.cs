@@ -1,0 +1,119 @@
+using System;
+using System.IO;
+using Palpate;
+
+/// <summary>Replays recorded poses in lock-step, and writes what is felt: replay.exe FOLDER OUT [HOST:PORT]</summary>
+public static class Replay
+{
+    public static int Main(string[] arguments)
+    {
+        string folder = arguments[0];
+        using (Server server = arguments.Length > 2 ? Server.Connect(arguments[2]) : Server.OpenLocal())
+        {
+            Refuses(server);
+            using (Scene scene = server.CreateScene("replay-csharp", Axes.RightHanded))
+            {
+                scene.AddTissueFile("organ", Path.Combine(folder, "organ.obj"));
+                uint tool = scene.AddToolFile("tool", Path.Combine(folder, "tool.obj"));
+                SessionOptions options = new SessionOptions { LockStep = true, Friction = 0.2, HoldPoint = new Vec3(0, 0, 0.03) };
+                using (Session session = scene.OpenSession(tool, options))
+                using (BinaryReader poses = new BinaryReader(File.OpenRead(Path.Combine(folder, "poses.bin"))))
+                using (BinaryWriter felt = new BinaryWriter(File.Create(arguments[1])))
+                {
+                    while (poses.BaseStream.Position < poses.BaseStream.Length)
+                    {
+                        Vec3 at = new Vec3(poses.ReadDouble(), poses.ReadDouble(), poses.ReadDouble());
+                        double[] q = { poses.ReadDouble(), poses.ReadDouble(), poses.ReadDouble(), poses.ReadDouble() };
+                        Write(felt, session.Step(new Pose(at, q[0], q[1], q[2], q[3]), 1e-3));
+                    }
+                    Rendering newest;
+                    Expect(session.TryNewest(out newest) && newest.Sequence == 1500, "the newest answer is the last");
+                }
+                scene.Delete();
+            }
+            Mirrors(server);
+        }
+        return 0;
+    }
+
+    private static void Write(BinaryWriter to, Wrench felt)
+    {
+        foreach (Vec3 v in new[] { felt.ForceN, felt.TorqueNm })
+        {
+            to.Write(v.X);
+            to.Write(v.Y);
+            to.Write(v.Z);
+        }
+    }
+
+    /// A wrong call throws its code and its words.
+    private static void Refuses(Server server)
+    {
+        try
+        {
+            server.OpenScene("nowhere");
+        }
+        catch (PalpateException refused)
+        {
+            Expect(refused.Code == Code.NotFound && refused.Message.Contains("nowhere"), refused.Message);
+            return;
+        }
+        Expect(false, "a scene that is not there was opened");
+    }
+
+    private static readonly float[] Corners = { 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1 };
+    private static readonly uint[] Sides = { 0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5 };
+
+    /// A scene and its mirror image, z the other way, feel the same: the force mirrored, the torque turned about.
+    private static void Mirrors(Server server)
+    {
+        Wrench right = Pressed(server, Axes.RightHanded, 1), left = Pressed(server, Axes.LeftHanded, -1);
+        Expect(Math.Abs(right.ForceN.X) > 0.1 && Math.Abs(right.ForceN.Z) > 0.05, "a force is felt");
+        Near(right.ForceN.X, left.ForceN.X);
+        Near(right.ForceN.Y, left.ForceN.Y);
+        Near(right.ForceN.Z, -left.ForceN.Z);
+        Near(right.TorqueNm.X, -left.TorqueNm.X);
+        Near(right.TorqueNm.Y, -left.TorqueNm.Y);
+        Near(right.TorqueNm.Z, left.TorqueNm.Z);
+    }
+
+    private static Wrench Pressed(Server server, Axes axes, int z)
+    {
+        float[] corners = (float[])Corners.Clone();
+        uint[] sides = (uint[])Sides.Clone();
+        if (z < 0)
+        {
+            for (int i = 2; i < corners.Length; i += 3) corners[i] = -corners[i];
+            for (int i = 0; i < sides.Length; i += 3) Array.Reverse(sides, i + 1, 2);
+        }
+        using (Scene scene = server.CreateScene("mirror", axes))
+        {
+            scene.AddTissue("organ", corners, sides, 0.05);
+            uint tool = scene.AddTool("tip", corners, sides, 0.005);
+            SessionOptions options = new SessionOptions { LockStep = true, HoldPoint = new Vec3(0.001, 0.002, 0.003 * z) };
+            Wrench felt = default(Wrench);
+            using (Session session = scene.OpenSession(tool, options))
+            {
+                for (int n = 0; n < 300; n++)
+                {
+                    // Towards the middle of a side, turned a little.
+                    double away = 0.025 - 2e-5 * n, half = 0.1;
+                    Pose pose = new Pose(new Vec3(away, 0.9 * away, z * 0.8 * away), z * Math.Sin(half), 0, 0, Math.Cos(half));
+                    felt = session.Step(pose, 1e-3);
+                }
+            }
+            scene.Delete();
+            return felt;
+        }
+    }
+
+    private static void Near(double a, double b)
+    {
+        Expect(Math.Abs(a - b) < 1e-9, a + " and " + b);
+    }
+
+    private static void Expect(bool isSo, string what)
+    {
+        if (!isSo) throw new Exception(what);
+    }
+}
