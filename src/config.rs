@@ -31,7 +31,7 @@ pub struct Config {
     /// A Unix domain socket that serves the same beside it.
     #[serde(with = "unset")]
     pub unix_socket: Option<PathBuf>,
-    /// Where built fields are kept; `None`: the user's data folder.
+    /// Where scenes and built fields are kept; `None`: the user's data folder.
     #[serde(with = "unset")]
     pub data_dir: Option<PathBuf>,
     /// Bytes of all kept fields; those used longest ago go first.
@@ -47,6 +47,8 @@ pub struct Config {
     pub log: LogSettings,
     /// Connections and messages.
     pub transport: TransportSettings,
+    /// What of scenes survives the server.
+    pub store: StoreSettings,
     /// Haptic loops.
     pub sessions: SessionSettings,
     /// What one answer may take.
@@ -145,6 +147,22 @@ pub struct TransportSettings {
     pub drain_max: Duration,
 }
 
+/// Scenes on disk.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreSettings {
+    /// Scenes are kept under the data folder, which is this server's alone then, unless whoever makes one wants it not to be.
+    pub scenes: bool,
+    /// How often the newest positions of tissues that were deformed are kept.
+    #[serde(with = "humantime_serde")]
+    pub positions_interval: Duration,
+    /// A new snapshot of a scene is written when its journal has so many bytes, and four times those of the last one.
+    pub snapshot_bytes: u64,
+    /// And when the last one is so old and anything has changed.
+    #[serde(with = "humantime_serde")]
+    pub snapshot_interval: Duration,
+}
+
 /// Haptic loops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -223,6 +241,7 @@ impl Default for Config {
             runtime: RuntimeSettings::default(),
             log: LogSettings::default(),
             transport: TransportSettings::default(),
+            store: StoreSettings::default(),
             sessions: SessionSettings::default(),
             ticks: TickSettings::default(),
             metrics: MetricsSettings::default(),
@@ -268,6 +287,18 @@ impl Default for TransportSettings {
             control_message_bytes_max: (1 << 20) + (4 << 10),
             upload_pause_max: Duration::from_secs(30),
             drain_max: Duration::from_secs(10),
+        }
+    }
+}
+
+impl Default for StoreSettings {
+    fn default() -> StoreSettings {
+        StoreSettings {
+            scenes: true,
+            positions_interval: Duration::from_secs(1),
+            // A minute of a tissue of 100,000 vertices that deforms without pause.
+            snapshot_bytes: 64 << 20,
+            snapshot_interval: Duration::from_secs(300),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! A [`Scene`] holds deformable tissues ([`tissue`]) and rigid tools ([`tool`]). A haptic loop asks it a thousand times
 //! a second what its tools touch ([`tick`]); what one tick leaves for the next is in `coherence`. Beside the ticks
 //! there are distances of many points at once ([`query`]) and contacts of tissues with themselves
-//! ([`self_collision`]).
+//! ([`self_collision`]). What of a scene can outlive its process is in [`saved`].
 //!
 //! All mutable state of the engine is here, and no clock, socket or thread: time comes in as nanoseconds of the
 //! caller's monotonic clock. Ticks read published revisions and never wait for a writer.
@@ -13,6 +13,7 @@ pub mod distance;
 pub mod limits;
 pub mod memory;
 pub mod query;
+pub mod saved;
 pub mod self_collision;
 pub mod tick;
 pub mod tissue;
@@ -161,17 +162,19 @@ impl Scene {
         now_ns: u64,
     ) -> Result<Arc<Tissue>, SceneError> {
         // Indexing takes long, so it is done before anybody has to wait for the lock.
-        let revision = Revision::first(mesh.mesh, options, now_ns);
+        self.put_tissue(Tissue::new((name.to_owned(), kind), mesh, options, now_ns))
+    }
+
+    /// Adds a tissue that is indexed already.
+    ///
+    /// # Errors
+    /// As [`Scene::add_tissue`].
+    pub fn put_tissue(&self, tissue: Tissue) -> Result<Arc<Tissue>, SceneError> {
         let mut ids = self.ids.lock();
         let tissues = self.tissues.load_full();
-        check_room(
-            "tissue",
-            name,
-            tissues.iter().map(|t| t.name()),
-            self.limits.tissues_per_scene,
-        )?;
-        let named = (name.to_owned(), kind);
-        let tissue = Arc::new(Tissue::new(TissueId(ids.tissue), named, mesh.report, revision));
+        let names = tissues.iter().map(|t| t.name());
+        check_room("tissue", tissue.name(), names, self.limits.tissues_per_scene)?;
+        let tissue = Arc::new(tissue.with_id(TissueId(ids.tissue)));
         // An id is never given twice: what refers to a removed tissue must not find another one.
         ids.tissue += 1;
         debug_assert!(tissues.is_sorted_by_key(|t| t.id()), "tissues are ordered by id");
@@ -184,7 +187,14 @@ impl Scene {
     /// # Errors
     /// When the name is taken or the scene is full; nothing is added then.
     pub fn add_tool(&self, parts: ToolParts) -> Result<Arc<Tool>, SceneError> {
-        let mut tool = Tool::new(parts);
+        self.put_tool(Tool::new(parts))
+    }
+
+    /// Adds a tool that is made already.
+    ///
+    /// # Errors
+    /// As [`Scene::add_tool`].
+    pub fn put_tool(&self, mut tool: Tool) -> Result<Arc<Tool>, SceneError> {
         let mut ids = self.ids.lock();
         let tools = self.tools.load_full();
         check_room(
@@ -199,6 +209,28 @@ impl Scene {
         let tool = Arc::new(tool);
         self.tools.store(Arc::new(tools.iter().chain([&tool]).cloned().collect()));
         Ok(tool)
+    }
+
+    /// The id that a tissue of that name would get now.
+    ///
+    /// # Errors
+    /// As [`Scene::add_tissue`].
+    pub fn next_tissue(&self, name: &str) -> Result<TissueId, SceneError> {
+        let ids = self.ids.lock();
+        let tissues = self.tissues();
+        let names = tissues.iter().map(|t| t.name());
+        check_room("tissue", name, names, self.limits.tissues_per_scene)?;
+        Ok(TissueId(ids.tissue))
+    }
+
+    /// The id that a tool of that name would get now.
+    ///
+    /// # Errors
+    /// As [`Scene::add_tool`].
+    pub fn next_tool(&self, name: &str) -> Result<ToolId, SceneError> {
+        let ids = self.ids.lock();
+        self.check_room_for_tool(name)?;
+        Ok(ToolId(ids.tool))
     }
 
     /// Whether a tool of that name could be added now: worth knowing before much work is done for it.

@@ -82,6 +82,11 @@ impl Surface {
         &self.mesh
     }
 
+    /// How it is laid out in its index.
+    pub fn options(&self) -> LatLonOptions {
+        self.options
+    }
+
     /// What mesh and list have allocated, room to grow included.
     pub fn heap_bytes(&self) -> usize {
         self.mesh.heap_bytes()

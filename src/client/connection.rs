@@ -73,8 +73,10 @@ impl Client {
     /// # Errors
     /// When it is refused or the server is gone.
     pub async fn create_scene(&mut self, scene_id: &str) -> Result<(), ClientError> {
-        let answer =
-            self.scenes.create_scene(CreateSceneRequest { scene_id: scene_id.to_owned() }).await;
+        let answer = self
+            .scenes
+            .create_scene(CreateSceneRequest { scene_id: scene_id.to_owned(), durable: None })
+            .await;
         self.take("CreateScene", answer).map(|_| ())
     }
 

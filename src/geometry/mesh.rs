@@ -14,21 +14,20 @@ pub mod report;
 pub mod topology;
 
 use glam::{DVec3, Vec3};
+use serde::{Deserialize, Serialize};
 
 use super::Aabb;
 
 /// Names a triangle of a mesh. A corner is `3 * triangle + k`.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TriangleId(pub u32);
 
 /// Vertices and triangles as they came from a file or the wire, unchecked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeshData {
     /// In the sender's unit.
     pub positions: Vec<Vec3>,
-    /// Vertex numbers from 0.
+    /// Vertex numbers from 0; three times `u32::MAX` where a triangle was removed.
     pub triangles: Vec<[u32; 3]>,
 }
 
@@ -46,26 +45,36 @@ pub struct TriangleMesh {
 
 const NO_CORNER: u32 = u32::MAX;
 // Marked in the triangle itself: a list of holes would have to be asked at each access.
-const REMOVED: [u32; 3] = [u32::MAX; 3];
+pub(crate) const REMOVED: [u32; 3] = [u32::MAX; 3];
 
 impl TriangleMesh {
+    /// Ids are places in `data`, where a removed triangle leaves a hole.
+    ///
     /// # Panics
     /// When a triangle names a vertex that is not there.
     pub fn new(data: MeshData) -> TriangleMesh {
         let n_triangles = data.triangles.len();
+        let n_live = data.triangles.iter().filter(|t| **t != REMOVED).count();
         let mut mesh = TriangleMesh {
             first_corner: vec![NO_CORNER; data.positions.len()],
             next_corner: vec![NO_CORNER; 3 * n_triangles],
             positions: data.positions,
             triangles: data.triangles,
-            n_live: n_triangles,
+            n_live,
         };
         // From the back, so that each vertex lists its corners in ascending order.
         for t in (0..n_triangles as u32).rev() {
             // In one order, so that sums over a ring are the same on every machine.
-            mesh.link_corners(TriangleId(t));
+            if mesh.triangles[t as usize] != REMOVED {
+                mesh.link_corners(TriangleId(t));
+            }
         }
         mesh
+    }
+
+    /// What [`TriangleMesh::new`] makes the same mesh of.
+    pub fn data(&self) -> MeshData {
+        MeshData { positions: self.positions.clone(), triangles: self.triangles.clone() }
     }
 
     /// All vertices, those without a triangle included: `[n_vertices]`.

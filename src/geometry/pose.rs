@@ -1,11 +1,12 @@
 //! Rigid transforms, named `to_from`: `scene_from_tool.point(p)` takes a tool point to the scene.
 
 use glam::{DMat3, DQuat, DVec3};
+use serde::{Deserialize, Serialize};
 
 use super::{Aabb, tolerance::QUATERNION_NORM_SLACK};
 
 /// A rotation, then a translation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pose {
     /// Columns are the images of the axes.
     pub rotation: DMat3,

@@ -6,11 +6,12 @@
 use std::f32::consts::PI;
 
 use glam::{DMat3, DVec3, Mat3, Vec3};
+use serde::{Deserialize, Serialize};
 
 use crate::geometry::{Aabb, TriangleMesh};
 
 /// How a surface is laid out in its index.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatLonOptions {
     /// Direction of latitude; `None`: the coordinate axis along which the surface is longest.
     pub latitude_axis: Option<DVec3>,

@@ -15,9 +15,13 @@ use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use super::limits::Limits;
-use crate::{geometry::MeshReport, index::Updated};
+use crate::{
+    geometry::{LoadedMesh, MeshReport},
+    index::{LatLonOptions, Updated},
+};
 use deform::{DeformError, Deformation, Deformed};
 use edit::{EditError, Edited, TopologyEdit};
 use held::{HeldPositions, HeldRevisions};
@@ -26,11 +30,11 @@ use vertex_history::VertexHistory;
 use writer::{Change, TissueWriter};
 
 /// Names a tissue of a scene; never used again there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TissueId(pub u32);
 
 /// What a tissue is to an instrument.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TissueKind {
     /// It bears loads.
     #[default]
@@ -55,7 +59,18 @@ pub struct Tissue {
 }
 
 impl Tissue {
-    pub(super) fn new(
+    /// Indexes a mesh. The id is a scene's to give. `now_ns`: the caller's monotonic clock.
+    pub fn new(
+        (name, kind): (String, TissueKind),
+        mesh: LoadedMesh,
+        options: LatLonOptions,
+        now_ns: u64,
+    ) -> Tissue {
+        let first = Revision::first(mesh.mesh, options, now_ns);
+        Tissue::of_revision(TissueId(0), (name, kind), mesh.report, first)
+    }
+
+    pub(super) fn of_revision(
         id: TissueId,
         (name, kind): (String, TissueKind),
         report: MeshReport,
@@ -64,6 +79,11 @@ impl Tissue {
         let published = ArcSwap::from_pointee(first);
         let (writer, held) = Default::default();
         Tissue { id, name, kind, report, published, writer, held }
+    }
+
+    /// The same with the id that its scene gives it.
+    pub(super) fn with_id(self, id: TissueId) -> Tissue {
+        Tissue { id, ..self }
     }
 
     /// Names it in its scene.
@@ -150,6 +170,15 @@ impl Tissue {
     /// The revisions that are held, oldest first.
     pub fn held(&self) -> Vec<HeldPositions> {
         self.held.lock().all().to_vec()
+    }
+
+    /// Whether it could be cut like this now. Deformations change nothing about that.
+    ///
+    /// # Errors
+    /// What [`Tissue::edit`] would say.
+    pub fn check_edit(&self, edit: &TopologyEdit, limits: &Limits) -> Result<(), EditError> {
+        let current = self.current();
+        edit.check(current.surface.mesh(), current.topology_revision, limits)
     }
 
     /// Cuts and publishes the result. Waits for another writer, never for a reader.

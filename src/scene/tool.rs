@@ -8,11 +8,12 @@ pub(super) mod link;
 pub(super) mod link_distance;
 
 use glam::DVec3;
+use serde::{Deserialize, Serialize};
 
 pub use link::Link;
 
 /// Names a tool of a scene; never used again there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ToolId(pub u32);
 
 /// A rigid instrument of one or more links. Its frame is the frame that poses place in the scene.
@@ -28,7 +29,7 @@ pub struct Tool {
 }
 
 /// A named sphere fixed to a link.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     /// Unique in its tool.
     pub name: String,
@@ -51,8 +52,11 @@ pub struct ToolParts {
 }
 
 impl Tool {
-    /// The id is the scene's to give.
-    pub(super) fn new(parts: ToolParts) -> Tool {
+    /// The id is a scene's to give.
+    ///
+    /// # Panics
+    /// When a probe names a link that is not there.
+    pub fn new(parts: ToolParts) -> Tool {
         let ToolParts { name, links, probes } = parts;
         assert!(probes.iter().all(|p| p.link < links.len()), "a probe names a missing link");
         debug_assert!(!links.is_empty(), "tool {name:?} has no link");

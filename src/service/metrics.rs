@@ -6,6 +6,7 @@ pub mod histogram;
 pub mod page;
 pub mod process;
 pub mod recent;
+pub mod store;
 
 use std::{
     collections::BTreeMap,
@@ -27,6 +28,7 @@ use super::{
     },
 };
 use histogram::Histogram;
+use store::StoreMetrics;
 
 /// All metrics of a server.
 pub struct Metrics {
@@ -44,6 +46,8 @@ pub struct Metrics {
     pub writer_update: Histogram,
     /// Writes that panicked.
     pub writer_panics: AtomicU64,
+    /// Scenes on disk.
+    pub store: Arc<StoreMetrics>,
     /// Streams now, by number, and what the ended ones counted.
     // Locked when a stream begins or ends and by a scrape, never in a tick.
     streams: Mutex<Streams>,
@@ -203,6 +207,7 @@ impl Metrics {
             writer_wait: Histogram::default(),
             writer_update: Histogram::default(),
             writer_panics: AtomicU64::new(0),
+            store: Arc::default(),
             streams: Mutex::default(),
             calls: Mutex::default(),
         }

@@ -4,13 +4,16 @@ use std::{
     future::Future,
     io::{self, Write},
     net::SocketAddr,
+    pin::pin,
     sync::Arc,
+    time::Duration,
 };
 
 use tokio::{
     net::TcpListener,
     signal::unix::{SignalKind, signal},
     sync::Notify,
+    time::timeout,
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
@@ -31,10 +34,15 @@ use tracing::{info, warn};
 
 use super::{
     access::{Access, credential_file::AccessError},
+    catch_panic::catch_panic_blocking,
     control::Control,
     heartbeat::Heartbeat,
     host::{
-        answer_room::AnswerRooms, fields::Fields, scene_registry::SceneRegistry,
+        answer_room::AnswerRooms,
+        fields::Fields,
+        recovery::{RecoveryError, recover},
+        scene_keeper::SceneKeeper,
+        scene_registry::SceneRegistry,
         sessions::SessionRegistry,
     },
     rpc::{haptic_service::Haptics, scene_service::Scenes, watch_service::Watches},
@@ -58,11 +66,13 @@ use crate::proto::{
 use crate::{
     config::{Config, TransportSettings},
     geometry::lanes::use_narrow,
-    store::{FieldCache, default_data_dir},
+    store::{FieldCache, default_data_dir, scenes::scene_store::SceneStore},
 };
 
 /// A request of WatchService names a scene and a few numbers.
 const WATCH_REQUEST_BYTES_MAX: usize = 4 << 10;
+/// How long the reading of scenes may take before the server answers all the same, and says that it is not serving.
+const UNHEARD_MAX: Duration = Duration::from_secs(1);
 
 /// Why the server did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +89,9 @@ pub enum ServeError {
     /// No signal handler, or nobody to tell the address to.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),
+    /// Scenes cannot be kept, or those that are there cannot be gone on with.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
     /// The transport failed.
     #[error("the server stopped: {0}")]
     Transport(#[from] tonic::transport::Error),
@@ -109,17 +122,17 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
     };
     let data_dir = config.data_dir.clone().or_else(default_data_dir);
     match &data_dir {
-        Some(folder) => info!("built fields are kept under {}", folder.display()),
-        None => warn!("no data directory: built fields are not kept"),
+        Some(folder) => info!("scenes and built fields are kept under {}", folder.display()),
+        None => warn!("no data directory: scenes and built fields are not kept"),
     }
     serve(listeners, &Config { data_dir, ..config.clone() }, told).await
 }
 
 /// Serves until `shutdown`, then ends streams at their next message and waits for them a bounded time. Where it listens
-/// is up to `listeners`, not to `config`. Built fields are kept when there is a data directory.
+/// is up to `listeners`, not to `config`. Scenes and built fields are kept when there is a data directory.
 ///
 /// # Errors
-/// When files of keys and certificates cannot be used, there are no threads, or the transport fails.
+/// When files of keys and certificates or the data directory cannot be used, there are no threads, or the transport fails.
 pub async fn serve(
     listeners: Listeners,
     config: &Config,
@@ -134,7 +147,12 @@ pub async fn serve(
     let health = HealthReporter::new();
     let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);
     let fields = Fields::new(config.data_dir.as_deref().map(cache), config.field_build_max);
-    let scenes = Scenes::new(Arc::clone(&registry), fields, config.transport.upload_pause_max);
+    let store = config.data_dir.as_deref().filter(|_| config.store.scenes);
+    let store = store.map(SceneStore::open).transpose().map_err(RecoveryError::from)?;
+    let is_keeping = store.is_some();
+    store.map_or(Ok(()), |store| registry.keep_in(store))?;
+    let upload_pause_max = config.transport.upload_pause_max;
+    let scenes = Scenes::new(Arc::clone(&registry), fields.clone(), upload_pause_max);
     let haptics = Haptics::new(Arc::clone(&registry), Arc::clone(&sessions));
     let calls = CallLayer {
         metrics: Arc::clone(registry.metrics()),
@@ -170,10 +188,33 @@ pub async fn serve(
     };
     let table = Arc::new(ConnectionTable::new(&config.transport, registry.metrics()));
     let acceptor = Acceptor::new(&config.transport, &table, &access, registry.metrics());
-    let connections = ReceiverStream::new(acceptor.open(tcp, unix));
-    systemd::ready();
     let heart = Arc::new(Heartbeat::default());
     let _control = Control::start(metrics_listener.zip(port), &heart)?;
+    registry.life().set_recovering(true);
+    let mut recovered = pin!(async {
+        let (scenes, fields) = (Arc::clone(&registry), fields);
+        let recovered = catch_panic_blocking(move || recover(&scenes, &fields)).await;
+        recovered.map_err(|_| io::Error::other("reading the scenes failed"))??;
+        registry.life().set_recovering(false);
+        if registry.life().check_served().is_ok() {
+            report_health(&health, ServingStatus::Serving).await;
+            systemd::ready();
+        }
+        let settings = &config.store;
+        Ok::<_, ServeError>(
+            is_keeping.then(|| SceneKeeper::start(&registry, settings)).transpose()?,
+        )
+    });
+    // Few scenes are read before anybody connects. While many are, whoever asks hears that they are.
+    let mut keeper = timeout(UNHEARD_MAX, &mut recovered).await.ok().transpose()?;
+    let connections = ReceiverStream::new(acceptor.open(tcp, unix));
+    let is_recovered = keeper.is_some();
+    let kept = async {
+        if !is_recovered {
+            keeper = Some(recovered.await?);
+        }
+        std::future::pending::<Result<(), ServeError>>().await
+    };
     tokio::select! {
         // The parts that run without end are dropped when the server has ended, or its time to drain.
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
@@ -181,6 +222,7 @@ pub async fn serve(
         () = table.watch() => unreachable!("connections are watched without end"),
         () = sessions.watch() => unreachable!("sessions are watched without end"),
         () = heart.beat() => unreachable!("it beats without end"),
+        failed = kept => failed,
         () = out_of_time => {
             warn!("streams were still open after {drain_max:?}; they are cut");
             Ok(())
@@ -212,7 +254,7 @@ async fn router(
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
         .expect("the descriptors were compiled with the code");
-    report_health(health, ServingStatus::Serving).await;
+    report_health(health, ServingStatus::NotServing).await;
     Server::builder()
         .max_concurrent_streams(transport.streams_per_connection_max)
         .initial_stream_window_size(transport.stream_window_bytes)
@@ -287,7 +329,7 @@ mod tests {
         let url = format!("http://{address}");
         let mut scenes = SceneServiceClient::connect(url.clone()).await.expect("it listens");
         let mut haptics = HapticServiceClient::connect(url).await.expect("it listens");
-        let create = CreateSceneRequest { scene_id: "s".to_owned() };
+        let create = CreateSceneRequest { scene_id: "s".to_owned(), durable: None };
         for _ in 0..3 {
             injected::panics(1);
             let failed = scenes.create_scene(create.clone()).await.expect_err("a panic");

@@ -11,6 +11,7 @@ use super::{
     host::{
         field_build::BuildTookTooLong,
         quota::{OverQuota, RoomRefused},
+        scene_journal::NotKept,
         scene_life::Ended,
         scene_registry::SceneRegistryError,
         sessions::SessionError,
@@ -24,6 +25,7 @@ use super::{
 use crate::proxy::{RenderError, RenderedSessionError};
 use crate::scene::{
     SceneError,
+    saved::NotAScene,
     self_collision::{IntervalEnd, IntervalError, SelfCollisionError},
     tick::TickError,
     tissue::{deform::DeformError, edit::EditError},
@@ -72,6 +74,11 @@ impl From<SceneRegistryError> for Refused {
                 Refused::resource(Code::NotFound, "scene", id, message)
             }
             SceneRegistryError::Full { .. } => Refused::quota("scenes", "scene_id", message),
+            SceneRegistryError::KeepsNone => Refused::condition("DURABLE", "durable", message),
+            SceneRegistryError::NotKept(error) => error.into(),
+            SceneRegistryError::Unreadable { id, .. } => {
+                Refused::resource(Code::DataLoss, "scene", id, message)
+            }
             SceneRegistryError::NoThread(_) => Refused::server(Code::ResourceExhausted, message),
         }
     }
@@ -85,8 +92,24 @@ impl From<Ended> for Refused {
             Ended::Quarantined { .. } => {
                 Refused::condition("SCENE_QUARANTINED", "scene_id", message)
             }
-            Ended::ShuttingDown => Refused::server(Code::Unavailable, message),
+            Ended::ShuttingDown | Ended::Recovering => Refused::server(Code::Unavailable, message),
         }
+    }
+}
+
+impl From<NotKept> for Refused {
+    fn from(error: NotKept) -> Refused {
+        let message = error.to_string();
+        match error {
+            NotKept::Disk(_) => Refused::quota("disk", "", message),
+            NotKept::Gone => Refused::server(Code::Unavailable, message),
+        }
+    }
+}
+
+impl From<NotAScene> for Refused {
+    fn from(error: NotAScene) -> Refused {
+        Refused::server(Code::DataLoss, error.to_string())
     }
 }
 

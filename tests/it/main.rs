@@ -14,6 +14,7 @@ mod demo;
 mod deploy;
 mod differential;
 mod doctor;
+mod durability;
 mod example;
 mod faults;
 mod field;

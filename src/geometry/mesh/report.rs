@@ -1,12 +1,12 @@
 //! What a mesh was found to be when it was loaded.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::topology::has_three_vertices;
 use crate::geometry::{SignRule, Topology, TriangleId, TriangleMesh};
 
 /// Counts and measures of a mesh as stored.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MeshReport {
     /// Vertices, those without a triangle included.
     pub vertices: u32,

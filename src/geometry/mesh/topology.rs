@@ -4,12 +4,12 @@
 //! without a hash map. After an edit only edges at its own vertices are counted again, and bodies only where the mesh
 //! is closed and may be in parts.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::geometry::{TriangleId, TriangleMesh};
 
 /// How inside is told from outside.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SignRule {
     /// By the angle-weighted normal of the closest feature: the mesh is closed and one body.

@@ -20,8 +20,8 @@ const START_MAX: Duration = Duration::from_secs(10);
 /// How long it may take to end after SIGTERM before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Arguments of a server on a free loopback port.
-pub const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
+/// Arguments of a server on a free loopback port that leaves nothing behind but fields.
+pub const SERVE: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--set", "store.scenes=false"];
 /// The first line of a server's stdout, before the address.
 const GREETING: &str = "listening on ";
 

@@ -104,7 +104,7 @@ fn check_vertices(vertices: &[u32], n_vertices: usize) -> Result<(), DeformError
 }
 
 /// The first coordinate that is not finite or too far out, and its place among all coordinates.
-pub(super) fn outside_world(positions: &[Vec3]) -> Option<(usize, f32)> {
+pub(in crate::scene) fn outside_world(positions: &[Vec3]) -> Option<(usize, f32)> {
     let at = positions.iter().position(|p| !is_in_world(*p))?;
     let place = positions[at].to_array();
     let k = place.iter().position(|x| !is_in_world(Vec3::splat(*x)))?;

@@ -3,13 +3,14 @@
 use std::collections::HashSet;
 
 use glam::Vec3;
+use serde::{Deserialize, Serialize};
 
 use super::deform::outside_world;
 use crate::geometry::{SignRule, TriangleId, TriangleMesh, tolerance::COORDINATE_MAX_M};
 use crate::scene::Limits;
 
 /// A cut.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TopologyEdit {
     /// The topology revision it was made for; `None`: any.
     pub base_revision: Option<u64>,

@@ -47,6 +47,23 @@ impl Revision {
         }
     }
 
+    /// As it was saved.
+    pub(in crate::scene) fn restored(
+        first: Revision,
+        (geometry_revision, topology_revision): (u64, u64),
+        parents: impl IntoIterator<Item = (TriangleId, TriangleId)>,
+    ) -> Revision {
+        let parents = parents.into_iter().collect();
+        Revision { geometry_revision, topology_revision, parents, ..first }
+    }
+
+    /// What each triangle that a cut added was cut from, by child.
+    pub(in crate::scene) fn parents(&self) -> Vec<(TriangleId, TriangleId)> {
+        let mut parents: Vec<_> = self.parents.iter().map(|(t, parent)| (*t, *parent)).collect();
+        parents.sort_unstable();
+        parents
+    }
+
     /// What is remembered in `history` too is left out: revisions share it.
     pub(super) fn heap_bytes_beside(&self, history: &VertexHistory) -> usize {
         let parents = size_of::<(TriangleId, TriangleId)>() * self.parents.capacity();

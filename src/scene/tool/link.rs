@@ -26,6 +26,8 @@ pub struct Link {
     pub surface: Surface,
     /// Of the surface.
     pub field: Field,
+    /// The error that was asked of it, metres; `None`: the default.
+    pub field_tolerance_m: Option<f64>,
     /// Boxes of its triangles.
     pub tree: BoxTree,
     /// A triangle of each body.
@@ -68,7 +70,18 @@ impl Link {
         // Once: a field counts its cells for it.
         let heap_bytes = surface.heap_bytes() + field.report().bytes + tree.heap_bytes();
         let report = loaded.report;
-        Ok(Link { name, report, rest, surface, field, tree, bodies, heap_bytes, extremes })
+        Ok(Link {
+            name,
+            report,
+            rest,
+            surface,
+            field,
+            field_tolerance_m: None,
+            tree,
+            bodies,
+            heap_bytes,
+            extremes,
+        })
     }
 
     pub(in crate::scene) fn rigid(&self) -> Rigid<'_> {

@@ -16,6 +16,7 @@ use crate::{
             edit::{Edited, TopologyEdit},
         },
     },
+    service::host::scene_journal::DurableRevisions,
 };
 
 const SPARSE: &str = "sparse.positions_m";
@@ -56,6 +57,7 @@ pub fn deformed(
     done: &Deformed,
     held: Vec<u64>,
     update_us: f64,
+    durable: Option<DurableRevisions>,
 ) -> proto::DeformResponse {
     proto::DeformResponse {
         sequence,
@@ -64,6 +66,8 @@ pub fn deformed(
         triangles_relocated: done.triangles_relocated as u32,
         update_us,
         held_geometry_revisions: held,
+        durable_geometry_revision: durable.map(|d| d.geometry),
+        durable_topology_revision: durable.map(|d| d.topology),
     }
 }
 
@@ -89,7 +93,12 @@ pub fn edit(request: &proto::EditTopologyRequest) -> Result<TopologyEdit, FieldE
 }
 
 /// To the wire.
-pub fn edited(edit: &TopologyEdit, done: &Edited, update_us: f64) -> proto::EditTopologyResponse {
+pub fn edited(
+    edit: &TopologyEdit,
+    done: &Edited,
+    update_us: f64,
+    durable: Option<DurableRevisions>,
+) -> proto::EditTopologyResponse {
     proto::EditTopologyResponse {
         topology_revision: done.topology_revision,
         first_vertex: done.first_vertex,
@@ -99,6 +108,8 @@ pub fn edited(edit: &TopologyEdit, done: &Edited, update_us: f64) -> proto::Edit
         remap: remap(edit, done.first_triangle),
         sign_rule: sign_rule(done.sign_rule) as i32,
         update_us,
+        durable_geometry_revision: durable.map(|d| d.geometry),
+        durable_topology_revision: durable.map(|d| d.topology),
     }
 }
 

@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     geometry::mesh::{report::MeshReport, topology::SignRule},
-    scene::{Probe, Scene, Tissue, TissueId, TissueKind, Tool, ToolId},
-    service::host::fields::Obtained,
+    scene::{Probe, Tissue, TissueId, TissueKind, Tool, ToolId},
+    service::host::{fields::Obtained, scene_journal::DurableRevisions, scene_registry::SceneHost},
     store::FieldOrigin,
 };
 
@@ -22,16 +22,18 @@ pub fn tool_id(sent: u32) -> ToolId {
 }
 
 /// To the wire.
-pub fn scene(scene: &Scene, quarantined: bool) -> proto::Scene {
+pub fn scene(host: &SceneHost) -> proto::Scene {
+    let scene = &host.scene;
     proto::Scene {
-        quarantined,
+        quarantined: host.is_quarantined(),
         scene_id: scene.id().to_owned(),
-        tissues: scene.tissues().iter().map(|t| tissue(t)).collect(),
+        tissues: scene.tissues().iter().map(|t| tissue(t, host.durable(t))).collect(),
         tools: scene.tools().iter().map(|t| tool(t)).collect(),
+        durable: host.is_durable(),
     }
 }
 
-fn tissue(tissue: &Tissue) -> proto::Tissue {
+fn tissue(tissue: &Tissue, durable: Option<DurableRevisions>) -> proto::Tissue {
     let now = tissue.current();
     let mesh = now.surface.mesh();
     proto::Tissue {
@@ -44,6 +46,8 @@ fn tissue(tissue: &Tissue) -> proto::Tissue {
         triangles: mesh.n_triangles() as u32,
         sign_rule: sign_rule(now.surface.sign_rule()) as i32,
         kind: kind(tissue.kind()) as i32,
+        durable_geometry_revision: durable.map(|d| d.geometry),
+        durable_topology_revision: durable.map(|d| d.topology),
     }
 }
 

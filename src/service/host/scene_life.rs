@@ -19,6 +19,8 @@ pub struct ServerLife(Arc<ServerState>);
 #[derive(Default)]
 struct ServerState {
     shutting_down: AtomicBool,
+    /// Scenes are still read from the disk.
+    recovering: AtomicBool,
     streams: Notifier,
 }
 
@@ -51,6 +53,9 @@ pub enum Ended {
     /// The whole server ends.
     #[error("the server is shutting down")]
     ShuttingDown,
+    /// The whole server is not there yet.
+    #[error("the server is still reading its scenes from the disk")]
+    Recovering,
 }
 
 impl ServerLife {
@@ -72,6 +77,17 @@ impl ServerLife {
 
     /// Whether the server goes on.
     pub fn check_served(&self) -> Result<(), Ended> {
+        self.check_ending()?;
+        if self.0.recovering.load(Relaxed) { Err(Ended::Recovering) } else { Ok(()) }
+    }
+
+    /// Refuses or serves all scenes from now on.
+    pub fn set_recovering(&self, recovering: bool) {
+        self.0.recovering.store(recovering, Relaxed);
+    }
+
+    /// Whether there is a point in going on to read scenes.
+    pub fn check_ending(&self) -> Result<(), Ended> {
         if self.0.shutting_down.load(Relaxed) { Err(Ended::ShuttingDown) } else { Ok(()) }
     }
 }

@@ -1,6 +1,11 @@
 //! The scenes of a server, by id.
 
-use std::{collections::BTreeMap, io, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use parking_lot::RwLock;
 use tracing::{Span, info};
@@ -9,6 +14,7 @@ use super::{
     device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
     quota::{self, Ledger, OverQuota, Reservation, RoomRefused, Share},
+    scene_journal::{ChangeTurn, CommitThread, DurableRevisions, NotKept, SceneJournal},
     scene_life::{Ended, SceneLife, ServerLife},
     tick_budget::TickBudgets,
     writer::SceneWriter,
@@ -20,7 +26,8 @@ use crate::service::{
 };
 use crate::{
     config::Config,
-    scene::{Limits, Scene},
+    scene::{Limits, Scene, Tissue, saved::SavedScene},
+    store::scenes::scene_store::SceneStore,
 };
 
 /// All scenes of a server.
@@ -32,6 +39,16 @@ pub struct SceneRegistry {
     server: ServerLife,
     metrics: Arc<Metrics>,
     ledger: Arc<Ledger>,
+    /// Never set where no scene is kept.
+    keeping: OnceLock<Keeping>,
+    /// Scenes on the disk that cannot be read, and why.
+    unreadable: RwLock<BTreeMap<String, String>>,
+}
+
+/// Where durable scenes are kept, and by what thread.
+struct Keeping {
+    store: SceneStore,
+    commits: CommitThread,
 }
 
 /// A scene and its writer.
@@ -45,6 +62,8 @@ pub struct SceneHost {
     /// The key that made it.
     owner: Option<String>,
     life: SceneLife,
+    /// `None`: it is gone with the server.
+    journal: Option<Arc<SceneJournal>>,
 }
 
 /// Why a scene could not be made or found.
@@ -73,6 +92,25 @@ pub enum SceneRegistryError {
     NotOwner {
         /// The scene.
         id: String,
+    },
+    /// It is to be durable, and the server keeps none.
+    #[error(
+        "durable is true, but this server keeps no scenes; expected false or none, or a server with store.scenes and a \
+         data_dir"
+    )]
+    KeepsNone,
+    /// It is not durable, as there is no room for it on the disk.
+    #[error(transparent)]
+    NotKept(#[from] NotKept),
+    /// Its files are damaged.
+    #[error(
+        "scene {id:?} is on the server's disk but cannot be read: {reason}; repair its files or delete it"
+    )]
+    Unreadable {
+        /// The scene.
+        id: String,
+        /// What is wrong with them.
+        reason: String,
     },
     /// The key may not have so much.
     #[error(transparent)]
@@ -109,7 +147,25 @@ impl SceneRegistry {
             server: ServerLife::default(),
             metrics: Arc::new(Metrics::new(config.sessions.objective)),
             ledger: Arc::new(Ledger::new(MemoryLimit::new(config.limits.memory_bytes))),
+            keeping: OnceLock::new(),
+            unreadable: RwLock::default(),
         }
+    }
+
+    /// Keeps scenes in a store from now on.
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub fn keep_in(&self, store: SceneStore) -> io::Result<()> {
+        let commits = CommitThread::start(Arc::clone(&self.metrics.store))?;
+        let is_first = self.keeping.set(Keeping { store, commits }).is_ok();
+        debug_assert!(is_first, "there is one store");
+        Ok(())
+    }
+
+    /// Where scenes are kept, and by whom.
+    pub fn keeping(&self) -> Option<(&SceneStore, &CommitThread)> {
+        self.keeping.get().map(|Keeping { store, commits }| (store, commits))
     }
 
     /// What a tick may take in the engine.
@@ -132,9 +188,39 @@ impl SceneRegistry {
         &self.limits
     }
 
-    /// Makes an empty scene, which is the caller's.
+    /// Makes an empty scene, which is the caller's and is gone with the server.
     pub fn create(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, SceneRegistryError> {
+        self.insert_new(id, caller, None)
+    }
+
+    /// Makes an empty scene, which is the caller's and outlives the server. Waits for the disk.
+    pub fn create_durable(
+        &self,
+        id: &str,
+        caller: &Caller,
+    ) -> Result<Arc<SceneHost>, SceneRegistryError> {
+        scene_id(id)?;
+        let (store, commits) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
+        let journal = Arc::new(SceneJournal::new(store.folder(id), caller.name(), commits));
+        // Nobody changes it before its files are there, as nobody else has a turn.
+        let _turn = journal.first_turn();
+        let host = self.insert_new(id, caller, Some(Arc::clone(&journal)))?;
+        if let Err(error) = journal.create(SavedScene::new(id.to_owned())) {
+            host.life.set_deleted();
+            self.hosts.write().remove(id);
+            return Err(error.into());
+        }
+        Ok(host)
+    }
+
+    fn insert_new(
+        &self,
+        id: &str,
+        caller: &Caller,
+        journal: Option<Arc<SceneJournal>>,
+    ) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
+        self.check_readable(id)?;
         // Held until the scene is there: two calls with one id, or for the last place, must not both find it free.
         let mut hosts = self.hosts.write();
         if hosts.contains_key(id) {
@@ -147,15 +233,41 @@ impl SceneRegistry {
             let used = hosts.values().filter(|host| host.owner.as_deref() == Some(key)).count();
             quota::check(key, "scenes", used as u64, 1, caller.quotas().scenes)?;
         }
-        let scene = Arc::new(Scene::new(id.to_owned(), self.limits.clone()));
-        let life = self.server.of_scene();
+        let scene = Scene::new(id.to_owned(), self.limits.clone());
+        let host = self.host(scene, caller.name().map(str::to_owned), journal)?;
+        hosts.insert(id.to_owned(), Arc::clone(&host));
+        info!(scene = id, durable = host.is_durable(), "scene created");
+        Ok(host)
+    }
+
+    /// Takes in a scene that was read from the disk. No limit and no quota refuses it.
+    pub fn insert_recovered(
+        &self,
+        scene: Scene,
+        owner: Option<String>,
+        journal: SceneJournal,
+    ) -> Result<(), SceneRegistryError> {
+        let host = self.host(scene, owner, Some(Arc::new(journal)))?;
+        self.hosts.write().insert(host.scene.id().to_owned(), host);
+        Ok(())
+    }
+
+    /// Refuses a scene that is on the disk but cannot be read.
+    pub fn insert_unreadable(&self, id: String, reason: String) {
+        self.unreadable.write().insert(id, reason);
+    }
+
+    fn host(
+        &self,
+        scene: Scene,
+        owner: Option<String>,
+        journal: Option<Arc<SceneJournal>>,
+    ) -> Result<Arc<SceneHost>, SceneRegistryError> {
+        let (scene, life) = (Arc::new(scene), self.server.of_scene());
         let writer = SceneWriter::spawn(&scene, &life, &self.metrics)
             .map_err(SceneRegistryError::NoThread)?;
-        let (wishes, owner) = (DeviceWishes::default(), caller.name().map(str::to_owned));
-        let host = Arc::new(SceneHost { scene, writer, wishes, life, owner });
-        hosts.insert(id.to_owned(), Arc::clone(&host));
-        info!(scene = id, "scene created");
-        Ok(host)
+        let wishes = DeviceWishes::default();
+        Ok(Arc::new(SceneHost { scene, writer, wishes, owner, life, journal }))
     }
 
     /// Finds a scene to work with.
@@ -185,8 +297,25 @@ impl SceneRegistry {
     /// Finds a scene, even when it is not served now.
     pub fn get(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
+        self.check_readable(id)?;
         let unknown = || SceneRegistryError::Unknown { id: id.to_owned() };
         self.hosts.read().get(id).cloned().ok_or_else(unknown)
+    }
+
+    /// Whether all scenes were read, and this one was not found damaged.
+    fn check_readable(&self, id: &str) -> Result<(), SceneRegistryError> {
+        if let Err(ended @ Ended::Recovering) = self.server.check_served() {
+            return Err(ended.into());
+        }
+        match self.unreadable.read().get(id).cloned() {
+            Some(reason) => Err(SceneRegistryError::Unreadable { id: id.to_owned(), reason }),
+            None => Ok(()),
+        }
+    }
+
+    /// Scenes on the disk that cannot be read.
+    pub fn n_unreadable(&self) -> usize {
+        self.unreadable.read().len()
     }
 
     /// All scenes, ordered by id.
@@ -194,13 +323,35 @@ impl SceneRegistry {
         self.hosts.read().values().cloned().collect()
     }
 
-    /// Takes a scene away; streams that use it see that at their next message.
+    /// Takes a scene away, its files too; streams that use it see that at their next message. Waits for the disk.
     pub fn delete(&self, id: &str, caller: &Caller) -> Result<(), SceneRegistryError> {
-        self.get(id)?.check_owner(caller)?;
-        let host = self.hosts.write().remove(id);
-        let host = host.ok_or_else(|| SceneRegistryError::Unknown { id: id.to_owned() })?;
+        let host = match self.get(id) {
+            // Nobody knows any more whose it is.
+            Err(SceneRegistryError::Unreadable { .. }) if caller.may_change(None) => {
+                return self.delete_unreadable(id);
+            }
+            found => found?,
+        };
+        host.check_owner(caller)?;
+        // What is under way comes to its end, and nothing comes after.
+        let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
+        host.journal.as_ref().map_or(Ok(()), |journal| journal.remove())?;
+        let mut hosts = self.hosts.write();
+        let is_same = |now: &&Arc<SceneHost>| Arc::ptr_eq(now, &host);
+        if hosts.get(id).filter(is_same).is_none() {
+            return Err(SceneRegistryError::Unknown { id: id.to_owned() });
+        }
+        hosts.remove(id);
         host.life.set_deleted();
         info!(scene = id, "scene deleted");
+        Ok(())
+    }
+
+    fn delete_unreadable(&self, id: &str) -> Result<(), SceneRegistryError> {
+        let (store, _) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
+        store.folder(id).remove().map_err(|error| NotKept::Disk(Arc::new(error)))?;
+        self.unreadable.write().remove(id);
+        info!(scene = id, "unreadable scene deleted");
         Ok(())
     }
 
@@ -226,6 +377,39 @@ impl SceneHost {
     /// For streams that outlive one lookup.
     pub fn life(&self) -> SceneLife {
         self.life.clone()
+    }
+
+    /// Whether it outlives the server.
+    pub fn is_durable(&self) -> bool {
+        self.journal.is_some()
+    }
+
+    /// What of it is on the disk.
+    pub fn journal(&self) -> Option<&Arc<SceneJournal>> {
+        self.journal.as_ref()
+    }
+
+    /// Waits for the turn of a change, in which the scene is still served.
+    pub async fn turn(&self) -> Result<ChangeTurn, Ended> {
+        let turn = SceneJournal::turn(self.journal.as_ref()).await;
+        self.check_served()?;
+        Ok(turn)
+    }
+
+    /// The same off the runtime's threads.
+    pub fn turn_blocking(&self) -> Result<ChangeTurn, Ended> {
+        let turn = SceneJournal::turn_blocking(self.journal.as_ref());
+        self.check_served()?;
+        Ok(turn)
+    }
+
+    /// What of a tissue would survive the server now; `None` when nothing would.
+    pub fn durable(&self, tissue: &Tissue) -> Option<DurableRevisions> {
+        let DurableRevisions { geometry, topology } = self.journal.as_ref()?.durable(tissue.id());
+        // A cut is on the disk before it is made.
+        let now = tissue.current();
+        let topology = topology.min(now.topology_revision);
+        Some(DurableRevisions { geometry: geometry.min(now.geometry_revision), topology })
     }
 
     /// Whether its writer failed too often.

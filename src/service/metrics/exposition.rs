@@ -10,7 +10,9 @@ use super::{
     histogram::{BOUNDS_US, Histogram},
     process,
 };
+use crate::service::clock::now_ns;
 use crate::service::host::{
+    scene_journal::LastSnapshot,
     scene_registry::{SceneHost, SceneRegistry},
     sessions::SessionCounts,
 };
@@ -26,6 +28,7 @@ pub fn exposition(registry: &SceneRegistry, counted: &SessionCounts) -> String {
     ticks(&mut text, metrics);
     streams(&mut text, metrics);
     writer(&mut text, metrics, &hosts);
+    store(&mut text, registry, &hosts);
     sessions(&mut text, counted);
     tissues(&mut text, &hosts);
     connections(&mut text, metrics);
@@ -158,6 +161,48 @@ fn writer(text: &mut ExpositionText, metrics: &Metrics, hosts: &[Arc<SceneHost>]
     for host in hosts {
         text.series("palpate_writer_jobs", &[("scene", host.scene.id())], host.writer.n_jobs());
     }
+}
+
+fn store(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<SceneHost>]) {
+    let (metrics, now) = (&registry.metrics().store, now_ns());
+    let name = "palpate_journal_commit_seconds";
+    text.family(name, "histogram", "From writing changes of a scene to having them on the disk.");
+    text.histogram(name, None, &metrics.commit);
+    let seconds = |ns: u64| ns as f64 / 1e9;
+    let lag = registry.keeping().map_or(0, |_| metrics.lag_ns(now));
+    let help = "Since all newest positions were last on the disk.";
+    text.one("palpate_journal_lag_seconds", "gauge", help, seconds(lag));
+    let failures = metrics.failures.load(Relaxed);
+    let help = "Writes of journals that failed; what they had was refused.";
+    text.one("palpate_journal_failures_total", "counter", help, failures);
+    let help = "Snapshots that could not be written.";
+    let failures = metrics.snapshot_failures.load(Relaxed);
+    text.one("palpate_snapshot_failures_total", "counter", help, failures);
+    type Value = fn(LastSnapshot, u64) -> f64;
+    let families: [(&str, &str, Value); 3] = [
+        ("palpate_journal_bytes", "Of a scene's journals since its last snapshot.", |last, _| {
+            last.journal_bytes as f64
+        }),
+        ("palpate_snapshot_bytes", "Of a scene's last snapshot.", |last, _| last.bytes as f64),
+        (
+            "palpate_snapshot_age_seconds",
+            "Of a scene's last snapshot in this process.",
+            |last, now| now.saturating_sub(last.taken_ns) as f64 / 1e9,
+        ),
+    ];
+    for (name, help, value) in families {
+        text.family(name, "gauge", help);
+        for (host, journal) in hosts.iter().filter_map(|h| Some((h, h.journal()?))) {
+            text.series(name, &[("scene", host.scene.id())], value(journal.last_snapshot(), now));
+        }
+    }
+    let help = "Of reading all scenes at the start.";
+    let took = seconds(metrics.recovery_ns.load(Relaxed));
+    text.one("palpate_recovery_seconds", "gauge", help, took);
+    let help = "Damage found on the disk at the start.";
+    text.one("palpate_store_damaged", "gauge", help, metrics.damaged.load(Relaxed));
+    let help = "Scenes on the disk that cannot be read and are refused.";
+    text.one("palpate_scenes_unreadable", "gauge", help, registry.n_unreadable());
 }
 
 fn tissues(text: &mut ExpositionText, hosts: &[Arc<SceneHost>]) {

@@ -8,7 +8,10 @@ use tracing::info;
 use super::mesh_upload::{MeshUpload, Requests, collect};
 use crate::{
     geometry::mesh::load::LoadedMesh,
-    scene::{Link, ToolParts},
+    scene::{
+        Link, Tissue, Tool, ToolParts,
+        saved::{SavedTissue, SavedTool, SceneChange},
+    },
 };
 use crate::{
     proto::{
@@ -56,9 +59,15 @@ pub async fn tissue(
         drop(room);
         let _room = owned.reserve(&caller, share(&loaded, Share::of_tissue))?;
         host.check_served()?;
+        // Indexing takes long, so it is done before others have to wait for their turn.
+        let named = (declared.name, declared.kind);
+        let tissue = Tissue::new(named, loaded, declared.options, now_ns());
+        let turn = host.turn_blocking()?;
+        let id = host.scene.next_tissue(tissue.name())?;
         deadline.commit()?;
-        let named = (&*declared.name, declared.kind);
-        Ok(host.scene.add_tissue_of_kind(named, loaded, declared.options, now_ns())?)
+        let saved = || Box::new(SavedTissue { id, ..tissue.saved() });
+        turn.keep_blocking(|| SceneChange::TissueAdded(saved()))?;
+        Ok(host.scene.put_tissue(tissue)?)
     };
     let tissue = catch_panic_blocking(add).await?.map_err(|refused: Refused| refused)?;
     let triangles = tissue.report().triangles;
@@ -122,12 +131,15 @@ pub async fn tool(
                 rooms.extend(obtained.room);
                 Ok::<_, Refused>(obtained.field)
             });
-            links.push(link?);
+            links.push(Link { field_tolerance_m: options.tolerance_m, ..link? });
         }
-        host.check_served()?;
+        let tool = Tool::new(ToolParts { name: declared.name, links, probes: declared.probes });
+        let turn = host.turn_blocking()?;
+        let id = host.scene.next_tool(&tool.name)?;
         deadline.commit()?;
-        let parts = ToolParts { name: declared.name, links, probes: declared.probes };
-        Ok((host.scene.add_tool(parts)?, reports))
+        let saved = || Box::new(SavedTool { id, ..tool.saved() });
+        turn.keep_blocking(|| SceneChange::ToolAdded(saved()))?;
+        Ok((host.scene.put_tool(tool)?, reports))
     };
     let added = catch_panic_blocking(add).await?;
     let (tool, fields) = added.map_err(|refused: Refused| refused)?;

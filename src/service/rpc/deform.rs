@@ -64,7 +64,7 @@ async fn apply(
     // One thread writes, so that what it holds is the revision that it has just made.
     let written = host
         .writer
-        .run(tissue, move |tissue, now_ns| {
+        .run(Arc::clone(&tissue), move |tissue, now_ns| {
             deadline.commit()?;
             let done = tissue.deform(deformation, now_ns);
             let done = done.map_err(|error| RefusedDeformation { error, array })?;
@@ -72,5 +72,6 @@ async fn apply(
         })
         .await?;
     let (done, held) = written.result?;
-    Ok(convert::deform::deformed(request.sequence, &done, held, written.update_us))
+    let durable = host.durable(&tissue);
+    Ok(convert::deform::deformed(request.sequence, &done, held, written.update_us, durable))
 }

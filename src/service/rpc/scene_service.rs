@@ -1,16 +1,21 @@
 //! SceneService: scenes, uploads, deformation, cuts and exports.
 
-use std::{num::NonZero, pin::Pin, sync::Arc, thread::available_parallelism, time::Duration};
+use std::{
+    future::Future, num::NonZero, pin::Pin, sync::Arc, thread::available_parallelism,
+    time::Duration,
+};
 
 use tokio_stream::Stream;
 use tonic::{Request, Response, Status, Streaming};
+use tracing::{Instrument, Span};
 
 use super::{add, deform::deform, mesh_upload::Requests, until_ended::UntilEnded};
 use crate::{
     proto::{self, scene_service_server::SceneService},
-    scene::Tissue,
+    scene::{Tissue, saved::SceneChange},
     service::{
         access::caller::caller,
+        catch_panic::{Panicked, catch_panic_blocking},
         convert::{
             self,
             scene::{scene, tissue_id, tool_id},
@@ -19,6 +24,7 @@ use crate::{
             fair_places::FairPlaces,
             fields::Fields,
             quota::Share,
+            scene_life::Ended,
             scene_registry::{SceneHost, SceneRegistry},
         },
         refused::Refused,
@@ -55,23 +61,59 @@ impl Scenes {
     }
 
     async fn edit(
-        host: &SceneHost,
-        request: &proto::EditTopologyRequest,
+        host: Arc<SceneHost>,
+        request: proto::EditTopologyRequest,
         deadline: CallDeadline,
     ) -> Result<proto::EditTopologyResponse, Refused> {
-        let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
-        let edit = convert::deform::edit(request)?;
+        let mut edit = convert::deform::edit(&request)?;
         let sent = edit.clone();
         let limits = host.scene.limits().clone();
-        let written = host
-            .writer
-            .run(tissue, move |tissue, now_ns| {
+        let turn = host.turn().await?;
+        let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
+        let mut kept = None;
+        if let Some(durable) = host.durable(&tissue) {
+            tissue.check_edit(&edit, &limits)?;
+            deadline.commit()?;
+            let now = tissue.current().topology_revision;
+            edit.base_revision = Some(now);
+            // A cut is made for the positions of its time: without them a restart would show it in older ones.
+            let is_moved = tissue.current().geometry_revision > durable.geometry;
+            let moved = is_moved.then(|| tissue.moved());
+            let cut = SceneChange::Edited { tissue: tissue.id(), edit: edit.clone() };
+            kept = Some((turn.keep(moved.into_iter().chain([cut]).collect()).await?, now));
+        }
+        let is_kept = kept.is_some();
+        let cut = move |tissue: &Tissue, now_ns| {
+            if !is_kept {
                 deadline.commit()?;
-                Ok::<_, Refused>(tissue.edit(edit, &limits, now_ns)?)
-            })
-            .await?;
-        Ok(convert::deform::edited(&sent, &written.result?, written.update_us))
+            }
+            Ok::<_, Refused>(tissue.edit(edit, &limits, now_ns)?)
+        };
+        let written = host.writer.run(Arc::clone(&tissue), cut).await;
+        let written = written.map_err(Refused::from);
+        let done = written.and_then(|w| Ok((w.result?, w.update_us)));
+        if let (Err(_), Some((number, before))) = (&done, kept) {
+            turn.take_back(number, tissue.id(), before).await;
+        }
+        let (done, update_us) = done?;
+        Ok(convert::deform::edited(&sent, &done, update_us, host.durable(&tissue)))
     }
+}
+
+/// A change that is kept has to be made, also when nobody waits for it any more.
+async fn to_its_end<T: Send + 'static>(
+    change: impl Future<Output = Result<T, Refused>> + Send + 'static,
+) -> Result<T, Status> {
+    let done = tokio::spawn(change.in_current_span()).await;
+    Ok(done.map_err(|_| Panicked)??)
+}
+
+/// The same for one that waits for the disk itself.
+async fn blocking_to_its_end<T: Send + 'static>(
+    change: impl FnOnce() -> Result<T, Refused> + Send + 'static,
+) -> Result<T, Status> {
+    let span = Span::current();
+    Ok(catch_panic_blocking(move || span.in_scope(change)).await??)
 }
 
 #[tonic::async_trait]
@@ -84,11 +126,17 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::CreateSceneRequest>,
     ) -> Result<Response<proto::CreateSceneResponse>, Status> {
-        deadline(&request).commit()?;
-        let host = self.registry.create(&request.get_ref().scene_id, &caller(&request))?;
-        Ok(Response::new(proto::CreateSceneResponse {
-            scene: Some(scene(&host.scene, host.is_quarantined())),
-        }))
+        let (caller, deadline) = (caller(&request), deadline(&request));
+        deadline.commit()?;
+        let proto::CreateSceneRequest { scene_id, durable } = request.into_inner();
+        let registry = Arc::clone(&self.registry);
+        let is_durable = durable.unwrap_or(registry.keeping().is_some());
+        let host = if is_durable {
+            blocking_to_its_end(move || Ok(registry.create_durable(&scene_id, &caller)?)).await?
+        } else {
+            registry.create(&scene_id, &caller)?
+        };
+        Ok(Response::new(proto::CreateSceneResponse { scene: Some(scene(&host)) }))
     }
 
     async fn get_scene(
@@ -96,21 +144,18 @@ impl SceneService for Scenes {
         request: Request<proto::GetSceneRequest>,
     ) -> Result<Response<proto::GetSceneResponse>, Status> {
         let host = self.registry.get(&request.get_ref().scene_id)?;
-        Ok(Response::new(proto::GetSceneResponse {
-            scene: Some(scene(&host.scene, host.is_quarantined())),
-        }))
+        Ok(Response::new(proto::GetSceneResponse { scene: Some(scene(&host)) }))
     }
 
     async fn list_scenes(
         &self,
         _: Request<proto::ListScenesRequest>,
     ) -> Result<Response<proto::ListScenesResponse>, Status> {
-        let scenes = self
-            .registry
-            .all()
-            .iter()
-            .map(|host| scene(&host.scene, host.is_quarantined()))
-            .collect();
+        // A list that leaves scenes out says that they are not there.
+        if let Err(ended @ Ended::Recovering) = self.registry.life().check_served() {
+            return Err(ended.into());
+        }
+        let scenes = self.registry.all().iter().map(|host| scene(host)).collect();
         Ok(Response::new(proto::ListScenesResponse { scenes }))
     }
 
@@ -118,8 +163,10 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::DeleteSceneRequest>,
     ) -> Result<Response<proto::DeleteSceneResponse>, Status> {
-        deadline(&request).commit()?;
-        self.registry.delete(&request.get_ref().scene_id, &caller(&request))?;
+        let (caller, deadline) = (caller(&request), deadline(&request));
+        deadline.commit()?;
+        let (registry, id) = (Arc::clone(&self.registry), request.into_inner().scene_id);
+        blocking_to_its_end(move || Ok(registry.delete(&id, &caller)?)).await?;
         Ok(Response::new(proto::DeleteSceneResponse {}))
     }
 
@@ -149,8 +196,15 @@ impl SceneService for Scenes {
         let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.get_ref();
         let host = self.registry.owned(&request.scene_id, &caller)?;
-        deadline.commit()?;
-        host.scene.remove_tissue(tissue_id(request.tissue_id))?;
+        let id = tissue_id(request.tissue_id);
+        to_its_end(async move {
+            let turn = host.turn().await?;
+            host.scene.tissue(id)?;
+            deadline.commit()?;
+            turn.keep(vec![SceneChange::TissueRemoved(id)]).await?;
+            Ok(host.scene.remove_tissue(id)?)
+        })
+        .await?;
         Ok(Response::new(proto::RemoveTissueResponse {}))
     }
 
@@ -161,8 +215,15 @@ impl SceneService for Scenes {
         let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.get_ref();
         let host = self.registry.owned(&request.scene_id, &caller)?;
-        deadline.commit()?;
-        host.scene.remove_tool(tool_id(request.tool_id))?;
+        let id = tool_id(request.tool_id);
+        to_its_end(async move {
+            let turn = host.turn().await?;
+            host.scene.tool(id)?;
+            deadline.commit()?;
+            turn.keep(vec![SceneChange::ToolRemoved(id)]).await?;
+            Ok(host.scene.remove_tool(id)?)
+        })
+        .await?;
         Ok(Response::new(proto::RemoveToolResponse {}))
     }
 
@@ -180,14 +241,18 @@ impl SceneService for Scenes {
         request: Request<proto::EditTopologyRequest>,
     ) -> Result<Response<proto::EditTopologyResponse>, Status> {
         let (caller, deadline) = (caller(&request), deadline(&request));
-        let request = request.get_ref();
+        let request = request.into_inner();
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let [vertices, triangles] =
             [&request.added_positions_m.len(), &request.added_triangles.len()]
                 .map(|n| *n as u64 / 3);
         let more = Share::of_tissue(vertices, triangles);
-        let _room = self.registry.reserve(&caller, more)?;
-        Ok(Response::new(Scenes::edit(&host, request, deadline).await?))
+        let room = self.registry.reserve(&caller, more)?;
+        let edited = async move {
+            let _room = room;
+            Scenes::edit(host, request, deadline).await
+        };
+        Ok(Response::new(to_its_end(edited).await?))
     }
 
     async fn hold_tissue(

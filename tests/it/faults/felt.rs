@@ -53,7 +53,7 @@ impl Felt {
         let more = ["--set", &file, "--set", "access.reload_interval=10ms"];
         let mut process = Process::serve("127.0.0.1:0", &more);
         let mut server = TestServer::connect(process.address()).await;
-        let creation = proto::CreateSceneRequest { scene_id: SCENE.to_owned() };
+        let creation = proto::CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
         server.scenes.create_scene(by(SURGEON, creation)).await.expect("a scene");
         let mut slab = shapes::cuboid(DVec3::new(0.2, 0.2, 0.04));
         slab.positions.iter_mut().for_each(|p| p.z -= 0.02);

@@ -48,6 +48,8 @@ impl Configuration {
         let data = Folder::new(&format!("golden-{}", self.name));
         let variables = [
             ("PALPATE_DATA_DIR", data.0.to_str().expect("UTF-8")),
+            // What is on the disk at an answer is a matter of time.
+            ("PALPATE_STORE_SCENES", "false"),
             ("PALPATE_RUNTIME_THREADS", self.threads),
             ("PALPATE_RUNTIME_WIDE_INSTRUCTIONS", self.wide_instructions),
             ("RAYON_NUM_THREADS", self.field_threads),

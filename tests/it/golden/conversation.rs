@@ -68,7 +68,7 @@ impl<'a> Conversation<'a> {
         let scene_id = format!("{}-{script}", stage.name);
         let transcript = Transcript::new();
         let mut c = Conversation { server, stage, scene_id, transcript, deform_sequence: 0 };
-        let request = CreateSceneRequest { scene_id: c.scene_id.clone() };
+        let request = CreateSceneRequest { scene_id: c.scene_id.clone(), durable: None };
         let outcome = c.server.scenes.create_scene(request).await;
         c.noted("CreateScene", outcome).expect("a new scene");
         c.add_tissue("tissue", &stage.tissue).await.expect("tissue 1");

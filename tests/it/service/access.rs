@@ -28,7 +28,7 @@ use crate::support::{
 
 const SOON: Duration = Duration::from_secs(20);
 fn creation(id: &str) -> CreateSceneRequest {
-    CreateSceneRequest { scene_id: id.to_owned() }
+    CreateSceneRequest { scene_id: id.to_owned(), durable: None }
 }
 
 async fn create(server: &mut TestServer, secret: &str, id: &str) -> Result<(), Status> {

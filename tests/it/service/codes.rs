@@ -221,7 +221,8 @@ async fn a_deadline_holds_for_cuts_and_streams_too() {
     });
     assert_refused(ended.await, Code::DeadlineExceeded, "", "a cut");
     let ended = told_by_the_server(async || {
-        let mut creation = Request::new(CreateSceneRequest { scene_id: "late".to_owned() });
+        let mut creation =
+            Request::new(CreateSceneRequest { scene_id: "late".to_owned(), durable: None });
         creation.set_timeout(Duration::ZERO);
         server.scenes.create_scene(creation).await
     });

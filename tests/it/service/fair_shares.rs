@@ -63,7 +63,7 @@ async fn served(folder: &Folder, config: impl FnOnce(&mut Config)) -> TestServer
     config(&mut configured);
     let mut server = TestServer::configured(configured).await;
     for (secret, scene) in [(SURGEON, SCENE), (OTHER, "other")] {
-        let creation = CreateSceneRequest { scene_id: scene.to_owned() };
+        let creation = CreateSceneRequest { scene_id: scene.to_owned(), durable: None };
         server.scenes.create_scene(by(secret, creation)).await.expect("a new scene");
     }
     server

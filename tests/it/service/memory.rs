@@ -43,7 +43,8 @@ async fn with_quota(quota: &str) -> (TestServer, Folder) {
     let keys = folder.write("keys.toml", &all_keys(quota));
     let mut server = TestServer::configured(with_keys(&keys)).await;
     for (secret, id) in [(SURGEON, SCENE), (OTHER, "other")] {
-        let creation = palpate::proto::CreateSceneRequest { scene_id: id.to_owned() };
+        let creation =
+            palpate::proto::CreateSceneRequest { scene_id: id.to_owned(), durable: None };
         server.scenes.create_scene(by(secret, creation)).await.expect("a new scene");
     }
     (server, folder)
@@ -160,7 +161,7 @@ async fn builds_end_with_their_clients_and_are_fair_between_keys() {
     println!("a build ended {:.2} s after its scene", begun.elapsed().as_secs_f64());
 
     // A client that goes takes its build along: its next one is not behind it.
-    let creation = palpate::proto::CreateSceneRequest { scene_id: SCENE.to_owned() };
+    let creation = palpate::proto::CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
     other.scenes.create_scene(by(SURGEON, creation)).await.expect("a new scene");
     let mut gone = TestServer::connect(other.address).await;
     let leaving = gone.scenes.add_tool(by(SURGEON, tokio_stream::iter(slow_tool("slow"))));

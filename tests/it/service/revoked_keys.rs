@@ -40,7 +40,7 @@ struct UnderWay {
 async fn served(keys: &Path) -> TestServer {
     let mut server = TestServer::configured(with_keys(keys)).await;
     let scene = start(TrackMode::Every).scene_id;
-    let creation = CreateSceneRequest { scene_id: scene };
+    let creation = CreateSceneRequest { scene_id: scene, durable: None };
     server.scenes.create_scene(by(SURGEON, creation)).await.expect("a full key");
     let liver = tokio_stream::iter(tissue_upload("liver", &tissue()));
     server.scenes.add_tissue(by(SURGEON, liver)).await.expect("tissue 1");

@@ -64,7 +64,7 @@ async fn answers_that_nobody_reads_take_bounded_memory_for_a_bounded_time() {
     let mut process = Process::serve("127.0.0.1:0", &args);
     let address = process.address();
     let mut server = TestServer::connect(address).await;
-    let creation = CreateSceneRequest { scene_id: SCENE.to_owned() };
+    let creation = CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
     server.scenes.create_scene(by(SURGEON, creation)).await.expect("a new scene");
     let sent = by(SURGEON, tokio_stream::iter(upload()));
     server.scenes.add_tissue(sent).await.expect("tissue 1");

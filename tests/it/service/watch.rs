@@ -200,7 +200,7 @@ async fn a_read_only_key_watches_within_its_quota_and_moves_nothing() {
     let folder = Folder::new("watchers");
     let keys = all_keys("") + &key("wall", "read-only", "wall-0123456789abcd", "streams = 1");
     let mut server = TestServer::configured(with_keys(&folder.write("keys.toml", &keys))).await;
-    let create = palpate::proto::CreateSceneRequest { scene_id: SCENE.to_owned() };
+    let create = palpate::proto::CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
     server.scenes.create_scene(by(SURGEON, create)).await.expect("a full key");
     let watch = async |secret: &str| Viewer::open(&server, secret, all_of(SCENE)).await;
     let unknown = watch("wrong-0123456789ab").await.map(drop);

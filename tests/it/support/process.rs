@@ -22,7 +22,9 @@ impl Process {
     pub fn serve_with(listen: &str, more: &[&str], variables: &[(&str, &str)]) -> Process {
         let mut command = Command::new(PALPATE);
         command.args(["serve", "--listen", listen]).args(more).env("RUST_LOG", "off");
+        // Shared by all tests for its fields; a server that keeps scenes needs a folder of its own.
         command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));
+        command.env("PALPATE_STORE_SCENES", "false");
         command.envs(variables.iter().copied());
         Process::spawn(command)
     }
@@ -32,7 +34,24 @@ impl Process {
         let mut through = Command::new(command[0]);
         through.args(&command[1..]).args([PALPATE, "serve", "--listen", "127.0.0.1:0"]);
         through.env("RUST_LOG", "warn").env("PALPATE_DATA_DIR", folder);
+        through.env("PALPATE_STORE_SCENES", "false");
         Process::spawn(through)
+    }
+
+    /// A server on a free port that keeps its scenes in `folder`, with variables, as a command's arguments say.
+    pub fn serve_keeping(folder: &Path, through: &[&str], variables: &[(&str, &str)]) -> Process {
+        let arguments = [PALPATE, "serve", "--listen", "127.0.0.1:0"];
+        let mut command = match through {
+            [] => Command::new(PALPATE),
+            [first, rest @ ..] => {
+                let mut command = Command::new(first);
+                command.args(rest).arg(PALPATE);
+                command
+            }
+        };
+        command.args(&arguments[1..]).env("RUST_LOG", "warn").env("PALPATE_LOG_FORMAT", "text");
+        command.env("PALPATE_DATA_DIR", folder).envs(variables.iter().copied());
+        Process::spawn(command)
     }
 
     /// The server of any build, on a free port, with variables.

@@ -119,7 +119,7 @@ impl TestServer {
     }
 
     pub async fn create(&mut self, id: &str) -> Result<Scene, Status> {
-        let request = CreateSceneRequest { scene_id: id.to_owned() };
+        let request = CreateSceneRequest { scene_id: id.to_owned(), durable: None };
         let answer = self.scenes.create_scene(request).await?.into_inner();
         Ok(answer.scene.expect("described"))
     }

@@ -792,6 +792,14 @@ class Tissue(Answer):
     @property
     def kind(self) -> TissueKind:
         ...
+    @property
+    def durable_geometry_revision(self) -> int | None:
+        """What would be there after a crash of the server now: all cuts, and the positions of this geometry revision
+        or a newer one. The deformations after it are lost then, and their revisions are given anew. Missing in a
+        scene that is not durable."""
+    @property
+    def durable_topology_revision(self) -> int | None:
+        ...
 
 class Link(Answer):
     """A rigid part of a tool: a shaft, a jaw."""
@@ -850,6 +858,10 @@ class Scene(Answer):
     def quarantined(self) -> bool:
         """Its writer failed three times in a row: all but looking and deleting is refused with FAILED_PRECONDITION
         (violation type SCENE_QUARANTINED) until its indices have been rebuilt."""
+    @property
+    def durable(self) -> bool:
+        """It survives the server. After a restart it has its id, its owner and the ids of its tissues and tools; held
+        revisions are gone."""
 
 class FieldReport(Answer):
     """What a link's signed distance field costs and promises."""
@@ -904,6 +916,12 @@ class DeformResponse(Answer):
     @property
     def held_geometry_revisions(self) -> npt.NDArray[np.uint64]:
         """When hold was set: the revisions of the tissue that are held now, oldest first, this one the last."""
+    @property
+    def durable_geometry_revision(self) -> int | None:
+        """As in Tissue: a deformation does not wait for the disk."""
+    @property
+    def durable_topology_revision(self) -> int | None:
+        ...
 
 class TriangleRemap(Answer):
     """What became of a removed triangle."""
@@ -939,6 +957,12 @@ class EditTopologyResponse(Answer):
     @property
     def update_us(self) -> float:
         """Time to apply and publish it, waiting excluded."""
+    @property
+    def durable_geometry_revision(self) -> int | None:
+        """As in Tissue: in a durable scene the cut is on the disk before it is acknowledged."""
+    @property
+    def durable_topology_revision(self) -> int | None:
+        ...
 
 class HoldTissueResponse(Answer):
     @property

@@ -27,7 +27,8 @@ pub async fn play(c: &mut Conversation<'_>) {
 
 async fn scenes(c: &mut Conversation<'_>) {
     for id in [c.scene_id.clone(), String::new(), "No Good".to_owned(), "x".repeat(65)] {
-        let outcome = c.server.scenes.create_scene(CreateSceneRequest { scene_id: id }).await;
+        let outcome =
+            c.server.scenes.create_scene(CreateSceneRequest { scene_id: id, durable: None }).await;
         c.noted("CreateScene", outcome).expect_err("refused");
     }
     let request = GetSceneRequest { scene_id: "none".to_owned() };

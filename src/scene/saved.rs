@@ -1,0 +1,402 @@
+//! What of a scene can outlive its process, as plain data: the scene at one moment, each change after it, and the scene
+//! made of them again.
+//!
+//! A saved scene with the changes since, applied in their order, is the scene: its ids, revisions, triangles, positions
+//! and the ids it will give next. Left out is what only a running client can have a use for: held revisions, where
+//! vertices were before, and contacts. Saved data may come from a damaged or foreign file: nothing in it is trusted.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use glam::Vec3;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Limits, Link, NextIds, Probe, Revision, Scene, Tissue, TissueId, TissueKind, TissueOptions,
+    Tool, ToolId, ToolParts,
+    limits::FIELD_TOLERANCE_SHARE_MIN,
+    tissue::{deform::outside_world, edit::TopologyEdit},
+};
+use crate::{
+    geometry::{
+        Aabb, MeshData, MeshReport, Pose, TriangleId, TriangleMesh, mesh::REMOVED,
+        mesh::load::LoadedMesh,
+    },
+    sdf::{Field, FieldOptions},
+    surface::Surface,
+};
+
+/// A scene at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedScene {
+    /// As the client chose it.
+    pub id: String,
+    /// The id of the next tissue; greater than all given.
+    pub next_tissue: TissueId,
+    /// The id of the next tool; greater than all given.
+    pub next_tool: ToolId,
+    /// Ordered by id.
+    pub tissues: Vec<SavedTissue>,
+    /// Ordered by id.
+    pub tools: Vec<SavedTool>,
+}
+
+/// A tissue at one revision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedTissue {
+    /// In its scene.
+    pub id: TissueId,
+    /// Unique in its scene.
+    pub name: String,
+    /// What it is to an instrument.
+    pub kind: TissueKind,
+    /// How it is indexed.
+    pub options: TissueOptions,
+    /// As loaded.
+    pub report: MeshReport,
+    /// Deformations until then.
+    pub geometry_revision: u64,
+    /// Cuts until then.
+    pub topology_revision: u64,
+    /// Metres, scene frame; ids are places in it.
+    pub mesh: MeshData,
+    /// What each triangle that a cut added was cut from, where the cut said so.
+    pub parents: Vec<(TriangleId, TriangleId)>,
+}
+
+/// A tool.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedTool {
+    /// In its scene.
+    pub id: ToolId,
+    /// Unique in its scene.
+    pub name: String,
+    /// At least one.
+    pub links: Vec<SavedLink>,
+    /// In the order they were declared.
+    pub probes: Vec<Probe>,
+}
+
+/// A link of a tool. Its field is not saved: it follows from the mesh and the options.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SavedLink {
+    /// Unique in its tool.
+    pub name: String,
+    /// As loaded.
+    pub report: MeshReport,
+    /// Tool frame from link frame.
+    pub rest: Pose,
+    /// Metres, link frame.
+    pub mesh: MeshData,
+    /// The error that was asked of its field, metres; `None`: the default.
+    pub field_tolerance_m: Option<f64>,
+}
+
+/// One change of a scene.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum SceneChange {
+    /// With the id that it got.
+    TissueAdded(Box<SavedTissue>),
+    /// Its id is not given again.
+    TissueRemoved(TissueId),
+    /// With the id that it got.
+    ToolAdded(Box<SavedTool>),
+    /// Its id is not given again.
+    ToolRemoved(ToolId),
+    /// A cut. Its `base_revision` is that of the tissue before it, so that none is applied twice or left out.
+    Edited {
+        /// Which.
+        tissue: TissueId,
+        /// What was cut.
+        edit: TopologyEdit,
+    },
+    /// Where vertices were at a deformation; those that later cuts added are not in it.
+    Moved {
+        /// Which.
+        tissue: TissueId,
+        /// The revision that had these positions.
+        geometry_revision: u64,
+        /// Metres, scene frame.
+        positions: Vec<Vec3>,
+    },
+}
+
+/// Saved data that is no scene, or a change that does not follow on the one before.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind} {id} {problem}")]
+pub struct NotAScene {
+    /// "tissue" or "tool".
+    kind: &'static str,
+    id: u32,
+    problem: &'static str,
+}
+
+impl SavedScene {
+    /// An empty scene.
+    pub fn new(id: String) -> SavedScene {
+        let (next_tissue, next_tool) = (TissueId(1), ToolId(1));
+        SavedScene { id, next_tissue, next_tool, tissues: Vec::new(), tools: Vec::new() }
+    }
+
+    /// Whether a scene can be made of it.
+    ///
+    /// # Errors
+    /// The first tissue or tool that is none.
+    pub fn check(&self) -> Result<(), NotAScene> {
+        for (at, tissue) in self.tissues.iter().enumerate() {
+            tissue.check()?;
+            let rises = at == 0 || self.tissues[at - 1].id < tissue.id;
+            tissue.expect(rises && tissue.id < self.next_tissue, "has an id out of order")?;
+        }
+        for (at, tool) in self.tools.iter().enumerate() {
+            tool.check()?;
+            let rises = at == 0 || self.tools[at - 1].id < tool.id;
+            tool.expect(rises && tool.id < self.next_tool, "has an id out of order")?;
+        }
+        Ok(())
+    }
+
+    /// Makes one change.
+    ///
+    /// # Errors
+    /// When it does not fit; nothing has changed then.
+    pub fn apply(&mut self, change: SceneChange) -> Result<(), NotAScene> {
+        match change {
+            SceneChange::TissueAdded(tissue) => {
+                tissue.check()?;
+                tissue.expect(tissue.id >= self.next_tissue, "was there before")?;
+                self.next_tissue = TissueId(tissue.id.0 + 1);
+                self.tissues.push(*tissue);
+            }
+            SceneChange::TissueRemoved(id) => {
+                self.tissue(id)?;
+                self.tissues.retain(|t| t.id != id);
+            }
+            SceneChange::ToolAdded(tool) => {
+                tool.check()?;
+                tool.expect(tool.id >= self.next_tool, "was there before")?;
+                self.next_tool = ToolId(tool.id.0 + 1);
+                self.tools.push(*tool);
+            }
+            SceneChange::ToolRemoved(id) => {
+                let is_there = self.tools.iter().any(|t| t.id == id);
+                let unknown = NotAScene { kind: "tool", id: id.0, problem: "is not there" };
+                is_there.then_some(()).ok_or(unknown)?;
+                self.tools.retain(|t| t.id != id);
+            }
+            SceneChange::Edited { tissue, edit } => self.tissue(tissue)?.edit(edit)?,
+            SceneChange::Moved { tissue, geometry_revision, positions } => {
+                // Positions are noted beside other changes: the tissue may have been removed meanwhile.
+                if tissue >= self.next_tissue || self.tissues.iter().any(|t| t.id == tissue) {
+                    self.tissue(tissue)?.move_to(geometry_revision, positions)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tissue(&mut self, id: TissueId) -> Result<&mut SavedTissue, NotAScene> {
+        let unknown = NotAScene { kind: "tissue", id: id.0, problem: "is not there" };
+        self.tissues.iter_mut().find(|t| t.id == id).ok_or(unknown)
+    }
+}
+
+impl SavedTissue {
+    fn edit(&mut self, edit: TopologyEdit) -> Result<(), NotAScene> {
+        let TopologyEdit { base_revision, removed, added_positions, added, parents } = edit;
+        let is_next = base_revision == Some(self.topology_revision);
+        self.expect(is_next, "has a cut that was made for another revision")?;
+        let first = self.mesh.triangles.len() as u32;
+        let n_vertices = self.mesh.positions.len() + added_positions.len();
+        let is_there =
+            |t: &TriangleId| self.mesh.triangles.get(t.0 as usize).is_some_and(|v| *v != REMOVED);
+        let mut once = removed.clone();
+        once.sort_unstable();
+        once.dedup();
+        let fits = once.len() == removed.len()
+            && removed.iter().all(is_there)
+            && added.iter().flatten().all(|v| (*v as usize) < n_vertices)
+            && outside_world(&added_positions).is_none()
+            && (parents.is_empty() || parents.len() == added.len())
+            && parents.iter().all(|t| t.0 < first);
+        self.expect(fits, "has a cut of what is not there")?;
+        removed.iter().for_each(|t| self.mesh.triangles[t.0 as usize] = REMOVED);
+        self.mesh.positions.extend(added_positions);
+        self.mesh.triangles.extend(added);
+        self.parents.extend((first..).map(TriangleId).zip(parents));
+        self.topology_revision += 1;
+        Ok(())
+    }
+
+    fn move_to(&mut self, geometry_revision: u64, positions: Vec<Vec3>) -> Result<(), NotAScene> {
+        let fits = positions.len() <= self.mesh.positions.len();
+        self.expect(
+            fits && outside_world(&positions).is_none(),
+            "has positions of other vertices",
+        )?;
+        // Two may note positions at a time, and the older ones come last then.
+        if geometry_revision > self.geometry_revision {
+            self.geometry_revision = geometry_revision;
+            self.mesh.positions[..positions.len()].copy_from_slice(&positions);
+        }
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), NotAScene> {
+        self.expect(self.id.0 < u32::MAX && is_mesh(&self.mesh), "has no mesh")?;
+        let n_ids = self.mesh.triangles.len() as u32;
+        let falls = |(t, parent): &(TriangleId, TriangleId)| parent < t && t.0 < n_ids;
+        self.expect(self.parents.iter().all(falls), "has triangles cut from later ones")
+    }
+
+    fn expect(&self, holds: bool, problem: &'static str) -> Result<(), NotAScene> {
+        let error = NotAScene { kind: "tissue", id: self.id.0, problem };
+        holds.then_some(()).ok_or(error)
+    }
+
+    fn tissue(self, now_ns: u64) -> Tissue {
+        let revisions = (self.geometry_revision, self.topology_revision);
+        let first = Revision::first(TriangleMesh::new(self.mesh), self.options, now_ns);
+        let revision = Revision::restored(first, revisions, self.parents);
+        Tissue::of_revision(self.id, (self.name, self.kind), self.report, revision)
+    }
+}
+
+impl SavedTool {
+    fn check(&self) -> Result<(), NotAScene> {
+        self.expect(self.id.0 < u32::MAX && !self.links.is_empty(), "has no links")?;
+        self.expect(self.links.iter().all(SavedLink::is_link), "has a link that is none")?;
+        let is_probe =
+            |p: &Probe| p.link < self.links.len() && p.position.is_finite() && p.radius >= 0.0;
+        self.expect(
+            !self.links.is_empty() && self.probes.iter().all(is_probe),
+            "has a probe of no link",
+        )
+    }
+
+    fn expect(&self, holds: bool, problem: &'static str) -> Result<(), NotAScene> {
+        let error = NotAScene { kind: "tool", id: self.id.0, problem };
+        holds.then_some(()).ok_or(error)
+    }
+}
+
+impl SavedLink {
+    fn is_link(&self) -> bool {
+        if !is_mesh(&self.mesh) {
+            return false;
+        }
+        let used = self.mesh.triangles.iter().filter(|t| **t != REMOVED).flatten();
+        let corners = used.map(|v| self.mesh.positions[*v as usize].as_dvec3());
+        // Coarse enough that its field can be built, as for an upload.
+        let finest = FIELD_TOLERANCE_SHARE_MIN * Aabb::around(corners).diagonal();
+        let is_tolerance = |t: f64| t.is_finite() && t > 0.0 && t >= finest;
+        self.mesh.triangles.iter().any(|t| *t != REMOVED)
+            && self.rest.rotation.is_finite()
+            && self.rest.translation.is_finite()
+            && self.field_tolerance_m.is_none_or(is_tolerance)
+    }
+}
+
+fn is_mesh(mesh: &MeshData) -> bool {
+    let n_vertices = mesh.positions.len();
+    let is_there = |t: &[u32; 3]| *t == REMOVED || t.iter().all(|v| (*v as usize) < n_vertices);
+    // A corner is numbered 3 * triangle + k in 32 bits, the greatest of which means none.
+    mesh.triangles.len() < (u32::MAX / 3) as usize
+        && mesh.triangles.iter().all(is_there)
+        && outside_world(&mesh.positions).is_none()
+}
+
+impl Scene {
+    /// As it is now. Changes that are made meanwhile may be in it or not: whoever needs to know lets none be made.
+    pub fn saved(&self) -> SavedScene {
+        let ids = self.ids.lock();
+        SavedScene {
+            id: self.id.clone(),
+            next_tissue: TissueId(ids.tissue),
+            next_tool: ToolId(ids.tool),
+            tissues: self.tissues().iter().map(|t| t.saved()).collect(),
+            tools: self.tools().iter().map(|t| t.saved()).collect(),
+        }
+    }
+
+    /// A scene as it was saved; whatever the limits are, it keeps what it had. `field_of` builds a link's field, or knows
+    /// it already. `now_ns`: the caller's monotonic clock.
+    ///
+    /// # Errors
+    /// Those of `field_of`, and when it is [no scene](SavedScene::check).
+    pub fn restored<E: From<NotAScene>>(
+        saved: SavedScene,
+        limits: Limits,
+        now_ns: u64,
+        field_of: impl Fn(&str, &Surface, &FieldOptions) -> Result<Field, E>,
+    ) -> Result<Scene, E> {
+        saved.check()?;
+        let mut tools = Vec::new();
+        for SavedTool { id, name, links, probes } in saved.tools {
+            let mut made = Vec::new();
+            for SavedLink { name, report, rest, mesh, field_tolerance_m } in links {
+                let loaded = LoadedMesh { mesh: TriangleMesh::new(mesh), report };
+                let label = name.clone();
+                let field =
+                    FieldOptions { tolerance_m: field_tolerance_m, ..FieldOptions::default() };
+                let mut link = Link::try_new(name, loaded, rest, |s| field_of(&label, s, &field))?;
+                link.field_tolerance_m = field_tolerance_m;
+                made.push(link);
+            }
+            tools.push(Arc::new(Tool { id, ..Tool::new(ToolParts { name, links: made, probes }) }));
+        }
+        let tissues = saved.tissues.into_iter().map(|t| Arc::new(t.tissue(now_ns))).collect();
+        Ok(Scene {
+            id: saved.id,
+            limits,
+            tissues: ArcSwap::from_pointee(tissues),
+            tools: ArcSwap::from_pointee(tools),
+            ids: Mutex::new(NextIds { tissue: saved.next_tissue.0, tool: saved.next_tool.0 }),
+        })
+    }
+}
+
+impl Tissue {
+    /// Its newest revision.
+    pub fn saved(&self) -> SavedTissue {
+        let now = self.current();
+        SavedTissue {
+            id: self.id(),
+            name: self.name().to_owned(),
+            kind: self.kind(),
+            options: now.surface.options(),
+            report: self.report().clone(),
+            geometry_revision: now.geometry_revision,
+            topology_revision: now.topology_revision,
+            mesh: now.surface.mesh().data(),
+            parents: now.parents(),
+        }
+    }
+
+    /// Where its vertices are now.
+    pub fn moved(&self) -> SceneChange {
+        let now = self.current();
+        let positions = now.surface.mesh().positions().to_vec();
+        SceneChange::Moved {
+            tissue: self.id(),
+            geometry_revision: now.geometry_revision,
+            positions,
+        }
+    }
+}
+
+impl Tool {
+    /// All of it but its fields.
+    pub fn saved(&self) -> SavedTool {
+        let link = |link: &Link| SavedLink {
+            name: link.name.clone(),
+            report: link.report.clone(),
+            rest: link.rest,
+            mesh: link.surface.mesh().data(),
+            field_tolerance_m: link.field_tolerance_m,
+        };
+        let (name, probes) = (self.name.clone(), self.probes.clone());
+        SavedTool { id: self.id, name, links: self.links.iter().map(link).collect(), probes }
+    }
+}

@@ -1,0 +1,392 @@
+//! A durable scene's changes on their way to the disk, one after the other, and what of it is there.
+//!
+//! A change is checked, kept and then made, in its turn: what cannot be kept is refused and changes nothing. Deformations
+//! take no turn and wait for nothing: their newest positions are kept from time to time.
+
+use std::{
+    collections::BTreeMap,
+    io,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    thread,
+};
+
+use crossbeam::channel::{Receiver, Sender, unbounded};
+use parking_lot::Mutex;
+use tokio::sync::{Mutex as TurnMutex, OwnedMutexGuard, oneshot};
+use tracing::error;
+
+use crate::{
+    scene::{
+        TissueId,
+        saved::{SavedScene, SceneChange},
+    },
+    service::{clock::now_ns, metrics::store::StoreMetrics},
+    store::scenes::{
+        folder::{FoundScene, SceneFolder},
+        journal::{JournalFile, JournalRecord},
+        snapshot::SceneSnapshot,
+    },
+};
+
+/// What of a tissue is on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DurableRevisions {
+    /// The newest positions are of this deformation.
+    pub geometry: u64,
+    /// All cuts until this one are there.
+    pub topology: u64,
+}
+
+/// The journal of one scene.
+pub struct SceneJournal {
+    owner: Option<String>,
+    /// Whoever has it may change the scene.
+    turn: Arc<TurnMutex<()>>,
+    files: Mutex<JournalFiles>,
+    snapshot: Mutex<LastSnapshot>,
+    durable: Mutex<BTreeMap<TissueId, DurableRevisions>>,
+    commits: CommitThread,
+}
+
+/// Locked while the disk is waited for, by nobody who computes or answers ticks and deformations.
+struct JournalFiles {
+    folder: SceneFolder,
+    /// `None` until something is kept, and once the scene is deleted.
+    file: Option<JournalFile>,
+    is_deleted: bool,
+    /// The greatest of all files.
+    generation: u64,
+    next_sequence: u64,
+}
+
+/// The newest snapshot of a scene, and what came after.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LastSnapshot {
+    /// Its size; that of the one before when it could not be written.
+    pub bytes: u64,
+    /// When it was taken, or the server began: nanoseconds of the process's clock.
+    pub taken_ns: u64,
+    /// Of the journals since.
+    pub journal_bytes: u64,
+}
+
+/// Why a change cannot be kept.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NotKept {
+    /// No room, or another failure of the disk.
+    #[error("the scene cannot be kept on the server's disk: {0}; nothing was changed")]
+    Disk(#[source] Arc<io::Error>),
+    /// It was deleted meanwhile, or the server ends.
+    #[error("the scene is not kept any more")]
+    Gone,
+}
+
+/// The right to change a scene; for one that is not durable, nothing to wait for.
+pub struct ChangeTurn(Option<(Arc<SceneJournal>, OwnedMutexGuard<()>)>);
+
+/// Hands changes to the thread that waits for the disk, which ends with the last of these.
+#[derive(Clone)]
+pub struct CommitThread(Sender<Commit>);
+
+struct Commit {
+    journal: Arc<SceneJournal>,
+    records: Vec<JournalRecord>,
+    reply: oneshot::Sender<Result<u64, NotKept>>,
+}
+
+impl CommitThread {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub fn start(metrics: Arc<StoreMetrics>) -> io::Result<CommitThread> {
+        let (commits, queue) = unbounded();
+        thread::Builder::new().name("journal".to_owned()).spawn(move || work(&queue, &metrics))?;
+        Ok(CommitThread(commits))
+    }
+}
+
+/// Group commit: whatever has come while the disk was busy is written together, with one wait for each scene.
+fn work(queue: &Receiver<Commit>, metrics: &StoreMetrics) {
+    while let Ok(first) = queue.recv() {
+        let mut batch: Vec<Vec<Commit>> = vec![vec![first]];
+        for commit in queue.try_iter() {
+            match batch.iter_mut().find(|of| Arc::ptr_eq(&of[0].journal, &commit.journal)) {
+                Some(of_scene) => of_scene.push(commit),
+                None => batch.push(vec![commit]),
+            }
+        }
+        for of_scene in batch {
+            let started_ns = now_ns();
+            let journal = Arc::clone(&of_scene[0].journal);
+            let mut records = Vec::new();
+            let mut replies = Vec::new();
+            for commit in of_scene {
+                replies.push((records.len() as u64, commit.reply));
+                records.extend(commit.records);
+            }
+            let done = journal.append(records);
+            metrics.commit.note(now_ns() - started_ns);
+            metrics.failures.fetch_add(u64::from(matches!(done, Err(NotKept::Disk(_)))), Relaxed);
+            for (at, reply) in replies {
+                // An error: nobody waits for it any more.
+                let _ = reply.send(done.clone().map(|first| first + at));
+            }
+        }
+    }
+}
+
+impl SceneJournal {
+    /// Of a new scene, whose files are still to be made.
+    pub fn new(folder: SceneFolder, owner: Option<&str>, commits: &CommitThread) -> SceneJournal {
+        let files =
+            JournalFiles { folder, file: None, is_deleted: false, generation: 0, next_sequence: 0 };
+        let snapshot = LastSnapshot { taken_ns: now_ns(), ..LastSnapshot::default() };
+        SceneJournal {
+            owner: owner.map(str::to_owned),
+            turn: Arc::default(),
+            files: Mutex::new(files),
+            snapshot: Mutex::new(snapshot),
+            durable: Mutex::default(),
+            commits: commits.clone(),
+        }
+    }
+
+    /// Of a scene that was read from its files.
+    pub fn of_found(
+        folder: SceneFolder,
+        found: &FoundScene,
+        commits: &CommitThread,
+    ) -> SceneJournal {
+        let journal = SceneJournal::new(folder, found.kept.owner.as_deref(), commits);
+        let mut files = journal.files.lock();
+        // A new journal goes on with the first change: whatever the last one ends with stays as it is.
+        files.generation = found.generation;
+        files.next_sequence = found.next_sequence;
+        drop(files);
+        journal.snapshot.lock().bytes = found.snapshot_bytes;
+        let tissues = found.kept.scene.tissues.iter();
+        let revisions = tissues.map(|t| (t.id, (t.geometry_revision, t.topology_revision)));
+        let durable = revisions
+            .map(|(id, (geometry, topology))| (id, DurableRevisions { geometry, topology }));
+        journal.durable.lock().extend(durable);
+        journal
+    }
+
+    /// Makes the files of a new scene.
+    ///
+    /// # Errors
+    /// The system's; there are none then.
+    pub fn create(&self, scene: SavedScene) -> Result<(), NotKept> {
+        let mut files = self.files.lock();
+        let first = SceneSnapshot { owner: self.owner.clone(), scene };
+        files.file = Some(files.folder.create(&first).map_err(failed)?);
+        Ok(())
+    }
+
+    /// Removes the files: from then on nothing is kept.
+    ///
+    /// # Errors
+    /// The system's; they are still there then.
+    pub fn remove(&self) -> Result<(), NotKept> {
+        let mut files = self.files.lock();
+        if !std::mem::replace(&mut files.is_deleted, true) {
+            if let Err(error) = files.folder.remove() {
+                files.is_deleted = false;
+                return Err(failed(error));
+            }
+            files.file = None;
+        }
+        Ok(())
+    }
+
+    /// Waits for the turn of a change; for nothing without a journal.
+    pub async fn turn(journal: Option<&Arc<SceneJournal>>) -> ChangeTurn {
+        let Some(journal) = journal else { return ChangeTurn(None) };
+        let turn = Arc::clone(&journal.turn).lock_owned().await;
+        ChangeTurn(Some((Arc::clone(journal), turn)))
+    }
+
+    /// The same off the runtime's threads.
+    pub fn turn_blocking(journal: Option<&Arc<SceneJournal>>) -> ChangeTurn {
+        let Some(journal) = journal else { return ChangeTurn(None) };
+        let turn = Arc::clone(&journal.turn).blocking_lock_owned();
+        ChangeTurn(Some((Arc::clone(journal), turn)))
+    }
+
+    /// The first turn of a scene that nobody else knows yet.
+    pub fn first_turn(self: &Arc<Self>) -> ChangeTurn {
+        let turn = Arc::clone(&self.turn).try_lock_owned().expect("nobody else knows it");
+        ChangeTurn(Some((Arc::clone(self), turn)))
+    }
+
+    /// What of a tissue is on the disk.
+    pub fn durable(&self, tissue: TissueId) -> DurableRevisions {
+        self.durable.lock().get(&tissue).copied().unwrap_or_default()
+    }
+
+    /// Of the newest snapshot.
+    pub fn last_snapshot(&self) -> LastSnapshot {
+        *self.snapshot.lock()
+    }
+
+    /// Keeps positions without a turn: they change nothing that another change is made for.
+    ///
+    /// # Errors
+    /// When they are not kept.
+    pub fn keep_positions(self: &Arc<Self>, positions: Vec<SceneChange>) -> Result<(), NotKept> {
+        self.hand_in(positions.into_iter().map(JournalRecord::Change).collect())
+            .blocking_recv()
+            .unwrap_or(Err(NotKept::Gone))
+            .map(drop)
+    }
+
+    /// Keeps the scene as it is now; the turn is given back before the snapshot is written. Not on the runtime's threads.
+    ///
+    /// # Errors
+    /// When it is not kept: the older one and the journals since are there.
+    pub fn keep_snapshot(
+        self: &Arc<Self>,
+        saved: impl FnOnce() -> SavedScene,
+    ) -> Result<(), NotKept> {
+        // In a turn every change that is in the journal has been made: what is saved now has all of them.
+        let turn = SceneJournal::turn_blocking(Some(self));
+        let (folder, generation, sequence) = {
+            let mut files = self.files.lock();
+            if files.is_deleted {
+                return Err(NotKept::Gone);
+            }
+            // Not again at once when it fails.
+            let mut last = self.snapshot.lock();
+            (last.taken_ns, last.journal_bytes) = (now_ns(), 0);
+            drop(last);
+            files.begin_journal()?;
+            (files.folder.clone(), files.generation, files.next_sequence)
+        };
+        let kept = SceneSnapshot { owner: self.owner.clone(), scene: saved() };
+        drop(turn);
+        let written = folder.write_snapshot(&kept, generation, sequence);
+        if self.files.lock().is_deleted {
+            return Err(NotKept::Gone);
+        }
+        self.snapshot.lock().bytes = written.map_err(failed)?;
+        for tissue in &kept.scene.tissues {
+            let mut durable = self.durable.lock();
+            if let Some(of_tissue) = durable.get_mut(&tissue.id) {
+                of_tissue.geometry = of_tissue.geometry.max(tissue.geometry_revision);
+            }
+        }
+        Ok(())
+    }
+
+    fn hand_in(
+        self: &Arc<Self>,
+        records: Vec<JournalRecord>,
+    ) -> oneshot::Receiver<Result<u64, NotKept>> {
+        let (reply, done) = oneshot::channel();
+        let commit = Commit { journal: Arc::clone(self), records, reply };
+        // An error drops the reply, and whoever waits for it learns that.
+        let _ = self.commits.0.send(commit);
+        done
+    }
+
+    /// On the commit thread. Returns the number of the first.
+    fn append(&self, records: Vec<JournalRecord>) -> Result<u64, NotKept> {
+        let mut files = self.files.lock();
+        if files.is_deleted {
+            return Err(NotKept::Gone);
+        }
+        let is_usable = files.file.as_ref().is_some_and(|file| !file.is_broken());
+        if !is_usable {
+            files.begin_journal()?;
+        }
+        let file = files.file.as_mut().expect("it was begun");
+        let before = file.bytes();
+        let first = file.append(&records).map_err(failed)?;
+        let more = file.bytes() - before;
+        files.next_sequence = first + records.len() as u64;
+        drop(files);
+        self.snapshot.lock().journal_bytes += more;
+        self.note(&records);
+        Ok(first)
+    }
+
+    fn note(&self, records: &[JournalRecord]) {
+        let mut durable = self.durable.lock();
+        for record in records {
+            let JournalRecord::Change(change) = record else { continue };
+            match change {
+                SceneChange::TissueAdded(tissue) => {
+                    let (geometry, topology) = (tissue.geometry_revision, tissue.topology_revision);
+                    durable.insert(tissue.id, DurableRevisions { geometry, topology });
+                }
+                SceneChange::TissueRemoved(id) => drop(durable.remove(id)),
+                SceneChange::Edited { tissue, edit } => {
+                    if let Some(of_tissue) = durable.get_mut(tissue) {
+                        of_tissue.topology =
+                            edit.base_revision.map_or(of_tissue.topology, |r| r + 1);
+                    }
+                }
+                SceneChange::Moved { tissue, geometry_revision, .. } => {
+                    if let Some(of_tissue) = durable.get_mut(tissue) {
+                        of_tissue.geometry = of_tissue.geometry.max(*geometry_revision);
+                    }
+                }
+                SceneChange::ToolAdded(_) | SceneChange::ToolRemoved(_) => {}
+            }
+        }
+    }
+}
+
+impl JournalFiles {
+    fn begin_journal(&mut self) -> Result<(), NotKept> {
+        // Also of one that fails: should its file stay, the next has another name.
+        self.generation += 1;
+        let begun = self.folder.begin_journal(self.generation, self.next_sequence);
+        self.file = Some(begun.map_err(failed)?);
+        Ok(())
+    }
+}
+
+impl ChangeTurn {
+    /// Keeps changes, which are then to be made. The number of the last.
+    ///
+    /// # Errors
+    /// When they are not kept: they must not be made.
+    pub async fn keep(&self, changes: Vec<SceneChange>) -> Result<u64, NotKept> {
+        let Some((journal, _)) = &self.0 else { return Ok(0) };
+        let behind = changes.len() as u64 - 1;
+        let records = changes.into_iter().map(JournalRecord::Change).collect();
+        let kept = journal.hand_in(records).await.unwrap_or(Err(NotKept::Gone))?;
+        Ok(kept + behind)
+    }
+
+    /// The same of one change, off the runtime's threads.
+    ///
+    /// # Errors
+    /// As [`ChangeTurn::keep`].
+    pub fn keep_blocking(&self, change: impl FnOnce() -> SceneChange) -> Result<(), NotKept> {
+        let Some((journal, _)) = &self.0 else { return Ok(()) };
+        let records = vec![JournalRecord::Change(change())];
+        journal.hand_in(records).blocking_recv().unwrap_or(Err(NotKept::Gone)).map(drop)
+    }
+
+    /// Takes a cut back that is kept and that the engine failed to make.
+    pub async fn take_back(&self, cut: u64, tissue: TissueId, topology_revision: u64) {
+        let Some((journal, _)) = &self.0 else { return };
+        let done = journal.hand_in(vec![JournalRecord::Void(cut)]).await;
+        match done.unwrap_or(Err(NotKept::Gone)) {
+            Ok(_) => {
+                let mut durable = journal.durable.lock();
+                if let Some(of_tissue) = durable.get_mut(&tissue) {
+                    of_tissue.topology = topology_revision;
+                }
+            }
+            Err(error) => error!("a cut that failed stays in the journal: {error}"),
+        }
+    }
+}
+
+fn failed(error: io::Error) -> NotKept {
+    NotKept::Disk(Arc::new(error))
+}

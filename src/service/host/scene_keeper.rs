@@ -1,0 +1,133 @@
+//! The thread that keeps what nobody waits for: newest positions, and snapshots.
+
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    thread::{self, JoinHandle},
+    time::Duration,
+};
+
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
+use tracing::{info, warn};
+
+use super::{
+    scene_journal::{NotKept, SceneJournal},
+    scene_registry::{SceneHost, SceneRegistry},
+};
+use crate::{
+    config::StoreSettings,
+    scene::Tissue,
+    service::{
+        catch_panic::catch_panic, clock::now_ns, metrics::store::StoreMetrics,
+        transport::background::lower_priority,
+    },
+};
+
+/// The thread, until it is dropped: then it has kept the newest positions of all.
+pub struct SceneKeeper {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Journals since a snapshot may have this many times its bytes: whoever reads them at a start reads little more.
+const JOURNALS_PER_SNAPSHOT: u64 = 4;
+
+impl SceneKeeper {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub fn start(
+        registry: &Arc<SceneRegistry>,
+        settings: &StoreSettings,
+    ) -> io::Result<SceneKeeper> {
+        let (end, ended) = bounded(0);
+        let (registry, settings) = (Arc::clone(registry), settings.clone());
+        let thread = thread::Builder::new().name("keep scenes".to_owned()).spawn(move || {
+            lower_priority();
+            work(&ended, &registry, &settings);
+        })?;
+        Ok(SceneKeeper { end: Some(end), thread: Some(thread) })
+    }
+}
+
+impl Drop for SceneKeeper {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        // Waited for: what it keeps last is what is there after the restart.
+        self.thread.take().into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
+
+fn work(ended: &Receiver<()>, registry: &SceneRegistry, settings: &StoreSettings) {
+    let metrics = &registry.metrics().store;
+    let mut is_failing = false;
+    metrics.kept_ns.store(now_ns(), Relaxed);
+    loop {
+        let is_last =
+            ended.recv_timeout(settings.positions_interval) != Err(RecvTimeoutError::Timeout);
+        let began_ns = now_ns();
+        let mut failed = None;
+        for host in registry.all() {
+            let Some(journal) = host.journal() else { continue };
+            let kept = catch_panic(|| {
+                keep_positions(&host, journal)?;
+                let is_due = !is_last && is_snapshot_due(journal, settings);
+                if is_due { keep_snapshot(&host, journal, metrics) } else { Ok(()) }
+            });
+            // A panic is in the log already, and the scene as it was on the disk.
+            if let Ok(Err(NotKept::Disk(error))) = kept {
+                failed = Some(error);
+            }
+        }
+        match &failed {
+            // Once, and not each second.
+            Some(error) if !is_failing => {
+                warn!("positions and snapshots cannot be kept: {error}; they are tried again");
+            }
+            None if is_failing => info!("positions and snapshots are kept again"),
+            _ => {}
+        }
+        is_failing = failed.is_some();
+        if !is_failing {
+            metrics.kept_ns.store(began_ns, Relaxed);
+        }
+        if is_last {
+            return;
+        }
+    }
+}
+
+fn keep_positions(host: &SceneHost, journal: &Arc<SceneJournal>) -> Result<(), NotKept> {
+    let tissues = host.scene.tissues();
+    let newer = |t: &&Arc<_>| is_newer(journal, t);
+    let moved: Vec<_> = tissues.iter().filter(newer).map(|t| t.moved()).collect();
+    if moved.is_empty() { Ok(()) } else { journal.keep_positions(moved) }
+}
+
+fn is_newer(journal: &SceneJournal, tissue: &Tissue) -> bool {
+    tissue.current().geometry_revision > journal.durable(tissue.id()).geometry
+}
+
+fn is_snapshot_due(journal: &SceneJournal, settings: &StoreSettings) -> bool {
+    let last = journal.last_snapshot();
+    let is_long =
+        last.journal_bytes > settings.snapshot_bytes.max(JOURNALS_PER_SNAPSHOT * last.bytes);
+    let age = Duration::from_nanos(now_ns().saturating_sub(last.taken_ns));
+    is_long || (last.journal_bytes > 0 && age > settings.snapshot_interval)
+}
+
+fn keep_snapshot(
+    host: &SceneHost,
+    journal: &Arc<SceneJournal>,
+    metrics: &StoreMetrics,
+) -> Result<(), NotKept> {
+    let started_ns = now_ns();
+    let kept = journal.keep_snapshot(|| host.scene.saved());
+    let is_failure = matches!(kept, Err(NotKept::Disk(_)));
+    metrics.snapshot_failures.fetch_add(u64::from(is_failure), Relaxed);
+    kept?;
+    let ms = (now_ns() - started_ns) / 1_000_000;
+    info!(scene = host.scene.id(), ms, bytes = journal.last_snapshot().bytes, "snapshot kept");
+    Ok(())
+}

@@ -1,0 +1,319 @@
+//! The files of one scene: how they come and go, and what they add up to.
+
+use std::{
+    collections::BTreeSet,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use tracing::{error, info, warn};
+
+use super::{
+    file_head::{FileError, NewerFormat, sync_folder},
+    journal::{JournalFile, JournalReader, JournalRecord},
+    snapshot::{SceneSnapshot, TEMPORARY},
+};
+
+/// The folder of one scene.
+#[derive(Clone, Debug)]
+pub struct SceneFolder(PathBuf);
+
+/// A scene as its files have it.
+#[derive(Debug)]
+pub struct FoundScene {
+    /// With all changes that count.
+    pub kept: SceneSnapshot,
+    /// Of the next change.
+    pub next_sequence: u64,
+    /// The greatest that any of its files has.
+    pub generation: u64,
+    /// Bytes of the snapshot that it was read from.
+    pub snapshot_bytes: u64,
+    /// What was damaged, in words: changes may be lost when it was a journal.
+    pub damage: Vec<String>,
+}
+
+/// Why there is no scene in its files. They are left as they are.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// The system's reason.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Of a later version.
+    #[error(transparent)]
+    Newer(#[from] NewerFormat),
+    /// No snapshot is good.
+    #[error("no snapshot of it can be read: {0}")]
+    NoSnapshot(String),
+}
+
+/// A folder that is not a scene's yet, or not any more: scene ids have no dot.
+pub const PASSING: &str = ".";
+const SNAPSHOT: &str = "snapshot";
+const JOURNAL: &str = "journal";
+/// Of files that were found damaged, and are kept for whoever wants to look at them.
+const DAMAGED: &str = "damaged";
+/// Snapshots that are kept, each with the journals since.
+const SNAPSHOTS_KEPT: usize = 2;
+
+impl SceneFolder {
+    pub(super) fn new(folder: PathBuf) -> SceneFolder {
+        SceneFolder(folder)
+    }
+
+    /// Makes it, with a first snapshot and an empty journal, all at once.
+    ///
+    /// # Errors
+    /// The system's; there is no such folder then.
+    pub fn create(&self, first: &SceneSnapshot) -> io::Result<JournalFile> {
+        let passing = self.passing("new");
+        let made = (|| {
+            fs::create_dir(&passing.0)?;
+            first.write(&passing.snapshot(0), 0, 0)?;
+            let journal = JournalFile::create(&passing.journal(0), 0, 0)?;
+            fs::rename(&passing.0, &self.0)?;
+            sync_folder(self.parent())?;
+            Ok(journal)
+        })();
+        if made.is_err() {
+            // Not there when it could not be made or was renamed.
+            let _ = fs::remove_dir_all(&passing.0);
+        }
+        made
+    }
+
+    /// Takes it away, at once and for good.
+    ///
+    /// # Errors
+    /// The system's; all of it is still there then.
+    pub fn remove(&self) -> io::Result<()> {
+        let passing = self.passing("gone");
+        // Of a scene of the same name, whose files could not be removed then.
+        let _ = fs::remove_dir_all(&passing.0);
+        fs::rename(&self.0, &passing.0)?;
+        sync_folder(self.parent())?;
+        // What is left of it goes when the store is opened the next time.
+        fs::remove_dir_all(&passing.0).or_else(|error| {
+            warn!(folder = %passing.0.display(), "a deleted scene's files stay for now: {error}");
+            Ok(())
+        })
+    }
+
+    /// A journal that goes on after all others.
+    ///
+    /// # Errors
+    /// The system's; there is no such file then.
+    pub fn begin_journal(&self, generation: u64, sequence: u64) -> io::Result<JournalFile> {
+        JournalFile::create(&self.journal(generation), generation, sequence)
+    }
+
+    /// Keeps what the scene was when the journal of that generation began, and removes what nobody needs any more.
+    /// Returns its bytes.
+    ///
+    /// # Errors
+    /// The system's; nothing is removed then.
+    pub fn write_snapshot(
+        &self,
+        snapshot: &SceneSnapshot,
+        generation: u64,
+        sequence: u64,
+    ) -> io::Result<u64> {
+        let bytes = snapshot.write(&self.snapshot(generation), generation, sequence)?;
+        if let Err(error) = self.tidy() {
+            warn!(folder = %self.0.display(), "old files of a scene stay: {error}");
+        }
+        Ok(bytes)
+    }
+
+    /// The scene of all files that count. Changes nothing but the names of damaged files.
+    ///
+    /// # Errors
+    /// When no snapshot can be read, or a file is of a later version.
+    pub fn read(&self) -> Result<FoundScene, Unreadable> {
+        let (snapshots, journals) = (self.generations(SNAPSHOT)?, self.generations(JOURNAL)?);
+        let mut damage = Vec::new();
+        let mut found = None;
+        for generation in snapshots.iter().rev().copied() {
+            match SceneSnapshot::read(&self.snapshot(generation)) {
+                Ok(read) => {
+                    found = Some((generation, read));
+                    break;
+                }
+                Err(FileError::Newer(newer)) => return Err(newer.into()),
+                Err(error) => damage.push(format!("snapshot {generation} {error}")),
+            }
+        }
+        let Some((from, (kept, head))) = found else {
+            let reasons =
+                if damage.is_empty() { "there is none".to_owned() } else { damage.join("; ") };
+            return Err(Unreadable::NoSnapshot(reasons));
+        };
+        for generation in snapshots.iter().copied().filter(|g| *g > from) {
+            self.set_aside(&self.snapshot(generation));
+        }
+        let snapshot_bytes = fs::metadata(self.snapshot(from))?.len();
+        let last = [journals.last(), snapshots.last()].into_iter().flatten().max().copied();
+        let mut scene = FoundScene {
+            kept,
+            next_sequence: head.sequence,
+            generation: last.unwrap_or(from),
+            snapshot_bytes,
+            damage,
+        };
+        let journals: Vec<u64> = journals.into_iter().filter(|g| *g >= from).collect();
+        self.replay(&journals, &mut scene)?;
+        Ok(scene)
+    }
+
+    /// Makes the changes of journals, up to the first that is missing or no change.
+    fn replay(&self, journals: &[u64], scene: &mut FoundScene) -> Result<(), Unreadable> {
+        let mut readers = Vec::new();
+        for (at, generation) in journals.iter().copied().enumerate() {
+            match JournalReader::open(&self.journal(generation)) {
+                Ok(reader) => readers.push((generation, reader)),
+                Err(FileError::Newer(newer)) => return Err(newer.into()),
+                // A journal lasts before the first record is added to it.
+                Err(FileError::Torn { .. }) if at + 1 == journals.len() => {
+                    info!(folder = %self.0.display(), "journal {generation} has no head yet");
+                }
+                Err(error) => {
+                    self.set_aside(&self.journal(generation));
+                    scene.damage.push(format!("journal {generation} {error}"));
+                }
+            }
+        }
+        let firsts: Vec<u64> = readers.iter().map(|(_, reader)| reader.next_sequence()).collect();
+        let (mut changes, mut voids) = (Vec::new(), BTreeSet::new());
+        let mut expected = scene.next_sequence;
+        for (at, (generation, mut reader)) in readers.into_iter().enumerate() {
+            let end = firsts.get(at + 1).copied().unwrap_or(u64::MAX);
+            if firsts[at] > expected {
+                scene.damage.push(format!("records {expected} to {} are missing", firsts[at] - 1));
+                break;
+            }
+            while reader.next_sequence() < end {
+                match reader.read() {
+                    Ok(Some((sequence, record))) if sequence >= expected => {
+                        match record {
+                            JournalRecord::Change(change) => {
+                                changes.push((sequence, generation, change))
+                            }
+                            JournalRecord::Void(of) => drop(voids.insert(of)),
+                        }
+                        expected = sequence + 1;
+                    }
+                    Ok(Some(_)) => {}
+                    Ok(None) => break,
+                    // The next journal goes on here: what could not be written was never acknowledged.
+                    Err(_) if expected == end => break,
+                    Err(FileError::Torn { at }) if end == u64::MAX => {
+                        let bytes = reader.rest();
+                        info!(
+                            folder = %self.0.display(),
+                            "journal {generation} ends within a record at byte {at}: {bytes} bytes were never acknowledged"
+                        );
+                        break;
+                    }
+                    Err(error) => {
+                        self.keep_aside(&self.journal(generation));
+                        let bytes = reader.rest();
+                        scene.damage.push(format!(
+                            "journal {generation} {error}; {bytes} bytes are left out"
+                        ));
+                        break;
+                    }
+                }
+            }
+        }
+        scene.next_sequence = expected;
+        for (sequence, generation, change) in changes {
+            if voids.contains(&sequence) {
+                continue;
+            }
+            if let Err(error) = scene.kept.scene.apply(change) {
+                self.keep_aside(&self.journal(generation));
+                scene.damage.push(format!("record {sequence} of journal {generation}: {error}"));
+                // What follows was made for another scene than is left.
+                scene.next_sequence = sequence;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes all that the newest snapshots do not need.
+    fn tidy(&self) -> io::Result<()> {
+        let snapshots = self.generations(SNAPSHOT)?;
+        let Some(oldest) = snapshots.iter().rev().nth(SNAPSHOTS_KEPT - 1).copied() else {
+            return Ok(());
+        };
+        for generation in snapshots.into_iter().filter(|g| *g < oldest) {
+            fs::remove_file(self.snapshot(generation))?;
+        }
+        for generation in self.generations(JOURNAL)?.into_iter().filter(|g| *g < oldest) {
+            fs::remove_file(self.journal(generation))?;
+        }
+        for generation in self.generations(TEMPORARY)? {
+            fs::remove_file(self.0.join(format!("{generation}.{TEMPORARY}")))?;
+        }
+        sync_folder(&self.0)
+    }
+
+    /// Ascending.
+    fn generations(&self, extension: &str) -> io::Result<Vec<u64>> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&self.0)? {
+            let name = entry?.file_name();
+            let number = name.to_str().and_then(|n| n.strip_suffix(extension)?.strip_suffix('.'));
+            found.extend(number.and_then(|n| n.parse::<u64>().ok()));
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Out of the way of what counts.
+    fn set_aside(&self, path: &Path) {
+        let to = aside(path);
+        let done = fs::rename(path, &to);
+        self.tell_aside(path, done);
+    }
+
+    /// A second name, for when the first is removed.
+    fn keep_aside(&self, path: &Path) {
+        let to = aside(path);
+        let done = fs::hard_link(path, to).or_else(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Ok(()),
+            _ => Err(error),
+        });
+        self.tell_aside(path, done);
+    }
+
+    fn tell_aside(&self, path: &Path, done: io::Result<()>) {
+        match done {
+            Ok(()) => error!(path = %path.display(), "damaged; kept as .{DAMAGED}"),
+            Err(error) => error!(path = %path.display(), "damaged, and cannot be kept: {error}"),
+        }
+    }
+
+    fn snapshot(&self, generation: u64) -> PathBuf {
+        self.0.join(format!("{generation}.{SNAPSHOT}"))
+    }
+
+    fn journal(&self, generation: u64) -> PathBuf {
+        self.0.join(format!("{generation}.{JOURNAL}"))
+    }
+
+    fn passing(&self, why: &str) -> SceneFolder {
+        let name = self.0.file_name().expect("a scene's id").to_string_lossy();
+        SceneFolder(self.parent().join(format!("{PASSING}{why}-{name}")))
+    }
+
+    fn parent(&self) -> &Path {
+        self.0.parent().expect("below the store's root")
+    }
+}
+
+fn aside(path: &Path) -> PathBuf {
+    let name = path.file_name().expect("a file").to_string_lossy();
+    path.with_file_name(format!("{name}.{DAMAGED}"))
+}

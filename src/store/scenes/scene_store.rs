@@ -1,0 +1,89 @@
+//! All scenes of a data folder, and the lock on it.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::folder::{PASSING, SceneFolder};
+
+/// The scenes of a data folder, which are this process's alone.
+#[derive(Debug)]
+pub struct SceneStore {
+    root: PathBuf,
+    /// Locked for as long as it is open, also when the process is killed.
+    _lock: File,
+}
+
+/// Why a data folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system's reason.
+    #[error("scenes cannot be kept under {}: {source}; expected a folder that can be written to, or store.scenes = false", path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Two processes would write into one journal.
+    #[error("{} is in use by another server; expected a data_dir of its own, or store.scenes = false", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl SceneStore {
+    /// Takes the scenes of a data folder, and removes what never became one.
+    ///
+    /// # Errors
+    /// When another process has them, or the folder cannot be written to.
+    pub fn open(data_dir: &Path) -> Result<SceneStore, StoreError> {
+        let root = data_dir.join("scenes");
+        let failed = |source| StoreError::Io { path: root.clone(), source };
+        fs::create_dir_all(&root).map_err(failed)?;
+        // Beside the folder, so that all in it are scenes.
+        let mut lock = File::options();
+        let lock = lock.create(true).truncate(false).write(true).open(data_dir.join("scenes.lock"));
+        let lock = lock.map_err(failed)?;
+        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(StoreError::InUse { path: root }),
+            Err(error) => return Err(failed(error.into())),
+        }
+        for entry in fs::read_dir(&root).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name().to_string_lossy().starts_with(PASSING) {
+                fs::remove_dir_all(entry.path()).map_err(failed)?;
+            }
+        }
+        Ok(SceneStore { root, _lock: lock })
+    }
+
+    /// The ids of all scenes, ascending.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn ids(&self) -> io::Result<Vec<String>> {
+        let mut ids = Vec::new();
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                ids.extend(entry.file_name().into_string().ok());
+            }
+        }
+        ids.retain(|id| !id.starts_with(PASSING));
+        ids.sort();
+        Ok(ids)
+    }
+
+    /// Where a scene is or would be. `id`: without dots and slashes.
+    pub fn folder(&self, id: &str) -> SceneFolder {
+        debug_assert!(!id.contains(['.', '/']), "{id:?}");
+        SceneFolder::new(self.root.join(id))
+    }
+}

@@ -1,0 +1,238 @@
+//! Damage of every kind at every place: what is read is always a scene that was, and never an older one without a word.
+
+use std::{fs, path::PathBuf, process};
+
+use glam::Vec3;
+
+use super::{
+    folder::{FoundScene, SceneFolder, Unreadable},
+    journal::JournalRecord,
+    scene_store::{SceneStore, StoreError},
+    snapshot::SceneSnapshot,
+};
+use crate::{
+    geometry::{LoadOptions, TriangleId, mesh::load::load},
+    oracle::shapes,
+    scene::{
+        Limits, Scene, TissueOptions,
+        saved::{SavedScene, SceneChange},
+        tissue::{deform::Deformation, edit::TopologyEdit},
+    },
+};
+
+/// A folder of this test, removed at the end.
+struct Place(PathBuf);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // An error: it is gone already.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const ID: &str = "liver";
+/// The first records of snapshot 2, journal 3 and what comes after all.
+const NEWEST: usize = 20;
+const LAST: usize = 30;
+const END: usize = 36;
+
+fn place(name: &str) -> Place {
+    let folder = std::env::temp_dir().join(format!("palpate-store-{name}-{}", process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("a temporary folder");
+    Place(folder)
+}
+
+/// Adds a tissue, then cuts and moves it in turn.
+fn changes() -> Vec<SceneChange> {
+    let scene = Scene::new(ID.to_owned(), Limits::default());
+    let mesh = load(shapes::organ(60, 1), &LoadOptions::default()).expect("a mesh");
+    let tissue = scene.add_tissue("organ", mesh, TissueOptions::default(), 0).expect("room");
+    let mut changes = vec![SceneChange::TissueAdded(Box::new(tissue.saved()))];
+    let (limits, id) = (Limits::default(), tissue.id());
+    while changes.len() < END {
+        let n = changes.len() as u32;
+        if n % 3 == 0 {
+            let mut positions = tissue.saved().mesh.positions;
+            positions.iter_mut().for_each(|p| *p *= 1.01);
+            tissue.deform(Deformation::Dense(positions), 0).expect("good");
+            changes.push(tissue.moved());
+            continue;
+        }
+        let edit = TopologyEdit {
+            base_revision: Some(tissue.current().topology_revision),
+            removed: vec![TriangleId(n)],
+            added_positions: vec![Vec3::splat(0.001 * n as f32)],
+            added: vec![[0, 1, n], [1, 2, n]],
+            parents: vec![TriangleId(n); 2],
+        };
+        tissue.edit(edit.clone(), &limits, 0).expect("good");
+        changes.push(SceneChange::Edited { tissue: id, edit });
+    }
+    changes
+}
+
+/// Two snapshots with journals, and one more journal as after a restart. The scene after each number of changes.
+fn keep(folder: &SceneFolder) -> Vec<SavedScene> {
+    let changes = changes();
+    let mut states = vec![SavedScene::new(ID.to_owned())];
+    let kept =
+        |scene: &SavedScene| SceneSnapshot { owner: Some("or-3".to_owned()), scene: scene.clone() };
+    let mut journal = folder.create(&kept(&states[0])).expect("room");
+    for (at, change) in changes.into_iter().enumerate() {
+        if at > 0 && at % 10 == 0 {
+            let generation = at as u64 / 10;
+            journal = folder.begin_journal(generation, at as u64).expect("room");
+            if at <= NEWEST {
+                folder.write_snapshot(&kept(&states[at]), generation, at as u64).expect("room");
+            }
+        }
+        let first = journal.append(&[JournalRecord::Change(change.clone())]).expect("room");
+        assert_eq!(first, at as u64);
+        let mut next = states[at].clone();
+        next.apply(change).expect("it fits");
+        states.push(next);
+    }
+    states
+}
+
+fn files(folder: &PathBuf) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder).expect("there").map(|e| e.expect("an entry").path());
+    let named = |path: PathBuf| {
+        let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+        (name, fs::read(path).expect("readable"))
+    };
+    let mut files: Vec<_> = entries.map(named).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_scene_is_read_as_it_was_kept() {
+    let place = place("whole");
+    let store = SceneStore::open(&place.0).expect("a new store");
+    let states = keep(&store.folder(ID));
+    assert_eq!(store.ids().expect("a list"), [ID]);
+    let found = store.folder(ID).read().expect("whole");
+    assert_eq!((found.next_sequence, found.generation), (END as u64, 3));
+    assert_eq!((found.damage.len(), found.kept.owner.as_deref()), (0, Some("or-3")));
+    assert_eq!(found.kept.scene, states[END]);
+    let names: Vec<_> = files(&place.0.join("scenes").join(ID)).into_iter().map(|f| f.0).collect();
+    let kept = ["1.journal", "1.snapshot", "2.journal", "2.snapshot", "3.journal"];
+    assert_eq!(names, kept, "what the two newest snapshots need");
+}
+
+#[test]
+fn a_void_record_and_one_that_was_written_anew_do_not_count() {
+    let place = place("void");
+    let folder = SceneStore::open(&place.0).expect("a new store").folder(ID);
+    let changes = changes();
+    let first = SceneSnapshot { owner: None, scene: SavedScene::new(ID.to_owned()) };
+    let mut journal = folder.create(&first).expect("room");
+    let record = |at: usize| JournalRecord::Change(changes[at].clone());
+    journal.append(&[record(0), record(1)]).expect("room");
+    let cut = journal.append(&[record(2)]).expect("room");
+    journal.append(&[JournalRecord::Void(cut)]).expect("room");
+    journal.append(&[record(2)]).expect("room");
+    // Written, but never acknowledged: the next journal begins before it.
+    journal.append(&[record(4)]).expect("room");
+    let mut next = folder.begin_journal(1, cut + 3).expect("room");
+    next.append(&[record(3)]).expect("room");
+    let found = folder.read().expect("whole");
+    let mut expected = first.scene;
+    for at in [0, 1, 2, 3] {
+        expected.apply(changes[at].clone()).expect("it fits");
+    }
+    assert_eq!((found.kept.scene, found.damage.len()), (expected, 0));
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Harm {
+    Flipped,
+    CutOff,
+    /// The end of the file is there, but was never written.
+    Zeroed,
+}
+
+#[test]
+fn damage_at_each_hundredth_of_each_file_is_found_and_told() {
+    let place = place("harm");
+    let store = SceneStore::open(&place.0).expect("a new store");
+    let states = keep(&store.folder(ID));
+    let folder = place.0.join("scenes").join(ID);
+    let whole = files(&folder);
+    let mut n = 0;
+    for (name, bytes) in &whole {
+        for percent in 0..100 {
+            for harm in [Harm::Flipped, Harm::CutOff, Harm::Zeroed] {
+                let at = bytes.len() * percent / 100;
+                let mut harmed = bytes.clone();
+                match harm {
+                    Harm::Flipped => harmed[at] ^= 1 << (percent % 8),
+                    Harm::CutOff => harmed.truncate(at),
+                    Harm::Zeroed => harmed[at..].fill(0),
+                }
+                fs::remove_dir_all(&folder).expect("there");
+                fs::create_dir(&folder).expect("room");
+                whole.iter().for_each(|(n, b)| fs::write(folder.join(n), b).expect("room"));
+                fs::write(folder.join(name), &harmed).expect("room");
+                let case = format!("{name} {harm:?} at byte {at} of {}", bytes.len());
+                let found = store.folder(ID).read().unwrap_or_else(|e| panic!("{case}: {e}"));
+                check(&case, name, harm, &found, &states);
+                n += 1;
+            }
+        }
+    }
+    println!("{n} files harmed");
+}
+
+fn check(case: &str, name: &str, harm: Harm, found: &FoundScene, states: &[SavedScene]) {
+    let at = found.next_sequence as usize;
+    assert_eq!(found.kept.scene, states[at], "{case}: the scene after {at} changes");
+    match name {
+        // The older snapshot and its journal are not needed.
+        "1.snapshot" | "1.journal" => assert_eq!((at, found.damage.len()), (END, 0), "{case}"),
+        "2.snapshot" => assert_eq!((at, found.damage.len()), (END, 1), "{case}"),
+        "2.journal" => {
+            assert!((NEWEST..=LAST).contains(&at) && !found.damage.is_empty(), "{case}: {at}");
+        }
+        // A file that ends early is what a killed server leaves: nothing after its end was acknowledged.
+        _ => {
+            let is_told = !found.damage.is_empty();
+            assert!((LAST..END).contains(&at) && (is_told || harm == Harm::CutOff), "{case}: {at}");
+        }
+    }
+}
+
+#[test]
+fn a_scene_without_a_good_snapshot_is_refused_and_left_as_it_is() {
+    let place = place("no-snapshot");
+    let store = SceneStore::open(&place.0).expect("a new store");
+    keep(&store.folder(ID));
+    let folder = place.0.join("scenes").join(ID);
+    for name in ["1.snapshot", "2.snapshot"] {
+        let mut bytes = fs::read(folder.join(name)).expect("there");
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 4;
+        fs::write(folder.join(name), bytes).expect("room");
+    }
+    let before = files(&folder);
+    let refused = store.folder(ID).read().expect_err("damaged");
+    assert!(matches!(refused, Unreadable::NoSnapshot(_)), "{refused}");
+    assert!(refused.to_string().contains("checksum"), "{refused}");
+    assert_eq!(files(&folder), before);
+}
+
+#[test]
+fn one_folder_is_one_store_s_and_unfinished_scenes_go() {
+    let place = place("lock");
+    let store = SceneStore::open(&place.0).expect("a new store");
+    assert!(matches!(SceneStore::open(&place.0), Err(StoreError::InUse { .. })));
+    keep(&store.folder(ID));
+    drop(store);
+    fs::create_dir(place.0.join("scenes/.new-spleen")).expect("room");
+    let store = SceneStore::open(&place.0).expect("free again");
+    assert!(!place.0.join("scenes/.new-spleen").exists());
+    store.folder(ID).remove().expect("there");
+    assert_eq!(store.ids().expect("a list"), [""; 0]);
+}

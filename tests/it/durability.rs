@@ -1,0 +1,7 @@
+//! What survives a server: kills, restarts, damaged files and disks that fail.
+
+mod damage;
+mod disks;
+mod kills;
+mod model;
+mod restarts;

@@ -1,0 +1,152 @@
+//! Ends in good order, throw-away scenes, owners, and two servers on one folder.
+
+use palpate::proto::{CreateSceneRequest, EditTopologyRequest, GetSceneRequest};
+use tonic::Code;
+
+use crate::support::{
+    folder::Folder,
+    messages::{SCENE, dense},
+    process::Process,
+    refusal::assert_refused,
+    server::{TestServer, tissue},
+};
+
+/// Far between, so that only an end in good order can have kept what is newer.
+const SELDOM: [(&str, &str); 1] = [("PALPATE_STORE_POSITIONS_INTERVAL", "1h")];
+
+async fn serve(folder: &Folder) -> (Process, TestServer) {
+    let mut process = Process::serve_keeping(&folder.0, &[], &SELDOM);
+    let server = TestServer::connect(process.address()).await;
+    (process, server)
+}
+
+async fn end(process: Process, server: TestServer) {
+    drop(server);
+    process.signal("TERM");
+    let ended = tokio::task::spawn_blocking(move || process.end()).await.expect("no panic");
+    assert!(ended.success(), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sigterm_keeps_the_newest_positions_and_all_else() {
+    let folder = Folder::new("sigterm");
+    let (process, mut server) = serve(&folder).await;
+    server.create(SCENE).await.expect("a new scene");
+    server.furnish().await;
+    let all = EditTopologyRequest {
+        scene_id: SCENE.to_owned(),
+        tissue_id: 1,
+        removed_triangles: vec![5],
+        ..Default::default()
+    };
+    let cut = server.scenes.edit_topology(all).await.expect("a cut").into_inner();
+    assert_eq!(cut.durable_topology_revision, Some(1));
+    let mut moved = tissue().positions;
+    let mut told = 0;
+    for sequence in 1..=5 {
+        moved.iter_mut().for_each(|x| *x *= 1.01);
+        let answer = server.deform(vec![dense(sequence, &moved)]).await.remove(0).expect("good");
+        told = answer.durable_geometry_revision.expect("a durable scene");
+    }
+    assert_eq!(told, 0, "a deformation does not wait for the disk, and says so");
+    let before = server.seen().await;
+    end(process, server).await;
+    let (process, mut server) = serve(&folder).await;
+    let mut after = server.seen().await;
+    assert_eq!(after.scene.tissues[0].durable_geometry_revision, Some(5));
+    after.scene.tissues[0].durable_geometry_revision = Some(0);
+    assert_eq!(after, before);
+    // And again, with nothing new.
+    end(process, server).await;
+    let (process, mut server) = serve(&folder).await;
+    after.scene.tissues[0].durable_geometry_revision = Some(5);
+    assert_eq!(server.seen().await, after);
+    end(process, server).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tissue_without_triangles_and_ids_that_were_given_survive() {
+    let folder = Folder::new("holes");
+    let (process, mut server) = serve(&folder).await;
+    server.create(SCENE).await.expect("a new scene");
+    server.furnish().await;
+    let all = EditTopologyRequest {
+        scene_id: SCENE.to_owned(),
+        tissue_id: 1,
+        removed_triangles: (0..8).collect(),
+        ..Default::default()
+    };
+    server.scenes.edit_topology(all).await.expect("a cut");
+    let before = server.seen().await;
+    end(process, server).await;
+    let (process, mut server) = serve(&folder).await;
+    assert_eq!(server.seen().await, before);
+    let back = EditTopologyRequest {
+        scene_id: SCENE.to_owned(),
+        tissue_id: 1,
+        base_topology_revision: Some(1),
+        added_triangles: vec![0, 2, 4],
+        ..Default::default()
+    };
+    let done = server.scenes.edit_topology(back).await.expect("a cut").into_inner();
+    assert_eq!((done.first_triangle, done.topology_revision), (8, 2), "ids go on");
+    end(process, server).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scene_that_is_not_durable_is_gone_and_a_deleted_one_too() {
+    let folder = Folder::new("throw-away");
+    let (process, mut server) = serve(&folder).await;
+    let creation = |id: &str, durable| CreateSceneRequest { scene_id: id.to_owned(), durable };
+    for (id, durable) in [("kept", None), ("asked", Some(true)), ("passing", Some(false))] {
+        let made = server.scenes.create_scene(creation(id, durable)).await.expect("a new scene");
+        let is_durable = made.into_inner().scene.expect("described").durable;
+        assert_eq!(is_durable, durable.unwrap_or(true), "{id}");
+    }
+    server.create("deleted").await.expect("a new scene");
+    let delete = palpate::proto::DeleteSceneRequest { scene_id: "deleted".to_owned() };
+    server.scenes.delete_scene(delete).await.expect("it is there");
+    end(process, server).await;
+    let (process, mut server) = serve(&folder).await;
+    let list = server.scenes.list_scenes(palpate::proto::ListScenesRequest {}).await;
+    let list = list.expect("a list").into_inner().scenes;
+    let ids: Vec<_> = list.iter().map(|s| s.scene_id.as_str()).collect();
+    assert_eq!(ids, ["asked", "kept"]);
+    server.create("deleted").await.expect("the id is free");
+    end(process, server).await;
+}
+
+#[tokio::test]
+async fn durable_is_refused_where_nothing_is_kept() {
+    let mut server = TestServer::configured(palpate::config::Config::default()).await;
+    let asked = CreateSceneRequest { scene_id: SCENE.to_owned(), durable: Some(true) };
+    let refused = server.scenes.create_scene(asked).await;
+    assert_refused(refused, Code::FailedPrecondition, "durable", "no data folder");
+    let get = GetSceneRequest { scene_id: SCENE.to_owned() };
+    assert_refused(server.scenes.get_scene(get).await, Code::NotFound, "scene liver-1", "not made");
+    let made = server.create(SCENE).await.expect("a new scene");
+    assert!(!made.durable);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_server_on_one_folder_is_refused_in_words() {
+    let folder = Folder::new("two-servers");
+    let (process, server) = serve(&folder).await;
+    let mut second = Process::serve_keeping(&folder.0, &[], &SELDOM);
+    let (words, ended) = tokio::task::spawn_blocking(move || (second.errors(), second.end()))
+        .await
+        .expect("no panic");
+    assert_eq!(ended.code(), Some(1));
+    assert!(words.contains("is in use by another server"), "{words}");
+    assert!(words.contains("store.scenes"), "{words}");
+    // For fields alone a folder can be shared.
+    let sharing = [("PALPATE_STORE_SCENES", "false")];
+    let mut third = Process::serve_keeping(&folder.0, &[], &sharing);
+    TestServer::connect(third.address()).await.create(SCENE).await.expect("a new scene");
+    process.signal("KILL");
+    drop(server);
+    process.end();
+    // What a killed server held is free.
+    let (process, server) = serve(&folder).await;
+    end(process, server).await;
+}
