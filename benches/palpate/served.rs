@@ -216,6 +216,7 @@ fn plan(organ: Organ, tool: &MeshData, n_clients: u32, rate_hz: f64, seconds: f6
         cut_hz: 0.0,
         is_rendered: false,
         device: None,
+        is_guided: false,
         deadline: DEADLINE,
         organ,
         instrument: Arc::new(instrument),

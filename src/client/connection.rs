@@ -4,7 +4,9 @@ use std::path::Path;
 
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
-use tonic::{Response, Status, service::interceptor::InterceptedService, transport::Channel};
+use tonic::{
+    Response, Status, Streaming, service::interceptor::InterceptedService, transport::Channel,
+};
 
 use super::{
     address::{BringKey, ServerAddress},
@@ -17,9 +19,10 @@ use crate::proto::{
     AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
     EditTopologyRequest, EditTopologyResponse, GetSceneRequest, LinkHeader, Pose, Probe,
     QueryDistancesRequest, QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene,
-    TrackRequest, TrackResponse, TrackStart, add_tissue_request, add_tool_request,
-    haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
-    track_request,
+    TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request,
+    add_tool_request, haptic_service_client::HapticServiceClient,
+    scene_service_client::SceneServiceClient, track_request,
+    watch_service_client::WatchServiceClient,
 };
 
 /// One connection.
@@ -28,6 +31,7 @@ pub struct Client {
     server: ServerAddress,
     scenes: SceneServiceClient<WithKey>,
     haptics: HapticServiceClient<WithKey>,
+    watches: WatchServiceClient<WithKey>,
 }
 
 type WithKey = InterceptedService<Channel, BringKey>;
@@ -62,9 +66,10 @@ impl Client {
         let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
         Ok(Client {
             server: server.clone(),
-            // Both services over one connection: a clone of a channel is a handle to it.
+            // All services over one connection: a clone of a channel is a handle to it.
             scenes: SceneServiceClient::with_interceptor(channel.clone(), server.key()),
-            haptics: HapticServiceClient::with_interceptor(channel, server.key()),
+            haptics: HapticServiceClient::with_interceptor(channel.clone(), server.key()),
+            watches: WatchServiceClient::with_interceptor(channel, server.key()),
         })
     }
 
@@ -269,6 +274,18 @@ impl Client {
         let (requests, taken) = mpsc::channel(waiting_max);
         let answer = self.scenes.deform(ReceiverStream::new(taken)).await;
         Ok(Duplex { requests, answers: self.take("Deform", answer)? })
+    }
+
+    /// Opens a live view.
+    ///
+    /// # Errors
+    /// When it is refused or the server is gone.
+    pub async fn watch(
+        &mut self,
+        request: WatchRequest,
+    ) -> Result<Streaming<WatchResponse>, ClientError> {
+        let answer = self.watches.watch(request).await;
+        self.take("Watch", answer)
     }
 
     fn take<A>(

@@ -4,5 +4,6 @@ pub mod cutter;
 pub mod deformer;
 pub mod device;
 pub mod echo;
+pub mod guide;
 pub mod haptic;
 pub mod pacer;

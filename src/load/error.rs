@@ -14,6 +14,12 @@ pub enum LoadError {
     /// A server of one's own.
     #[error("{0}")]
     Server(#[from] ServerProcessError),
+    /// The live view's page is nowhere.
+    #[error(
+        "there is no built page of the live view, expected one in clients/web/dist (cd clients/web && npm ci && npm run \
+         build) or --viewer DIR"
+    )]
+    NoViewer,
     /// A call.
     #[error("{0}")]
     Client(#[from] ClientError),

@@ -2,7 +2,8 @@
 
 use std::{
     env, fs,
-    io::Read,
+    io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::PathBuf,
     process::{self, Command, Stdio},
     thread,
@@ -14,6 +15,8 @@ use palpate::{
     proto::{LinkAnswer, Refusal, StageTimes, TrackResponse, Vec3},
 };
 use serde_json::Value;
+
+use crate::support::folder::Folder;
 
 const PALPATE: &str = env!("CARGO_BIN_EXE_palpate");
 /// Far more than a run of two seconds and its server's start and stop take.
@@ -294,4 +297,35 @@ fn an_answer_that_is_wrong_or_missing_fails_the_run() {
     let wrong = run.verdict().wrong().expect("a contact begins once");
     assert!(wrong.contains("contact 7 begins a second time"), "{wrong}");
     assert_eq!(Forged::sent(0).verdict().wrong().as_deref(), Some("no tick answered"));
+}
+
+/// One address is printed, the page and its frames are there, and Ctrl-C is its good end.
+#[test]
+fn watch_shows_the_demo_until_it_is_stopped() {
+    let folder = Folder::new("demo-viewer");
+    folder.write("index.html", "<title>Palpate</title>");
+    let mut demo = Command::new(PALPATE)
+        .args(["demo", "--watch", "--viewer"])
+        .arg(&folder.0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut line = String::new();
+    BufReader::new(demo.stdout.as_mut().expect("piped")).read_line(&mut line).expect("text");
+    let address = line.strip_prefix("The live view is at http://").expect(&line);
+    let address = address.strip_suffix("/view/ until Ctrl-C.\n").expect(&line);
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(stream, "GET /view/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("text");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("Palpate"), "{answer}");
+    let pid = rustix::process::Pid::from_child(&demo);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    assert!(demo.wait().expect("it ends").success());
+    assert!(!listens(address), "a server is left");
+
+    let elsewhere = Command::new(PALPATE).args(["demo", "--watch"]).current_dir(&folder.0).output();
+    let said = String::from_utf8(elsewhere.expect("it runs").stderr).expect("text");
+    assert!(said.contains("--viewer DIR"), "{said}");
 }

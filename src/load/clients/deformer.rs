@@ -10,7 +10,7 @@ use std::{
 
 use tokio::sync::mpsc::error::TrySendError;
 
-use super::{haptic::WorkerError, pacer::Pacer};
+use super::{guide::Guide, haptic::WorkerError, pacer::Pacer};
 use crate::proto::{DeformRequest, DeformResponse, deform_request::Positions};
 use crate::{
     client::{Client, ClientError, Duplex, address::ServerAddress},
@@ -38,6 +38,8 @@ pub struct DeformPlan {
     pub dent: Dent,
     /// Whose tip the dent follows.
     pub path: Arc<Path>,
+    /// Where the tissue gives way instead, while viewers move the device.
+    pub guide: Option<Arc<Guide>>,
     /// Frames a second.
     pub rate_hz: f64,
     /// Frames in all.
@@ -100,7 +102,8 @@ async fn drive(
                 // would leave its vertices at the server where they were.
                 match requests.try_reserve() {
                     Ok(room) => {
-                        let site = plan.path.site((due.intended - started).as_secs_f64());
+                        let on_path = plan.path.site((due.intended - started).as_secs_f64());
+                        let site = plan.guide.as_ref().and_then(|g| g.site()).unwrap_or(on_path);
                         if let Some(moved) = plan.dent.follow(&site) {
                             room.send(plan.request(due.index + 1, moved));
                             done.sent += 1;

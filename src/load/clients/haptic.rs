@@ -15,6 +15,7 @@ use tonic::Streaming;
 
 use super::{
     device::{DevicePlan, DeviceThread},
+    guide::{self, Guide, GuidedDevice},
     pacer::{Due, Pacer},
 };
 use crate::proto::{
@@ -78,6 +79,8 @@ pub struct HapticPlan {
     pub is_rendered: bool,
     /// A simulated device holds it, instead of the path.
     pub device: Option<DevicePlan>,
+    /// Viewers may move the device.
+    pub guide: Option<Arc<Guide>>,
     /// Later than this is missed.
     pub deadline: Duration,
     /// Ends it early.
@@ -172,6 +175,11 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
             ..Default::default()
         };
         let stream = client.track(start, WAITING_MAX).await?;
+        if let Some(guide) = &plan.guide {
+            let (scene_id, guide) = (plan.scene_id.clone(), Arc::clone(guide));
+            // Ends with this runtime. Sixty small messages a second take nothing of its ticks.
+            tokio::spawn(guide::listen(client.clone(), scene_id, plan.tool_id, guide));
+        }
         match starter.wait() {
             Some(started) => drive(plan, &client, stream, started).await,
             None => Ok(Tally::new(plan.deadline)),
@@ -192,6 +200,7 @@ async fn drive(
         let seconds = plan.n_ticks as f64 / plan.rate_hz;
         DeviceThread::start(device, plan.tool_id, held, (started, seconds))
     });
+    let mut guided = plan.guide.clone().map(GuidedDevice::new);
     let mut places = DevicePlaces::default();
     let mut pacer = Pacer::new(started, plan.rate_hz, plan.n_ticks, plan.n_clients)?;
     while !plan.stop.load(Ordering::Relaxed) {
@@ -204,6 +213,9 @@ async fn drive(
                     if plan.is_rendered {
                         tally.renderings.note(&answer, places.of(answer.sequence));
                     }
+                    if let (Some(guided), [rendering]) = (&guided, &answer.renderings[..]) {
+                        guided.felt(rendering);
+                    }
                     if let Some(device) = &mut device {
                         device.answered(&answer, Instant::now());
                     }
@@ -215,6 +227,10 @@ async fn drive(
             due = pacer.due() => match due? {
                 Some(due) => {
                     let mut pose = plan.pose(&due, started);
+                    if let Some(guided) = &mut guided {
+                        let site = plan.path.site(plan.seconds(&due, started));
+                        pose = guided.step(&pose, &site, 1.0 / plan.rate_hz);
+                    }
                     if let Some(device) = &mut device {
                         device.deliver(Instant::now());
                         pose = device.pose();
@@ -284,14 +300,19 @@ impl DevicePlaces {
 impl HapticPlan {
     /// Where the path has the tool at a tick.
     fn pose(&self, due: &Due, started: Instant) -> Pose {
-        let seconds = (due.intended - started).as_secs_f64() + self.ahead_s;
+        let seconds = self.seconds(due, started);
         // By the intended instant and not by the clock: the path does not depend on how late a tick is sent.
         self.instrument.pose(&self.path.site(seconds), self.path.side)
     }
 
+    /// Where on the path a tick is.
+    fn seconds(&self, due: &Due, started: Instant) -> f64 {
+        (due.intended - started).as_secs_f64() + self.ahead_s
+    }
+
     fn tick(&self, due: &Due, started: Instant, pose: &Pose) -> TrackRequest {
         let since_start = due.intended - started;
-        let seconds = since_start.as_secs_f64() + self.ahead_s;
+        let seconds = self.seconds(due, started);
         let tick = Tick {
             sequence: due.index + 1,
             client_time_ns: since_start.as_nanos() as i64,

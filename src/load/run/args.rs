@@ -1,6 +1,11 @@
 //! What `palpate demo` and `palpate load` are told.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    net::{Ipv4Addr, SocketAddr, TcpListener},
+    path::PathBuf,
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{objective::Objective, plan::Plan};
 use crate::load::{
@@ -19,6 +24,8 @@ const DEMO_DEFORM_HZ: f64 = 60.0;
 const RATE_HZ_MAX: f64 = 100_000.0;
 // A day: times of the run stay far below what a duration or a counter of ticks can hold.
 const SECONDS_MAX: f64 = 86_400.0;
+/// Where a built page of the live view is looked for: where it is built, and where it is installed.
+const VIEWER_DIRS: [&str; 2] = ["clients/web/dist", "/usr/local/share/palpate/viewer"];
 /// Haptic clients of one run.
 // The connections that a server takes by default.
 pub const CLIENTS_MAX: u32 = 256;
@@ -30,6 +37,15 @@ pub struct DemoArgs {
     /// force.
     #[arg(long)]
     no_render: bool,
+    /// Show it in a browser until it is stopped, and let the device be moved there.
+    #[arg(long, conflicts_with = "no_render")]
+    watch: bool,
+    /// The built page of the live view [default: clients/web/dist, /usr/local/share/palpate/viewer].
+    #[arg(long, value_name = "DIR", requires = "watch")]
+    viewer: Option<PathBuf>,
+    /// Where the page is served [default: a free port of this machine].
+    #[arg(long, value_name = "ADDR", requires = "watch")]
+    watch_listen: Option<SocketAddr>,
     #[command(flatten)]
     pub(in crate::load) run: RunArgs,
 }
@@ -152,7 +168,27 @@ pub(in crate::load) struct RunArgs {
 impl DemoArgs {
     pub(in crate::load) fn plan(&self) -> Result<Plan, LoadError> {
         let plan = self.run.plan(1, DEMO_RATE_HZ, DEMO_DEFORM_HZ)?;
-        Ok(Plan { is_rendered: !self.no_render, ..plan })
+        let seconds = if self.watch { SECONDS_MAX } else { plan.seconds };
+        Ok(Plan { is_rendered: !self.no_render, is_guided: self.watch, seconds, ..plan })
+    }
+
+    /// Where the live view is to be served, and of which folder; `None`: nowhere.
+    pub(in crate::load) fn live_view(&self) -> Result<Option<(SocketAddr, PathBuf)>, LoadError> {
+        if !self.watch {
+            return Ok(None);
+        }
+        let usual = VIEWER_DIRS.map(PathBuf::from);
+        let built = |folder: &&PathBuf| folder.join("index.html").is_file();
+        let viewer = match &self.viewer {
+            Some(folder) => folder.clone(),
+            None => usual.iter().find(built).ok_or(LoadError::NoViewer)?.clone(),
+        };
+        let address = match self.watch_listen {
+            Some(address) => address,
+            // Free a moment ago: the server is told to take it at once.
+            None => TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?,
+        };
+        Ok(Some((address, viewer)))
     }
 }
 
@@ -208,6 +244,7 @@ impl RunArgs {
             cut_hz: 0.0,
             is_rendered: false,
             device: None,
+            is_guided: false,
             deadline: Duration::from_micros(self.deadline_us),
             organ,
             instrument: Arc::new(instrument),

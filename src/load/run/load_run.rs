@@ -1,6 +1,6 @@
 //! One run: against which server, and what it has given.
 
-use std::{env, path::PathBuf};
+use std::{env, net::SocketAddr, path::PathBuf};
 
 use super::{
     args::{DemoArgs, LoadArgs},
@@ -23,6 +23,8 @@ pub struct LoadRun {
     pub objective: Option<Objective>,
     /// `None`: one of its own.
     server: Option<ServerAddress>,
+    /// Where its own server serves the live view, and of which folder.
+    live_view: Option<(SocketAddr, PathBuf)>,
     with_baseline: bool,
 }
 
@@ -42,9 +44,15 @@ impl LoadRun {
     /// As `palpate demo` is told.
     ///
     /// # Errors
-    /// When a mesh file cannot be used.
+    /// When a mesh file cannot be used, or the live view has no page.
     pub fn of_demo(args: &DemoArgs) -> Result<LoadRun, LoadError> {
-        Ok(LoadRun { plan: args.plan()?, objective: None, server: None, with_baseline: false })
+        Ok(LoadRun {
+            live_view: args.live_view()?,
+            plan: args.plan()?,
+            objective: None,
+            server: None,
+            with_baseline: false,
+        })
     }
 
     /// As `palpate load` is told.
@@ -53,7 +61,8 @@ impl LoadRun {
     /// When a file cannot be used, or two arguments exclude each other.
     pub fn of_load(args: &LoadArgs) -> Result<LoadRun, LoadError> {
         let (plan, objective) = (args.plan()?, args.slo.clone());
-        Ok(LoadRun { plan, objective, server: server_of(args)?, with_baseline: args.baseline })
+        let server = server_of(args)?;
+        Ok(LoadRun { plan, objective, server, live_view: None, with_baseline: args.baseline })
     }
 
     /// Runs it.
@@ -69,13 +78,16 @@ impl LoadRun {
         let (_own, address, whose) = match &self.server {
             Some(address) => (None, address.clone(), "the server"),
             None => {
-                let own = ServerProcess::start(&program, &SERVE)?;
+                let own = ServerProcess::start(&program, &self.server_args())?;
                 let address = own.address();
                 (Some(own), address, "a server of its own")
             }
         };
         // One scene for the run and for its echo: both follow the same path.
         let stage = Stage::set_up(&self.plan, &address, interrupt).await?;
+        if let Some((address, _)) = &self.live_view {
+            println!("The live view is at http://{address}/view/ until Ctrl-C.");
+        }
         let engine = (Answerer::Engine, &address);
         let measured = measure(&stage, &self.plan, engine, interrupt).await;
         let echo = match &measured {
@@ -96,6 +108,18 @@ impl LoadRun {
         let (measured, ending) = measured?;
         closed?;
         Ok(RunOutcome { measured, echo, ending, server: format!("{whose} at {address}") })
+    }
+}
+
+impl LoadRun {
+    /// Of a server of its own.
+    fn server_args(&self) -> Vec<String> {
+        let mut args = SERVE.map(str::to_owned).to_vec();
+        if let Some((address, viewer)) = &self.live_view {
+            args.extend(["--metrics".to_owned(), address.to_string()]);
+            args.extend(["--viewer".to_owned(), viewer.display().to_string()]);
+        }
+        args
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Plan {
     pub is_rendered: bool,
     /// The tool is held by a simulated device and hand, with a servo of its own; one client then.
     pub device: Option<DevicePlan>,
+    /// Viewers of the live view may move the device.
+    pub is_guided: bool,
     /// Later than this is missed.
     pub deadline: Duration,
     /// The tissue.

@@ -1,7 +1,9 @@
 //! A server of one's own: a child process on a free loopback port that does not outlive this one's run.
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     io::{self, BufRead, BufReader},
     os::unix::process::CommandExt,
     path::Path,
@@ -53,7 +55,10 @@ impl ServerProcess {
     ///
     /// # Errors
     /// When it cannot be run or does not come up.
-    pub fn start(program: &Path, args: &[&str]) -> Result<ServerProcess, ServerProcessError> {
+    pub fn start(
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+    ) -> Result<ServerProcess, ServerProcessError> {
         // A process and not a thread: what it takes of the machine is its own, and a crash is seen as one.
         let mut command = Command::new(program);
         command.args(args).process_group(0);

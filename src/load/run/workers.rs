@@ -25,6 +25,7 @@ use crate::{
         clients::{
             cutter::{self, CutPlan, Cuts},
             deformer::{self, DeformPlan, Deformations},
+            guide::Guide,
             haptic::{self, HapticPlan, Live, WorkerError},
         },
         error::LoadError,
@@ -91,6 +92,7 @@ impl Workers {
         } else {
             (None, None)
         };
+        let guide = plan.is_guided.then(Arc::<Guide>::default);
         let stop = Arc::new(AtomicBool::new(false));
         let mut gate = Gate::new();
         let mut workers = Workers {
@@ -118,6 +120,7 @@ impl Workers {
                 is_rendered: plan.is_rendered && answerer == Answerer::Engine,
                 // The hand of one: others press along the path beside it.
                 device: plan.device.clone().filter(|_| number == 0 && answerer == Answerer::Engine),
+                guide: guide.clone(),
                 deadline: plan.deadline,
                 stop: Arc::clone(&stop),
                 live: Arc::clone(&shown),
@@ -130,7 +133,7 @@ impl Workers {
         }
         // The echo has no tissue; what deforms and cuts would also take cores that no answer of the echo depends on.
         if answerer == Answerer::Engine {
-            workers.deformer = start_deformer(plan, stage, server, &stop, &mut gate)?;
+            workers.deformer = start_deformer(plan, stage, (server, guide), &stop, &mut gate)?;
             workers.cutter = start_cutter(plan, stage, server, &stop, &mut gate)?;
         }
         // Where it does not open, the threads that wait are told so by the gate's end, and the error is that of the
@@ -205,7 +208,7 @@ async fn connect_apart(server: &ServerAddress) -> Result<(Runtime, Client), Load
 fn start_deformer(
     plan: &Plan,
     stage: &Stage,
-    server: &ServerAddress,
+    (server, guide): (&ServerAddress, Option<Arc<Guide>>),
     stop: &Arc<AtomicBool>,
     gate: &mut Gate,
 ) -> io::Result<Option<JoinHandle<Result<Deformations, WorkerError>>>> {
@@ -223,6 +226,7 @@ fn start_deformer(
             None => Dent::new(rest, length_m),
         },
         path: Arc::clone(&stage.path),
+        guide,
         rate_hz: plan.deform_hz,
         n_frames,
         n_clients: plan.n_clients,

@@ -1,0 +1,322 @@
+// Messages of the live view, as proto/palpate/v1/watch.proto has them.
+
+import { Reader, Writer } from "./protobuf";
+
+export type Triple = [number, number, number];
+
+export interface Pose {
+  position: Triple;
+  /** x, y, z, w. */
+  orientation: [number, number, number, number];
+}
+
+/** Changes to a surface's arrays. */
+export interface SurfaceChange {
+  isNew: boolean;
+  vertices: number;
+  triangleIds: number;
+  firstVertex: number;
+  moved: Uint32Array | null;
+  positions: Float32Array | null;
+  firstTriangle: number;
+  corners: Uint32Array | null;
+  removed: Uint32Array | null;
+}
+
+export interface TissueChange {
+  id: number;
+  name: string;
+  isForbidden: boolean;
+  geometryRevision: number;
+  topologyRevision: number;
+  surface: SurfaceChange;
+}
+
+export interface ToolChange {
+  id: number;
+  name: string;
+  link: number;
+  rest: Pose | null;
+  surface: SurfaceChange;
+}
+
+export interface ToolPose {
+  tool: number;
+  device: Pose;
+  deviceLinks: Pose[];
+  links: Pose[];
+  isRendered: boolean;
+  force: Triple;
+  state: number;
+  isLimited: boolean;
+  signedDistance: number;
+  isLowerBound: boolean;
+}
+
+export interface Figures {
+  answered: number;
+  coalesced: number;
+  objectiveUs: number;
+  p50Us: number | null;
+  p99Us: number | null;
+  p999Us: number | null;
+  recentTicks: number;
+  recentMissed: number;
+}
+
+export interface Session {
+  stream: number;
+  sequence: number;
+  ageUs: number;
+  computeUs: number;
+  tools: ToolPose[];
+  contactPositions: Float32Array;
+  contactNormals: Float32Array;
+  contactDistances: Float32Array;
+  contactsTotal: number;
+  forcePositions: Float32Array;
+  forces: Float32Array;
+  figures: Figures;
+}
+
+/** A frame, or a piece of one. */
+export interface Message {
+  frame: number;
+  more: boolean;
+  tissues: TissueChange[];
+  tools: ToolChange[];
+  scene: string;
+  scenes: string[];
+  tissueIds: number[];
+  toolIds: number[];
+  sessions: Session[];
+  isQuarantined: boolean;
+}
+
+const NO_FLOATS = new Float32Array(0);
+
+export function watchRequest(scene: string, rateHz: number): Uint8Array {
+  return new Writer().string(1, scene).double(2, rateHz).done();
+}
+
+/** `position` null: the viewer lets go. */
+export function moveDeviceRequest(scene: string, tool: number, position: Triple | null): Uint8Array {
+  const request = new Writer().string(1, scene).number(2, tool);
+  if (position !== null) {
+    const [x, y, z] = position;
+    request.message(3, new Writer().double(1, x).double(2, y).double(3, z));
+  }
+  return request.done();
+}
+
+export function readMessage(bytes: Uint8Array): Message {
+  const message: Message = {
+    frame: 0,
+    more: false,
+    tissues: [],
+    tools: [],
+    scene: "",
+    scenes: [],
+    tissueIds: [],
+    toolIds: [],
+    sessions: [],
+    isQuarantined: false,
+  };
+  const fields = new Reader(bytes);
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) message.frame = fields.uint();
+    else if (field === 2) message.more = fields.bool();
+    else if (field === 3) message.tissues.push(fields.message(readTissue));
+    else if (field === 4) message.tools.push(fields.message(readTool));
+    else if (field === 5) message.scene = fields.string();
+    else if (field === 6) message.scenes.push(fields.string());
+    else if (field === 7) fields.uints(message.tissueIds);
+    else if (field === 8) fields.uints(message.toolIds);
+    else if (field === 9) message.sessions.push(fields.message(readSession));
+    else if (field === 12) message.isQuarantined = fields.bool();
+    else fields.skip();
+  }
+  return message;
+}
+
+function noChange(): SurfaceChange {
+  return {
+    isNew: false,
+    vertices: 0,
+    triangleIds: 0,
+    firstVertex: 0,
+    moved: null,
+    positions: null,
+    firstTriangle: 0,
+    corners: null,
+    removed: null,
+  };
+}
+
+function readSurface(fields: Reader): SurfaceChange {
+  const surface = noChange();
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) surface.isNew = fields.bool();
+    else if (field === 2) surface.vertices = fields.uint();
+    else if (field === 3) surface.triangleIds = fields.uint();
+    else if (field === 4) surface.firstVertex = fields.uint();
+    else if (field === 5) surface.moved = fields.fixed32();
+    else if (field === 6) surface.positions = fields.floats();
+    else if (field === 7) surface.firstTriangle = fields.uint();
+    else if (field === 8) surface.corners = fields.fixed32();
+    else if (field === 9) surface.removed = fields.fixed32();
+    else fields.skip();
+  }
+  return surface;
+}
+
+function readTissue(fields: Reader): TissueChange {
+  const tissue: TissueChange = {
+    id: 0,
+    name: "",
+    isForbidden: false,
+    geometryRevision: 0,
+    topologyRevision: 0,
+    surface: noChange(),
+  };
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) tissue.id = fields.uint();
+    else if (field === 2) tissue.name = fields.string();
+    else if (field === 3) tissue.isForbidden = fields.uint() === 2;
+    else if (field === 4) tissue.geometryRevision = fields.uint();
+    else if (field === 5) tissue.topologyRevision = fields.uint();
+    else if (field === 7) tissue.surface = fields.message(readSurface);
+    else fields.skip();
+  }
+  return tissue;
+}
+
+function readTool(fields: Reader): ToolChange {
+  const tool: ToolChange = { id: 0, name: "", link: 0, rest: null, surface: noChange() };
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) tool.id = fields.uint();
+    else if (field === 2) tool.name = fields.string();
+    else if (field === 3) tool.link = fields.uint();
+    else if (field === 5) tool.rest = fields.message(readPose);
+    else if (field === 6) tool.surface = fields.message(readSurface);
+    else fields.skip();
+  }
+  return tool;
+}
+
+/** Numbers of doubles 1 to `n`. */
+function readDoubles<T extends number[]>(fields: Reader, into: T): T {
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field <= into.length) into[field - 1] = fields.double();
+    else fields.skip();
+  }
+  return into;
+}
+
+function readTriple(fields: Reader): Triple {
+  return readDoubles<Triple>(fields, [0, 0, 0]);
+}
+
+function readPose(fields: Reader): Pose {
+  const pose: Pose = { position: [0, 0, 0], orientation: [0, 0, 0, 1] };
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) pose.position = fields.message(readTriple);
+    else if (field === 2) {
+      // A number that is 0 is not on the wire: all four begin as 0.
+      const none: Pose["orientation"] = [0, 0, 0, 0];
+      pose.orientation = fields.message((quaternion) => readDoubles(quaternion, none));
+    } else fields.skip();
+  }
+  return pose;
+}
+
+function readToolPose(fields: Reader): ToolPose {
+  const pose: ToolPose = {
+    tool: 0,
+    device: { position: [0, 0, 0], orientation: [0, 0, 0, 1] },
+    deviceLinks: [],
+    links: [],
+    isRendered: false,
+    force: [0, 0, 0],
+    state: 0,
+    isLimited: false,
+    signedDistance: 0,
+    isLowerBound: false,
+  };
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) pose.tool = fields.uint();
+    else if (field === 2) pose.device = fields.message(readPose);
+    else if (field === 3) pose.deviceLinks.push(fields.message(readPose));
+    else if (field === 4) pose.links.push(fields.message(readPose));
+    else if (field === 5) pose.isRendered = fields.bool();
+    else if (field === 6) pose.force = fields.message(readTriple);
+    else if (field === 8) pose.state = fields.uint();
+    else if (field === 9) pose.isLimited = fields.bool();
+    else if (field === 10) pose.signedDistance = fields.double();
+    else if (field === 11) pose.isLowerBound = fields.bool();
+    else fields.skip();
+  }
+  return pose;
+}
+
+function readFigures(fields: Reader): Figures {
+  const figures = noFigures();
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) figures.answered = fields.uint();
+    else if (field === 2) figures.coalesced = fields.uint();
+    else if (field === 5) figures.objectiveUs = fields.uint();
+    else if (field === 6) figures.p50Us = fields.double();
+    else if (field === 7) figures.p99Us = fields.double();
+    else if (field === 8) figures.p999Us = fields.double();
+    else if (field === 9) figures.recentTicks = fields.uint();
+    else if (field === 10) figures.recentMissed = fields.uint();
+    else fields.skip();
+  }
+  return figures;
+}
+
+function noFigures(): Figures {
+  return {
+    answered: 0,
+    coalesced: 0,
+    objectiveUs: 1000,
+    p50Us: null,
+    p99Us: null,
+    p999Us: null,
+    recentTicks: 0,
+    recentMissed: 0,
+  };
+}
+
+function readSession(fields: Reader): Session {
+  const session: Session = {
+    stream: 0,
+    sequence: 0,
+    ageUs: 0,
+    computeUs: 0,
+    tools: [],
+    contactPositions: NO_FLOATS,
+    contactNormals: NO_FLOATS,
+    contactDistances: NO_FLOATS,
+    contactsTotal: 0,
+    forcePositions: NO_FLOATS,
+    forces: NO_FLOATS,
+    figures: noFigures(),
+  };
+  for (let field = fields.next(); field !== 0; field = fields.next()) {
+    if (field === 1) session.stream = fields.uint();
+    else if (field === 2) session.sequence = fields.uint();
+    else if (field === 3) session.ageUs = fields.uint();
+    else if (field === 4) session.computeUs = fields.double();
+    else if (field === 6) session.tools.push(fields.message(readToolPose));
+    else if (field === 8) session.contactPositions = fields.floats();
+    else if (field === 9) session.contactNormals = fields.floats();
+    else if (field === 10) session.contactDistances = fields.floats();
+    else if (field === 11) session.forcePositions = fields.floats();
+    else if (field === 12) session.forces = fields.floats();
+    else if (field === 13) session.figures = fields.message(readFigures);
+    else if (field === 14) session.contactsTotal = fields.uint();
+    else fields.skip();
+  }
+  return session;
+}

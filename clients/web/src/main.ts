@@ -1,0 +1,365 @@
+// The live view: follows the frames of a scene and draws them.
+
+import { Vector3 } from "three";
+
+import { niceAbove } from "./curve";
+import { moveDeviceRequest, readMessage, watchRequest, type Triple } from "./frames";
+import { call, CallError } from "./grpc_web";
+import { AGE_MAX_S, type TissueColour } from "./materials";
+import { Model } from "./model";
+import { element, millimetres, Panel, setOptions } from "./panel";
+import { Stage } from "./stage";
+
+const RATE_HZ = 60;
+/** Between two tries to connect, seconds. */
+const RETRY_S = [0.5, 1, 2, 4];
+/** A device that is held is told where at least this often: wishes that are not repeated end after a second. */
+const HOLD_MS = 250;
+const NUDGE_M = 1e-3;
+
+type State = "connecting" | "live" | "paused" | "lost" | "refused";
+
+const seconds = () => performance.now() / 1000;
+
+class View {
+  private model = new Model();
+  private readonly stage: Stage;
+  private readonly panel: Panel;
+  private readonly hand: Hand;
+  private stream = new AbortController();
+  private colour: TissueColour = "plain";
+  private depthMax = 1e-3;
+  private isPaused = false;
+  private chosenScene = "";
+  private isDue = false;
+
+  constructor() {
+    this.hand = new Hand((tool, position) => moveDeviceRequest(this.model.scene, tool, position));
+    this.stage = new Stage(element<HTMLCanvasElement>("canvas"), {
+      onDrag: (tool, position) => this.hand.move(tool, position),
+    });
+    this.panel = new Panel(() => this.show());
+    this.listen();
+    this.applyTheme(localStorage.getItem("theme") ?? preferredTheme());
+    void this.follow();
+  }
+
+  /** What tests ask of the page beside its pixels. */
+  readonly seen = {
+    project: (at: Triple) => this.stage.project(at),
+    devicePosition: () => this.model.sessions[0]?.tools[0]?.device.position,
+    deviceLinks: () => this.model.sessions[0]?.tools[0]?.deviceLinks.map((pose) => pose.position),
+    session: () => this.model.sessions[0],
+    revisions: () => [...this.model.tissues.values()].map((t) => [t.geometryRevision, t.topologyRevision]),
+    frames: () => this.model.frames,
+    drawNow: () => this.stage.drawNow(),
+    takeAgain: () => this.retake(),
+  };
+
+  /** The page's work for a frame in which everything moved. */
+  private retake(): void {
+    for (const tissue of this.model.tissues.values()) tissue.surface.touch(seconds());
+    this.show();
+  }
+
+  /** Connects, and again when that ends, until the page is closed. */
+  private async follow(): Promise<void> {
+    for (let tries = 0; ; ) {
+      this.stream = new AbortController();
+      const { signal } = this.stream;
+      try {
+        const request = watchRequest(this.chosenScene, RATE_HZ);
+        const model = new Model();
+        for await (const bytes of call("Watch", request, key(), signal)) {
+          if (!model.take(readMessage(bytes), seconds())) continue;
+          if (this.model !== model) this.replace(model);
+          tries = 0;
+          this.frame();
+        }
+      } catch (error) {
+        if (!signal.aborted) this.tellEnd(error);
+        if (error instanceof CallError && !error.mayPass && !signal.aborted) {
+          await new Promise<void>((again) => signal.addEventListener("abort", () => again(), { once: true }));
+        }
+      }
+      if (this.isPaused) await this.resumed();
+      else if (!signal.aborted) await wait(RETRY_S[Math.min(tries++, RETRY_S.length - 1)]!, signal);
+    }
+  }
+
+  private resumed(): Promise<void> {
+    return new Promise((resume) => {
+      document.addEventListener("palpate-resume", () => resume(), { once: true });
+    });
+  }
+
+  private replace(model: Model): void {
+    for (const tissue of model.tissues.values()) {
+      const before = [...this.model.tissues.values()].find((other) => other.name === tissue.name);
+      tissue.isShown = before?.isShown ?? true;
+    }
+    if (this.model.scene !== model.scene) this.panel.clear();
+    this.stage.clear();
+    this.model = model;
+  }
+
+  /** The newest frame is drawn with the browser's next one: frames that come faster are taken in and not drawn. */
+  private frame(): void {
+    this.setState("live", "Live");
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => {
+      this.isDue = false;
+      this.show();
+    });
+  }
+
+  private show(): void {
+    const { model } = this;
+    const now = seconds();
+    this.stage.show(model, { colour: this.colour, depthMax: this.depthMax }, now);
+    this.panel.show(model, now);
+    this.showLegend();
+    this.showScale();
+    const isEmpty = model.scene === "" || model.tissues.size === 0;
+    if (model.isQuarantined) {
+      this.notice("The scene is quarantined", "Its writer failed several times in a row. It comes back once its index is rebuilt.");
+    } else if (isEmpty && this.state === "live") {
+      const words = model.scene === "" ? "It appears here as soon as a simulator makes one." : "It has no tissue yet.";
+      this.notice(model.scene === "" ? "No scene yet" : `Scene ${model.scene}`, words);
+    } else if (this.state === "live") {
+      this.notice(null);
+    }
+    const scenes = model.scenes.map((id) => ({ value: id, text: id }));
+    setOptions(element<HTMLSelectElement>("scene"), [{ value: "", text: "First there is" }, ...scenes]);
+    const isHeld = model.sessions.some((session) => session.tools.length > 0);
+    element("device-section").hidden = !isHeld;
+    document.documentElement.dataset["frame"] = String(model.frames);
+  }
+
+  private showLegend(): void {
+    element("legend").hidden = this.colour === "plain";
+    if (this.colour === "depth") {
+      const displacements = [...this.model.tissues.values()].map((tissue) => tissue.surface.displacement);
+      this.depthMax = Math.max(this.depthMax, niceAbove(Math.max(1e-3, ...displacements)));
+      element("legend-from").textContent = "0";
+      element("legend-to").textContent = `${1000 * this.depthMax} mm from first seen`;
+    } else {
+      element("legend-from").textContent = `still for ${AGE_MAX_S} s`;
+      element("legend-to").textContent = "moved now";
+    }
+  }
+
+  /** A bar of a round length, about 120 pixels long, where the camera looks at. */
+  private showScale(): void {
+    const perPixel = this.stage.metresPerPixel();
+    const length = niceAbove(60 * perPixel);
+    element("scale-bar").style.width = `${length / perPixel}px`;
+    element("scale-text").textContent = length < 0.1 ? `${+(1000 * length).toPrecision(1)} mm` : millimetres(length);
+  }
+
+  private state: State = "connecting";
+
+  private setState(state: State, words: string): void {
+    this.state = state;
+    const shown = element("state");
+    if (shown.dataset["state"] === state) return;
+    shown.dataset["state"] = state;
+    element("state-text").textContent = words;
+  }
+
+  private tellEnd(error: unknown): void {
+    if (!(error instanceof CallError)) throw error;
+    if (error.needsKey) {
+      this.setState("refused", "Key needed");
+      const isWrong = key() !== "";
+      this.notice(isWrong ? "This key is not valid" : "This server asks for a key", "A read-only key is enough to look.", true);
+    } else if (!error.mayPass) {
+      this.setState("refused", "Refused");
+      this.notice("The server refuses", error.message);
+    } else {
+      this.setState("lost", "Connection lost");
+      this.notice("Connection lost", `Trying again: ${error.message || "the server ended the stream"}.`);
+    }
+  }
+
+  private notice(title: string | null, text = "", asksForKey = false): void {
+    element("notice").hidden = title === null;
+    element("notice-title").textContent = title;
+    element("notice-text").textContent = text;
+    const form = element("key-form");
+    if (asksForKey && form.hidden) queueMicrotask(() => element("key").focus());
+    form.hidden = !asksForKey;
+  }
+
+  private again(): void {
+    this.stream.abort();
+    document.dispatchEvent(new Event("palpate-resume"));
+  }
+
+  private setPaused(isPaused: boolean): void {
+    this.isPaused = isPaused;
+    const button = element("pause");
+    button.setAttribute("aria-pressed", String(isPaused));
+    button.textContent = isPaused ? "Resume" : "Pause";
+    if (isPaused) this.setState("paused", "Paused");
+    else this.setState("connecting", "Connecting");
+    this.again();
+  }
+
+  private listen(): void {
+    element("pause").addEventListener("click", () => this.setPaused(!this.isPaused));
+    element("fit").addEventListener("click", () => this.stage.fit(this.model));
+    element("picture").addEventListener("click", () => void this.savePicture());
+    element("theme").addEventListener("click", () => {
+      const theme = document.documentElement.dataset["theme"] === "light" ? "dark" : "light";
+      localStorage.setItem("theme", theme);
+      this.applyTheme(theme);
+    });
+    element<HTMLSelectElement>("scene").addEventListener("change", (event) => {
+      this.chosenScene = (event.target as HTMLSelectElement).value;
+      this.again();
+    });
+    for (const input of document.querySelectorAll<HTMLInputElement>("input[name=colour]")) {
+      input.addEventListener("change", () => {
+        this.colour = input.value as TissueColour;
+        this.show();
+      });
+    }
+    element("key-form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      // For this tab only: a key is not to outlive it.
+      sessionStorage.setItem("key", element<HTMLInputElement>("key").value.trim());
+      this.again();
+    });
+    for (const button of document.querySelectorAll<HTMLButtonElement>("[data-move]")) {
+      button.addEventListener("click", () => this.nudge(button.dataset["move"]!));
+    }
+    document.addEventListener("keydown", (event) => this.shortcut(event));
+  }
+
+  private shortcut(event: KeyboardEvent): void {
+    const isTyping = event.target instanceof HTMLInputElement && event.target.type !== "radio" && event.target.type !== "checkbox";
+    if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "p") this.setPaused(!this.isPaused);
+    if (event.key === "f") this.stage.fit(this.model);
+    if (event.key === "Escape") this.nudge("release");
+    if (event.target !== element("canvas")) return;
+    const moves: Record<string, string> = {
+      ArrowLeft: "left",
+      ArrowRight: "right",
+      ArrowUp: "up",
+      ArrowDown: "down",
+      PageUp: "in",
+      PageDown: "out",
+    };
+    const move = moves[event.key];
+    if (move === undefined) return;
+    event.preventDefault();
+    this.nudge(move);
+  }
+
+  /** Along the axes of the screen. */
+  private nudge(move: string): void {
+    const tool = this.panel.chosen(this.model)?.tools[0];
+    if (tool === undefined) return;
+    if (move === "release") {
+      this.hand.move(tool.tool, null);
+      return;
+    }
+    const axes: Record<string, Triple> = {
+      left: [-1, 0, 0],
+      right: [1, 0, 0],
+      up: [0, 1, 0],
+      down: [0, -1, 0],
+      in: [0, 0, -1],
+      out: [0, 0, 1],
+    };
+    const step = new Vector3(...axes[move]!).applyQuaternion(this.stage.camera.quaternion);
+    const from = new Vector3(...(this.hand.held(tool.tool) ?? tool.device.position));
+    this.hand.move(tool.tool, from.addScaledVector(step, NUDGE_M).toArray(), true);
+  }
+
+  private async savePicture(): Promise<void> {
+    const blob = await this.stage.picture();
+    if (blob === null) return;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = `palpate-${this.model.scene || "scene"}-${this.model.frames}.png`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+  }
+
+  private applyTheme(theme: string): void {
+    const root = document.documentElement;
+    root.dataset["theme"] = theme;
+    element("theme").textContent = theme === "light" ? "Dark" : "Light";
+    const style = getComputedStyle(root);
+    const colour = (name: string) => style.getPropertyValue(name).trim();
+    this.stage.theme = { force: colour("--force"), ghost: colour("--ghost"), contact: colour("--contact") };
+    this.panel.redraw(seconds());
+  }
+}
+
+/** A device that is held in the page: one call on its way at a time, always with the newest place. */
+class Hand {
+  private wanted: { tool: number; position: Triple | null } | null = null;
+  private isSending = false;
+  private holding: { tool: number; position: Triple; timer: number } | null = null;
+
+  constructor(private readonly request: (tool: number, position: Triple | null) => Uint8Array) {}
+
+  held(tool: number): Triple | null {
+    return this.holding?.tool === tool ? this.holding.position : null;
+  }
+
+  /** `position` null: let go. `isKept`: it is held there without being moved on. */
+  move(tool: number, position: Triple | null, isKept = position !== null): void {
+    if (this.holding !== null) clearInterval(this.holding.timer);
+    this.holding = null;
+    if (position !== null && isKept) {
+      const timer = window.setInterval(() => this.say(tool, position), HOLD_MS);
+      this.holding = { tool, position, timer };
+    }
+    this.say(tool, position);
+  }
+
+  private say(tool: number, position: Triple | null): void {
+    this.wanted = { tool, position };
+    if (!this.isSending) void this.send();
+  }
+
+  private async send(): Promise<void> {
+    this.isSending = true;
+    while (this.wanted !== null) {
+      const { tool, position } = this.wanted;
+      this.wanted = null;
+      let words = "";
+      try {
+        const signal = AbortSignal.timeout(2000);
+        for await (const _ of call("MoveDevice", this.request(tool, position), key(), signal));
+      } catch (error) {
+        words = error instanceof CallError ? error.message : "the server does not answer";
+      }
+      element("device-note").textContent = words;
+    }
+    this.isSending = false;
+  }
+}
+
+function key(): string {
+  return sessionStorage.getItem("key") ?? "";
+}
+
+function preferredTheme(): string {
+  return window.matchMedia("(prefers-color-scheme: light)").matches ? "light" : "dark";
+}
+
+function wait(forSeconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    const timer = setTimeout(done, 1000 * forSeconds);
+    signal.addEventListener("abort", () => (clearTimeout(timer), done()), { once: true });
+  });
+}
+
+(globalThis as unknown as { palpate: View["seen"] }).palpate = new View().seen;

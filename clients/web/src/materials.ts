@@ -1,0 +1,76 @@
+// How surfaces look. Tissue can be coloured by what its vertices remember: the same shader for all modes, so that a change
+// of mode compiles nothing.
+
+import { Color, DoubleSide, MeshBasicMaterial, MeshStandardMaterial, type WebGLProgramParametersWithUniforms } from "three";
+
+export type TissueColour = "plain" | "depth" | "age";
+
+/** Seconds after which a vertex that moved is as one that never did. */
+export const AGE_MAX_S = 4;
+
+export class TissueMaterial extends MeshStandardMaterial {
+  private readonly shared = {
+    uMode: { value: 0 },
+    uDepthMax: { value: 5e-3 },
+    uSeconds: { value: 0 },
+  };
+
+  constructor(isForbidden: boolean) {
+    super({
+      color: new Color(isForbidden ? "#b8433f" : "#c98579"),
+      roughness: 0.52,
+      metalness: 0,
+      side: DoubleSide,
+    });
+    if (isForbidden) [this.transparent, this.opacity, this.depthWrite] = [true, 0.35, false];
+  }
+
+  set mode(mode: TissueColour) {
+    this.shared.uMode.value = ["plain", "depth", "age"].indexOf(mode);
+  }
+
+  set depthMax(metres: number) {
+    this.shared.uDepthMax.value = metres;
+  }
+
+  set seconds(now: number) {
+    this.shared.uSeconds.value = now;
+  }
+
+  override onBeforeCompile(shader: WebGLProgramParametersWithUniforms): void {
+    Object.assign(shader.uniforms, this.shared);
+    shader.vertexShader = shader.vertexShader
+      .replace("#include <common>", "#include <common>\nattribute vec2 history;\nvarying vec2 vHistory;")
+      .replace("#include <begin_vertex>", "#include <begin_vertex>\nvHistory = history;");
+    shader.fragmentShader = shader.fragmentShader
+      .replace(
+        "#include <common>",
+        `#include <common>
+        varying vec2 vHistory;
+        uniform int uMode;
+        uniform float uDepthMax;
+        uniform float uSeconds;
+        // Dark to light, as even as four colours make it; told apart by who sees no red.
+        vec3 scale(float t) {
+          vec3 a = vec3(0.090, 0.110, 0.260), b = vec3(0.080, 0.360, 0.480);
+          vec3 c = vec3(0.420, 0.640, 0.330), d = vec3(0.960, 0.780, 0.160);
+          return t < 0.333 ? mix(a, b, 3.0 * t) : t < 0.667 ? mix(b, c, 3.0 * t - 1.0) : mix(c, d, 3.0 * t - 2.0);
+        }`,
+      )
+      .replace(
+        "#include <color_fragment>",
+        `#include <color_fragment>
+        if (uMode == 1) diffuseColor.rgb = scale(clamp(vHistory.x / uDepthMax, 0.0, 1.0));
+        if (uMode == 2) diffuseColor.rgb = scale(1.0 - clamp((uSeconds - vHistory.y) / ${AGE_MAX_S.toFixed(1)}, 0.0, 1.0));`,
+      );
+  }
+}
+
+export function instrumentMaterial(): MeshStandardMaterial {
+  return new MeshStandardMaterial({ color: "#aab4bb", roughness: 0.34, metalness: 0.55 });
+}
+
+/** The device: where the hand is, which tissue does not stop; seen through it. */
+export function ghostMaterial(): MeshBasicMaterial {
+  return new MeshBasicMaterial({ color: "#37b3cc", transparent: true, opacity: 0.26, depthTest: false });
+}

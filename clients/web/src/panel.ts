@@ -1,0 +1,192 @@
+// The figures beside the picture.
+
+import { Curve } from "./curve";
+import type { Session, ToolPose } from "./frames";
+import type { Model, Tissue } from "./model";
+
+export function element<T extends HTMLElement>(id: string): T {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`the page has no #${id}`);
+  return found as T;
+}
+
+const STATES: Record<number, [string, string]> = {
+  0: ["not rendered", "idle"],
+  1: ["free", "idle"],
+  2: ["touching", "touch"],
+  3: ["embedded", "bad"],
+  4: ["squeezed", "bad"],
+  5: ["late", "bad"],
+};
+
+/** Rates are counted over at least this long, seconds. */
+const RATE_SPAN_S = 1;
+
+export class Panel {
+  private readonly curve = new Curve(element<HTMLCanvasElement>("curve"));
+  private readonly sessions = element<HTMLSelectElement>("session");
+  private counted = { stream: 0, seconds: 0, answered: 0 };
+  private rate = "–";
+  private drawn = -1;
+
+  constructor(private readonly onTissueShown: (tissue: Tissue) => void) {
+    const bars = [50, 99, 99.9].map((percentile) => {
+      const bar = document.createElement("div");
+      bar.className = "bar";
+      bar.innerHTML = `<span class="name">p${percentile}</span><span class="track"><i></i><b></b></span><span class="value">–</span>`;
+      return bar;
+    });
+    element("latency").append(...bars);
+  }
+
+  /** The haptic loop whose figures are shown. */
+  chosen(model: Model): Session | undefined {
+    const asked = model.sessions.find((session) => String(session.stream) === this.sessions.value);
+    const felt = model.sessions.find((session) => session.tools.some((tool) => tool.isRendered));
+    return asked ?? felt ?? model.sessions[0];
+  }
+
+  show(model: Model, seconds: number): void {
+    this.showSessions(model);
+    const session = this.chosen(model);
+    const tool = session?.tools.find((tool) => tool.isRendered) ?? session?.tools[0];
+    const force = Math.hypot(...(tool?.force ?? [0, 0, 0]));
+    this.curve.add(seconds, force);
+    // Text of figures that change sixty times a second cannot be read: ten times is enough.
+    if (Math.floor(seconds * 10) === this.drawn) return;
+    this.drawn = Math.floor(seconds * 10);
+    element("force").textContent = force.toFixed(2);
+    this.showState(session, tool);
+    this.showContact(session, tool);
+    this.showTimes(session, seconds);
+    this.showTissues(model);
+    this.curve.draw(seconds);
+    const peak = this.curve.peak().toFixed(1);
+    element("curve").setAttribute("aria-label", `Force of the last ten seconds, at most ${peak} newtons`);
+    element("frames").textContent = `frame ${model.frames.toLocaleString("en")}`;
+  }
+
+  redraw(seconds: number): void {
+    this.curve.draw(seconds);
+  }
+
+  clear(): void {
+    this.curve.clear();
+    this.counted = { stream: 0, seconds: 0, answered: 0 };
+  }
+
+  private showSessions(model: Model): void {
+    const names = model.sessions.map((session) => {
+      const tools = session.tools.map((tool) => model.tools.get(tool.tool)?.name ?? `tool ${tool.tool}`);
+      return { value: String(session.stream), text: `${tools.join(", ") || "no tool"} · ${session.stream}` };
+    });
+    element("session-field").hidden = names.length < 2;
+    setOptions(this.sessions, names);
+  }
+
+  private showState(session: Session | undefined, tool: ToolPose | undefined): void {
+    const chip = element("render-state");
+    const isStale = session !== undefined && session.ageUs > 500_000;
+    let [words, tone] = tool === undefined ? ["no instrument", "idle"] : (STATES[tool.isRendered ? tool.state : 0] ?? STATES[0]!);
+    if (isStale) [words, tone] = ["no ticks", "bad"];
+    if (tool?.isLimited === true && !isStale) words += ", limited";
+    chip.textContent = words!;
+    chip.dataset["tone"] = tone!;
+  }
+
+  private showContact(session: Session | undefined, tool: ToolPose | undefined): void {
+    const distance = element("distance");
+    if (tool === undefined || session === undefined) {
+      for (const id of ["distance", "contacts", "lag"]) element(id).textContent = "–";
+      return;
+    }
+    distance.textContent = `${tool.isLowerBound ? "≥ " : ""}${millimetres(tool.signedDistance)}`;
+    const deepest = session.contactDistances.reduce((least, d) => Math.min(least, d), 0);
+    const depth = deepest < -5e-6 ? `, deepest ${millimetres(-deepest)}` : "";
+    element("contacts").textContent = `${session.contactsTotal}${depth}`;
+    const [seen, device] = [tool.links[0], tool.deviceLinks[0]];
+    const isDrawn = tool.isRendered && seen !== undefined && device !== undefined;
+    const lag = isDrawn ? Math.hypot(...[0, 1, 2].map((k) => seen.position[k]! - device.position[k]!)) : 0;
+    element("lag").textContent = tool.isRendered ? millimetres(lag) : "–";
+  }
+
+  private showTimes(session: Session | undefined, seconds: number): void {
+    const figures = session?.figures;
+    const objective = figures?.objectiveUs ?? 1000;
+    const times = [figures?.p50Us, figures?.p99Us, figures?.p999Us];
+    [...element("latency").children].forEach((bar, at) => {
+      const us = times[at] ?? null;
+      const fill = bar.querySelector("i")!;
+      // The objective is at two thirds.
+      fill.style.width = `${us === null ? 0 : Math.min(100, (us / objective) * 66.667)}%`;
+      fill.className = us !== null && us > objective ? "late" : "";
+      bar.querySelector(".value")!.textContent = us === null ? "–" : `${Math.round(us).toLocaleString("en")} µs`;
+    });
+    const missed = element("missed");
+    const { recentTicks = 0, recentMissed = 0 } = figures ?? {};
+    const share = recentTicks === 0 ? 0 : (100 * recentMissed) / recentTicks;
+    missed.textContent = recentTicks === 0 ? "–" : `${share.toFixed(share < 10 ? 2 : 0)} % over ${objective / 1000} ms`;
+    missed.className = share >= 1 ? "bad" : "";
+    this.showRate(session, seconds);
+  }
+
+  private showRate(session: Session | undefined, seconds: number): void {
+    const answered = session?.figures.answered ?? 0;
+    const since = seconds - this.counted.seconds;
+    if (session === undefined || session.stream !== this.counted.stream) {
+      this.counted = { stream: session?.stream ?? 0, seconds, answered };
+      this.rate = "–";
+    } else if (since >= RATE_SPAN_S) {
+      this.rate = `${Math.round((answered - this.counted.answered) / since).toLocaleString("en")} Hz`;
+      this.counted = { stream: session.stream, seconds, answered };
+    }
+    element("rate").textContent = this.rate;
+  }
+
+  private showTissues(model: Model): void {
+    const list = element("tissues");
+    const key = [...model.tissues.values()].map((tissue) => `${tissue.id} ${tissue.name}`).join("\n");
+    if (list.dataset["key"] !== key) {
+      list.dataset["key"] = key;
+      list.replaceChildren(...[...model.tissues.values()].map((tissue) => this.tissueRow(tissue)));
+    }
+    [...model.tissues.values()].forEach((tissue, at) => {
+      const detail = list.children[at]?.querySelector(".detail");
+      const cuts = tissue.topologyRevision > 0 ? ` · ${tissue.topologyRevision} cuts` : "";
+      const text = `${tissue.surface.triangles.toLocaleString("en")} △ · r${tissue.geometryRevision}${cuts}`;
+      if (detail !== null && detail !== undefined) detail.textContent = text;
+    });
+  }
+
+  private tissueRow(tissue: Tissue): HTMLLIElement {
+    const [row, label, box] = [document.createElement("li"), document.createElement("label"), document.createElement("input")];
+    box.type = "checkbox";
+    box.checked = tissue.isShown;
+    box.addEventListener("change", () => {
+      tissue.isShown = box.checked;
+      this.onTissueShown(tissue);
+    });
+    const [name, detail] = [document.createElement("span"), document.createElement("span")];
+    [name.className, detail.className] = ["name", "detail"];
+    name.textContent = tissue.isForbidden ? `${tissue.name} (keep out)` : tissue.name;
+    label.append(box, name, detail);
+    row.append(label);
+    return row;
+  }
+}
+
+/** Keeps what is chosen where it is still there. */
+export function setOptions(select: HTMLSelectElement, options: { value: string; text: string }[]): void {
+  const key = JSON.stringify(options);
+  if (select.dataset["key"] === key) return;
+  select.dataset["key"] = key;
+  const before = select.value;
+  select.replaceChildren(...options.map(({ value, text }) => new Option(text, value)));
+  if (options.some(({ value }) => value === before)) select.value = before;
+}
+
+export function millimetres(metres: number): string {
+  const mm = 1000 * metres;
+  const digits = Math.abs(mm) < 10 ? 2 : 1;
+  return `${(Math.abs(mm) < 0.005 ? 0 : mm).toFixed(digits).replace("-", "−")} mm`;
+}

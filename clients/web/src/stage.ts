@@ -1,0 +1,398 @@
+// The picture: tissue, instruments, device ghosts, contacts and forces, seen by a camera that orbits.
+
+import {
+  BufferAttribute,
+  BufferGeometry,
+  DirectionalLight,
+  Group,
+  HemisphereLight,
+  Line,
+  LineDashedMaterial,
+  Matrix4,
+  Mesh,
+  type Material,
+  PerspectiveCamera,
+  Plane,
+  Quaternion,
+  Raycaster,
+  Scene,
+  Vector2,
+  Vector3,
+  WebGLRenderer,
+} from "three";
+import { OrbitControls } from "three/addons/controls/OrbitControls.js";
+
+import { Arrows, Dots } from "./arrows";
+import type { Pose, Session, ToolPose, Triple } from "./frames";
+import { ghostMaterial, instrumentMaterial, TissueMaterial, type TissueColour } from "./materials";
+import type { Model, Tool } from "./model";
+
+/** What the picture needs to know beside the model. */
+export interface StageOptions {
+  colour: TissueColour;
+  depthMax: number;
+}
+
+export interface StageEvents {
+  /** Somebody drags a tool's device to there, or (null) lets go. */
+  onDrag(tool: number, position: Triple | null): void;
+}
+
+const LAMPS: [string, number, Triple][] = [
+  ["#fff3e6", 2.2, [-0.7, 1, 0.9]],
+  ["#d5e6ff", 0.8, [1, -0.3, 0.6]],
+];
+
+export class Stage {
+  readonly camera = new PerspectiveCamera(32, 1, 0.001, 100);
+  private readonly renderer: WebGLRenderer;
+  private controls: OrbitControls;
+  private readonly scene = new Scene();
+  private readonly tissues = new Map<number, Mesh<BufferGeometry, TissueMaterial>>();
+  private readonly tools = new Map<number, ToolGroups>();
+  private readonly forces = new Arrows("#ffb02e");
+  private readonly contacts = new Dots("#ffe3a3");
+  private readonly instrument = instrumentMaterial();
+  private readonly ghost = ghostMaterial();
+  private readonly springMaterial = new LineDashedMaterial({
+    color: "#37b3cc",
+    dashSize: 0.002,
+    gapSize: 0.0015,
+    depthTest: false,
+    transparent: true,
+  });
+  private fitted = "";
+  private size = 0.2;
+  private isDue = false;
+  private drag: { tool: number; plane: Plane; offset: Vector3 } | null = null;
+
+  constructor(
+    private readonly canvas: HTMLCanvasElement,
+    private readonly events: StageEvents,
+  ) {
+    // Kept for pictures: without it a picture that is taken later than the drawing is empty.
+    this.renderer = new WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true, alpha: true });
+    this.renderer.setPixelRatio(Math.min(2, window.devicePixelRatio));
+    // As a lamp at the viewer's left shoulder: with the camera, and aimed by it.
+    for (const [colour, strength, from] of LAMPS) {
+      const lamp = new DirectionalLight(colour, strength);
+      lamp.position.set(...from);
+      this.camera.add(lamp, lamp.target);
+    }
+    this.scene.add(this.camera, new HemisphereLight("#f4f7ff", "#7a625c", 0.95));
+    this.scene.add(this.forces, this.contacts);
+    this.controls = this.newControls();
+    canvas.addEventListener("pointerdown", (event) => this.pointerDown(event), { capture: true });
+    canvas.addEventListener("pointermove", (event) => this.pointerMove(event));
+    for (const end of ["pointerup", "pointercancel"] as const) {
+      canvas.addEventListener(end, () => this.pointerUp());
+    }
+    new ResizeObserver(() => this.resize()).observe(canvas);
+  }
+
+  /** Makes the picture that of the model, at `seconds` of the clock that its surfaces were taken in by. */
+  show(model: Model, options: StageOptions, seconds: number): void {
+    this.showTissues(model, options, seconds);
+    this.showTools(model);
+    const session = model.sessions.find((s) => s.tools.some((tool) => tool.isRendered)) ?? model.sessions[0];
+    this.showContacts(session);
+    this.fitOnce(model);
+    this.draw();
+  }
+
+  clear(): void {
+    for (const mesh of this.tissues.values()) this.scene.remove(mesh);
+    this.tissues.clear();
+    for (const groups of this.tools.values()) groups.remove();
+    this.tools.clear();
+    this.forces.count = this.contacts.count = 0;
+    this.draw();
+  }
+
+  /** Looks at all tissues. */
+  fit(model: Model): void {
+    this.fitted = "";
+    this.fitOnce(model);
+    this.draw();
+  }
+
+  set theme(theme: { force: string; ghost: string; contact: string }) {
+    this.forces.colour = theme.force;
+    this.contacts.colour = theme.contact;
+    this.ghost.color.set(theme.ghost);
+    this.springMaterial.color.set(theme.ghost);
+    this.draw();
+  }
+
+  /** CSS pixels of the canvas. */
+  project(position: Triple): [number, number] {
+    const at = new Vector3(...position).project(this.camera);
+    return [(0.5 + 0.5 * at.x) * this.canvas.clientWidth, (0.5 - 0.5 * at.y) * this.canvas.clientHeight];
+  }
+
+  /** Metres that a pixel is wide where the camera looks at. */
+  metresPerPixel(): number {
+    const distance = this.camera.position.distanceTo(this.controls.target);
+    return (2 * distance * Math.tan((0.5 * this.camera.fov * Math.PI) / 180)) / this.canvas.clientHeight;
+  }
+
+  picture(): Promise<Blob | null> {
+    this.drawNow();
+    return new Promise((done) => this.canvas.toBlob(done, "image/png"));
+  }
+
+  /** Draws with the browser's next frame, once however often it is asked. */
+  draw(): void {
+    if (this.isDue) return;
+    this.isDue = true;
+    requestAnimationFrame(() => this.drawNow());
+  }
+
+  drawNow(): void {
+    this.isDue = false;
+    this.renderer.render(this.scene, this.camera);
+  }
+
+  private resize(): void {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (width === 0 || height === 0) return;
+    this.renderer.setSize(width, height, false);
+    this.camera.aspect = width / height;
+    this.camera.updateProjectionMatrix();
+    this.drawNow();
+  }
+
+  private showTissues(model: Model, options: StageOptions, seconds: number): void {
+    for (const [id, mesh] of this.tissues) {
+      if (model.tissues.get(id)?.surface.geometry === mesh.geometry) continue;
+      this.scene.remove(mesh);
+      mesh.material.dispose();
+      this.tissues.delete(id);
+    }
+    for (const tissue of model.tissues.values()) {
+      tissue.surface.update();
+      let mesh = this.tissues.get(tissue.id);
+      if (mesh === undefined) {
+        mesh = new Mesh(tissue.surface.geometry, new TissueMaterial(tissue.isForbidden));
+        this.tissues.set(tissue.id, mesh);
+        this.scene.add(mesh);
+      }
+      mesh.visible = tissue.isShown;
+      mesh.material.mode = options.colour;
+      mesh.material.depthMax = options.depthMax;
+      mesh.material.seconds = seconds;
+    }
+  }
+
+  private showTools(model: Model): void {
+    for (const [id, groups] of this.tools) {
+      if (model.tools.get(id) === groups.tool) continue;
+      groups.remove();
+      this.tools.delete(id);
+    }
+    const poses = new Map<number, ToolPose>();
+    for (const session of model.sessions) for (const pose of session.tools) poses.set(pose.tool, pose);
+    for (const tool of model.tools.values()) {
+      for (const link of tool.links.values()) link.surface.update();
+      let groups = this.tools.get(tool.id);
+      if (groups === undefined) {
+        groups = new ToolGroups(tool, this.scene, this.instrument, this.ghost, this.springMaterial);
+        this.tools.set(tool.id, groups);
+      }
+      groups.place(poses.get(tool.id));
+    }
+  }
+
+  private showContacts(session: Session | undefined): void {
+    const none = new Float32Array(0);
+    const positions = session?.contactPositions ?? none;
+    this.contacts.show(positions, 0.0045 * this.size);
+    const forces = session?.forces ?? none;
+    let greatest = 0;
+    for (let i = 0; i < forces.length; i += 3) {
+      greatest = Math.max(greatest, Math.hypot(forces[i]!, forces[i + 1]!, forces[i + 2]!));
+    }
+    // Forces of one contact up to three newtons, or of many that share them: the greatest is a sixth of the organ at most.
+    const scale = (0.16 * this.size) / Math.max(1.5, greatest);
+    this.forces.show(session?.forcePositions ?? none, forces, scale, 0.13 * this.size);
+  }
+
+  private fitOnce(model: Model): void {
+    const key = `${model.scene}:${[...model.tissues.keys()].join()}`;
+    if (model.tissues.size === 0 || key === this.fitted) return;
+    this.fitted = key;
+    const [min, max] = [new Vector3().setScalar(Infinity), new Vector3().setScalar(-Infinity)];
+    for (const tissue of model.tissues.values()) {
+      const [low, high] = tissue.surface.box();
+      min.min(low);
+      max.max(high);
+    }
+    const centre = min.clone().add(max).multiplyScalar(0.5);
+    const extent = max.sub(min);
+    this.size = Math.max(extent.x, extent.y, extent.z, 1e-3);
+    // Organs lie flat: the shortest side is up, the longest goes across.
+    const sides = [extent.x, extent.y, extent.z];
+    const axis = (at: number) => new Vector3().setComponent(at, 1);
+    const up = axis(sides.indexOf(Math.min(...sides)));
+    const across = axis(sides.lastIndexOf(Math.max(...sides)));
+    const towards = across.clone().cross(up);
+    this.camera.up.copy(up);
+    this.camera.near = 0.02 * this.size;
+    this.camera.far = 60 * this.size;
+    this.camera.updateProjectionMatrix();
+    const from = towards.addScaledVector(up, 1.15).addScaledVector(across, 0.3).normalize();
+    // They remember which way was up when they were made.
+    this.controls.dispose();
+    this.controls = this.newControls();
+    this.camera.position.copy(centre).addScaledVector(from, (2.35 * this.size) / Math.min(1.4, this.camera.aspect));
+    this.controls.target.copy(centre).addScaledVector(up, 0.06 * this.size);
+    this.controls.minDistance = 0.15 * this.size;
+    this.controls.maxDistance = 20 * this.size;
+    this.springMaterial.dashSize = 0.012 * this.size;
+    this.springMaterial.gapSize = 0.008 * this.size;
+    this.controls.update();
+  }
+
+  private newControls(): OrbitControls {
+    const controls = new OrbitControls(this.camera, this.canvas);
+    controls.addEventListener("change", () => this.draw());
+    return controls;
+  }
+
+  private ray(event: PointerEvent): Raycaster {
+    const box = this.canvas.getBoundingClientRect();
+    const at = new Vector2(
+      (2 * (event.clientX - box.left)) / box.width - 1,
+      1 - (2 * (event.clientY - box.top)) / box.height,
+    );
+    const ray = new Raycaster();
+    ray.setFromCamera(at, this.camera);
+    return ray;
+  }
+
+  private pointerDown(event: PointerEvent): void {
+    if (event.button !== 0) return;
+    const ray = this.ray(event);
+    for (const groups of this.tools.values()) {
+      const hit = ray.intersectObjects(groups.pickable(), true)[0];
+      if (hit === undefined) continue;
+      // In the plane of the screen through what was taken hold of: the hand goes where the pointer goes.
+      const towards = this.camera.getWorldDirection(new Vector3());
+      const origin = groups.devicePosition();
+      const offset = origin.clone().sub(hit.point);
+      this.drag = {
+        tool: groups.tool.id,
+        plane: new Plane().setFromNormalAndCoplanarPoint(towards, hit.point),
+        offset,
+      };
+      this.controls.enabled = false;
+      this.canvas.setPointerCapture(event.pointerId);
+      this.canvas.dataset["drag"] = "yes";
+      event.stopImmediatePropagation();
+      this.pointerMove(event);
+      return;
+    }
+  }
+
+  private pointerMove(event: PointerEvent): void {
+    if (this.drag === null) {
+      const over = [...this.tools.values()].flatMap((groups) => groups.pickable());
+      const isOver = event.buttons === 0 && this.ray(event).intersectObjects(over, true).length > 0;
+      this.canvas.classList.toggle("over-tool", isOver);
+      return;
+    }
+    const to = this.ray(event).ray.intersectPlane(this.drag.plane, new Vector3());
+    if (to === null) return;
+    this.events.onDrag(this.drag.tool, to.add(this.drag.offset).toArray());
+  }
+
+  private pointerUp(): void {
+    if (this.drag === null) return;
+    this.events.onDrag(this.drag.tool, null);
+    this.drag = null;
+    this.controls.enabled = true;
+    delete this.canvas.dataset["drag"];
+  }
+}
+
+/** A tool where tissue lets it be, its ghost where the hand is, and the spring between both. */
+class ToolGroups {
+  private readonly seen = new Group();
+  private readonly device = new Group();
+  private readonly spring: Line;
+  private readonly devicePose = new Matrix4();
+
+  constructor(
+    readonly tool: Tool,
+    private readonly scene: Scene,
+    private readonly instrument: Material,
+    private readonly ghost: Material,
+    springMaterial: LineDashedMaterial,
+  ) {
+    const ends = new BufferGeometry().setAttribute("position", new BufferAttribute(new Float32Array(6), 3));
+    this.spring = new Line(ends, springMaterial);
+    this.spring.frustumCulled = false;
+    this.spring.renderOrder = 9;
+    this.device.renderOrder = 5;
+    scene.add(this.seen, this.device, this.spring);
+  }
+
+  place(pose: ToolPose | undefined): void {
+    for (const link of this.tool.links.values()) {
+      if (this.seen.children.some((mesh) => (mesh as Mesh).geometry === link.surface.geometry)) continue;
+      const [seen, device] = [this.instrument, this.ghost].map((m) => new Mesh(link.surface.geometry, m));
+      for (const mesh of [seen!, device!]) mesh.matrixAutoUpdate = false;
+      this.seen.add(seen!);
+      this.device.add(device!);
+    }
+    const isPosed = pose !== undefined;
+    this.seen.visible = isPosed;
+    this.device.visible = this.spring.visible = isPosed && pose.isRendered;
+    if (!isPosed) return;
+    this.devicePose.copy(matrix(pose.device));
+    [...this.tool.links.keys()].forEach((link, at) => {
+      const [seen, device] = [pose.links[link], pose.deviceLinks[link]];
+      if (seen !== undefined) set(this.seen.children[at]!, seen);
+      if (device !== undefined) set(this.device.children[at]!, device);
+    });
+    this.placeSpring();
+  }
+
+  pickable(): Mesh[] {
+    const groups = [this.device, this.seen].filter((group) => group.visible);
+    return groups.flatMap((group) => group.children as Mesh[]);
+  }
+
+  devicePosition(): Vector3 {
+    return new Vector3().setFromMatrixPosition(this.devicePose);
+  }
+
+  remove(): void {
+    this.scene.remove(this.seen, this.device, this.spring);
+    this.spring.geometry.dispose();
+  }
+
+  /** Between the same point of both: the middle of the first link. */
+  private placeSpring(): void {
+    const first = this.tool.links.get(0);
+    if (first === undefined || this.seen.children.length === 0) return;
+    const middle = first.surface.bounds().center;
+    const ends = this.spring.geometry.getAttribute("position") as BufferAttribute;
+    [this.seen, this.device].forEach((group, at) => {
+      const end = middle.clone().applyMatrix4(group.children[0]!.matrix);
+      ends.setXYZ(at, end.x, end.y, end.z);
+    });
+    ends.needsUpdate = true;
+    this.spring.computeLineDistances();
+  }
+}
+
+function matrix(pose: Pose): Matrix4 {
+  const turn = new Quaternion(...pose.orientation);
+  return new Matrix4().compose(new Vector3(...pose.position), turn, new Vector3(1, 1, 1));
+}
+
+function set(object: { matrix: Matrix4; matrixWorldNeedsUpdate: boolean }, pose: Pose): void {
+  object.matrix.copy(matrix(pose));
+  object.matrixWorldNeedsUpdate = true;
+}

@@ -1,0 +1,203 @@
+// A surface as the server has it, ready to be drawn: arrays with room to grow, smooth normals, and for each vertex how far
+// it is from where it was first seen and when it last moved.
+
+import { BufferAttribute, BufferGeometry, DynamicDrawUsage, Sphere, Vector3 } from "three";
+
+import type { SurfaceChange } from "./frames";
+
+export class Surface {
+  readonly geometry = new BufferGeometry();
+  vertices = 0;
+  triangles = 0;
+  /** Farthest that a vertex is now from where it was first seen, metres. */
+  displacement = 0;
+
+  private positions = new Float32Array(0);
+  private normals = new Float32Array(0);
+  private first = new Float32Array(0);
+  /** For each vertex: metres from its first place, seconds at which it last moved. */
+  private history = new Float32Array(0);
+  private corners = new Uint32Array(0);
+  private isChanged = false;
+
+  constructor(private readonly isRigid: boolean) {}
+
+  /** Takes a change in; `seconds`: now, by any clock. */
+  take(change: SurfaceChange, seconds: number): void {
+    if (change.isNew) this.vertices = this.triangles = 0;
+    this.grow(change.vertices, change.triangleIds);
+    const { positions, moved, corners, removed } = change;
+    if (positions !== null && moved !== null) {
+      for (let i = 0; i < moved.length; i++) this.move(moved[i]!, positions, 3 * i, seconds);
+    } else if (positions !== null) {
+      const n = positions.length / 3;
+      for (let i = 0; i < n; i++) this.move(change.firstVertex + i, positions, 3 * i, seconds);
+    }
+    if (corners !== null) this.corners.set(corners, 3 * change.firstTriangle);
+    // Three equal corners are no triangle to a graphics card.
+    for (const triangle of removed ?? []) this.corners.fill(0, 3 * triangle, 3 * triangle + 3);
+    this.isChanged = true;
+  }
+
+  /** As if all vertices had been told again. */
+  touch(seconds: number): void {
+    const positions = this.positions.slice(0, 3 * this.vertices);
+    const none = { moved: null, corners: null, removed: null, firstVertex: 0, firstTriangle: 0, isNew: false };
+    this.take({ ...none, vertices: this.vertices, triangleIds: this.triangles, positions }, seconds);
+  }
+
+  /** Makes what is drawn equal to what was taken. */
+  update(): void {
+    if (!this.isChanged) return;
+    this.isChanged = false;
+    this.computeNormals();
+    if (!this.isRigid) {
+      let displacement = 0;
+      for (let i = 0; i < 2 * this.vertices; i += 2) {
+        displacement = Math.max(displacement, this.history[i]!);
+      }
+      this.displacement = displacement;
+    }
+    for (const name of ["position", "normal", "history"]) {
+      const attribute = this.geometry.getAttribute(name) as BufferAttribute | undefined;
+      if (attribute !== undefined) attribute.needsUpdate = true;
+    }
+    this.geometry.index!.needsUpdate = true;
+    this.geometry.setDrawRange(0, 3 * this.triangles);
+    this.geometry.boundingSphere = this.bounds();
+  }
+
+  /** About all vertices; radius 0 when there is none. */
+  bounds(): Sphere {
+    const [min, max] = this.box();
+    const centre = min.clone().add(max).multiplyScalar(0.5);
+    return new Sphere(centre, this.vertices === 0 ? 0 : 0.5 * min.distanceTo(max));
+  }
+
+  box(): [Vector3, Vector3] {
+    const p = this.positions;
+    let [x0, y0, z0, x1, y1, z1] = [Infinity, Infinity, Infinity, -Infinity, -Infinity, -Infinity];
+    for (let i = 0; i < 3 * this.vertices; i += 3) {
+      const x = p[i]!;
+      const y = p[i + 1]!;
+      const z = p[i + 2]!;
+      if (x < x0) x0 = x;
+      if (x > x1) x1 = x;
+      if (y < y0) y0 = y;
+      if (y > y1) y1 = y;
+      if (z < z0) z0 = z;
+      if (z > z1) z1 = z;
+    }
+    if (this.vertices === 0) return [new Vector3(), new Vector3()];
+    return [new Vector3(x0, y0, z0), new Vector3(x1, y1, z1)];
+  }
+
+  dispose(): void {
+    this.geometry.dispose();
+  }
+
+  private move(v: number, positions: Float32Array, from: number, seconds: number): void {
+    const at = 3 * v;
+    const x = positions[from]!;
+    const y = positions[from + 1]!;
+    const z = positions[from + 2]!;
+    const isFirst = Number.isNaN(this.positions[at]!);
+    this.positions[at] = x;
+    this.positions[at + 1] = y;
+    this.positions[at + 2] = z;
+    if (this.isRigid) return;
+    if (isFirst) {
+      this.first[at] = x;
+      this.first[at + 1] = y;
+      this.first[at + 2] = z;
+      this.history[2 * v] = 0;
+      this.history[2 * v + 1] = -1e9;
+      return;
+    }
+    const dx = x - this.first[at]!;
+    const dy = y - this.first[at + 1]!;
+    const dz = z - this.first[at + 2]!;
+    this.history[2 * v] = Math.sqrt(dx * dx + dy * dy + dz * dz);
+    this.history[2 * v + 1] = seconds;
+  }
+
+  private grow(vertices: number, triangles: number): void {
+    if (3 * vertices > this.positions.length || 3 * triangles > this.corners.length) {
+      // A cut adds a few at a time: half as much again costs a copy now and then.
+      const roomFor = (n: number) => (this.isRigid || this.vertices === 0 ? n : Math.ceil(1.5 * n));
+      const [v, t] = [roomFor(vertices), roomFor(triangles)];
+      this.positions = grown(this.positions, 3 * v);
+      this.normals = grown(this.normals, 3 * v);
+      this.corners = grown(this.corners, 3 * t);
+      this.attribute("position", this.positions, 3);
+      this.attribute("normal", this.normals, 3);
+      this.geometry.setIndex(new BufferAttribute(this.corners, 1));
+      if (!this.isRigid) {
+        this.first = grown(this.first, 3 * v);
+        this.history = grown(this.history, 2 * v);
+        this.attribute("history", this.history, 2);
+      }
+    }
+    // Places that were never told: the first that comes is where the vertex was first seen.
+    this.positions.fill(NaN, 3 * this.vertices, 3 * vertices);
+    [this.vertices, this.triangles] = [vertices, triangles];
+  }
+
+  private attribute(name: string, array: Float32Array, size: number): void {
+    // A buffer of another size is another buffer to the graphics card.
+    const old = this.geometry.getAttribute(name);
+    if (old !== undefined) this.geometry.dispose();
+    const attribute = new BufferAttribute(array, size);
+    if (!this.isRigid) attribute.setUsage(DynamicDrawUsage);
+    this.geometry.setAttribute(name, attribute);
+  }
+
+  /** Weighted by area. */
+  // No arrays in these loops, however short: they run over a hundred thousand triangles, sixty times a second.
+  private computeNormals(): void {
+    const { positions: p, normals: n, corners } = this;
+    n.fill(0, 0, 3 * this.vertices);
+    for (let i = 0; i < 3 * this.triangles; i += 3) {
+      const a = 3 * corners[i]!;
+      const b = 3 * corners[i + 1]!;
+      const c = 3 * corners[i + 2]!;
+      const ax = p[a]!;
+      const ay = p[a + 1]!;
+      const az = p[a + 2]!;
+      const ux = p[b]! - ax;
+      const uy = p[b + 1]! - ay;
+      const uz = p[b + 2]! - az;
+      const vx = p[c]! - ax;
+      const vy = p[c + 1]! - ay;
+      const vz = p[c + 2]! - az;
+      const x = uy * vz - uz * vy;
+      const y = uz * vx - ux * vz;
+      const z = ux * vy - uy * vx;
+      n[a]! += x;
+      n[a + 1]! += y;
+      n[a + 2]! += z;
+      n[b]! += x;
+      n[b + 1]! += y;
+      n[b + 2]! += z;
+      n[c]! += x;
+      n[c + 1]! += y;
+      n[c + 2]! += z;
+    }
+    for (let i = 0; i < 3 * this.vertices; i += 3) {
+      const x = n[i]!;
+      const y = n[i + 1]!;
+      const z = n[i + 2]!;
+      const length = Math.sqrt(x * x + y * y + z * z) || 1;
+      n[i] = x / length;
+      n[i + 1] = y / length;
+      n[i + 2] = z / length;
+    }
+  }
+}
+
+function grown<T extends Float32Array | Uint32Array>(array: T, length: number): T {
+  const Kind = array.constructor as new (length: number) => T;
+  const larger = new Kind(length);
+  larger.set(array);
+  return larger;
+}

@@ -1,0 +1,100 @@
+// The page in a browser, and its pixels.
+import { existsSync } from "node:fs";
+
+import { PNG } from "pngjs";
+import puppeteer from "puppeteer-core";
+
+const chromium = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
+
+export async function launch() {
+  if (chromium === undefined) throw new Error("there is no chromium: apt-get install chromium, or set CHROMIUM");
+  return puppeteer.launch({
+    executablePath: chromium,
+    headless: true,
+    args: ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"],
+  });
+}
+
+/** What the console said that is wrong; a connection that was ended on purpose is not. */
+export const complaints = [];
+
+export async function open(browser, url, { width = 760, height = 480, theme = "dark" } = {}) {
+  const context = await browser.createBrowserContext();
+  const page = await context.newPage();
+  page.on("console", (message) => {
+    const isNetwork = /net::ERR_|Failed to load resource/.test(message.text());
+    if (["error", "warn"].includes(message.type()) && !isNetwork) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(error.message));
+  await page.setViewport({ width, height });
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
+  await page.goto(url);
+  return page;
+}
+
+export async function pages(browser) {
+  const all = await Promise.all(browser.browserContexts().map((context) => context.pages()));
+  return all.flat();
+}
+
+export async function until(what, isSo, within_s = 30) {
+  const end = Date.now() + 1000 * within_s;
+  for (;;) {
+    const value = await isSo();
+    if (value) return value;
+    if (Date.now() > end) throw new Error(`not within ${within_s} s: ${what}`);
+    await new Promise((soon) => setTimeout(soon, 50));
+  }
+}
+
+export const state = (page) => page.$eval("#state", (shown) => shown.dataset.state);
+export const text = (page, selector) => page.$eval(selector, (shown) => shown.textContent);
+
+/** The canvas alone, transparent where there is nothing. */
+export async function canvas(page) {
+  const url = await page.evaluate(
+    () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector("#canvas").toDataURL())))),
+  );
+  return PNG.sync.read(Buffer.from(url.split(",")[1], "base64"));
+}
+
+/** Where something is drawn. */
+export function mask({ width, height, data }) {
+  const drawn = new Uint8Array(width * height);
+  for (let i = 0; i < drawn.length; i++) drawn[i] = data[4 * i + 3] > 127 ? 1 : 0;
+  return { width, height, drawn };
+}
+
+/** Where triangles of a mesh are, by the page's camera and a rasteriser of the test's own. */
+export async function silhouette(page, { positions, triangles }, { width, height }) {
+  const at = await page.evaluate((flat) => {
+    const points = [];
+    for (let i = 0; i < flat.length; i += 3) points.push(...globalThis.palpate.project([flat[i], flat[i + 1], flat[i + 2]]));
+    return points;
+  }, positions);
+  const drawn = new Uint8Array(width * height);
+  for (let t = 0; t < triangles.length; t += 3) {
+    const [a, b, c] = [0, 1, 2].map((k) => [at[2 * triangles[t + k]], at[2 * triangles[t + k] + 1]]);
+    const side = (p, q, x, y) => (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0]);
+    const area = side(a, b, ...c);
+    const [x0, x1] = [Math.min(a[0], b[0], c[0]), Math.max(a[0], b[0], c[0])];
+    const [y0, y1] = [Math.min(a[1], b[1], c[1]), Math.max(a[1], b[1], c[1])];
+    for (let y = Math.max(0, Math.floor(y0)); y < Math.min(height, Math.ceil(y1)); y++) {
+      for (let x = Math.max(0, Math.floor(x0)); x < Math.min(width, Math.ceil(x1)); x++) {
+        const [u, v, w] = [side(a, b, x + 0.5, y + 0.5), side(b, c, x + 0.5, y + 0.5), side(c, a, x + 0.5, y + 0.5)];
+        if (u * area >= 0 && v * area >= 0 && w * area >= 0) drawn[y * width + x] = 1;
+      }
+    }
+  }
+  return { width, height, drawn };
+}
+
+/** Of the pixels that either has, the share that both have. */
+export function overlap(one, other) {
+  let [both, either] = [0, 0];
+  for (let i = 0; i < one.drawn.length; i++) {
+    both += one.drawn[i] & other.drawn[i];
+    either += one.drawn[i] | other.drawn[i];
+  }
+  return both / either;
+}

@@ -1,0 +1,151 @@
+// A real server and a client of it: what a simulator would do, over gRPC.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:net";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+
+import grpc from "@grpc/grpc-js";
+import { loadSync } from "@grpc/proto-loader";
+
+const root = fileURLToPath(new URL("../../../", import.meta.url));
+export const program = process.env.PALPATE_SERVER_BIN ?? `${root}target/release/palpate`;
+export const dist = fileURLToPath(new URL("../dist", import.meta.url));
+
+const files = ["scene", "haptic"].map((name) => `palpate/v1/${name}.proto`);
+const { palpate } = grpc.loadPackageDefinition(
+  loadSync(files, { includeDirs: [`${root}proto`], keepCase: true, longs: Number, defaults: true }),
+);
+
+export async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** A child process that is gone with the test. */
+export class Child {
+  constructor(args) {
+    this.process = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, RUST_LOG: "off" } });
+  }
+
+  async firstLine() {
+    for await (const line of createInterface({ input: this.process.stdout })) return line;
+    throw new Error("it said nothing");
+  }
+
+  async end(signal = "SIGTERM") {
+    if (this.process.exitCode !== null) return;
+    this.process.kill(signal);
+    await once(this.process, "exit");
+  }
+}
+
+export class Server {
+  static async start({ listen = 0, http, more = [] } = {}) {
+    const server = new Server();
+    server.http = http ?? (await freePort());
+    const args = ["serve", "--listen", `127.0.0.1:${listen}`, "--metrics", `127.0.0.1:${server.http}`, "--viewer", dist, ...more];
+    server.child = new Child(args);
+    server.address = (await server.child.firstLine()).replace("listening on ", "");
+    server.page = `http://127.0.0.1:${server.http}/view/`;
+    const client = (Service) => new Service(server.address, grpc.credentials.createInsecure());
+    server.scenes = client(palpate.v1.SceneService);
+    server.haptics = client(palpate.v1.HapticService);
+    return server;
+  }
+
+  call(method, request) {
+    return new Promise((done, failed) => {
+      this.scenes[method](request, (error, answer) => (error ? failed(error) : done(answer)));
+    });
+  }
+
+  upload(method, messages) {
+    return new Promise((done, failed) => {
+      const stream = this.scenes[method]((error, answer) => (error ? failed(error) : done(answer)));
+      for (const message of messages) stream.write(message);
+      stream.end();
+    });
+  }
+
+  async addTissue(scene_id, name, mesh) {
+    const header = { scene_id, name, mesh: meshHeader(mesh) };
+    const { tissue_id } = await this.upload("AddTissue", [{ header }, ...chunks(mesh)]);
+    return tissue_id;
+  }
+
+  async addTool(scene_id, name, mesh) {
+    const header = { scene_id, name, links: [{ name, mesh: meshHeader(mesh) }] };
+    const { tool_id } = await this.upload("AddTool", [{ header }, ...chunks(mesh)]);
+    return tool_id;
+  }
+
+  deformations() {
+    return new Exchange(this.scenes.Deform());
+  }
+
+  track() {
+    return new Exchange(this.haptics.Track());
+  }
+
+  /** Positions, and the three vertices of each triangle there is. */
+  exported(scene_id, tissue_id) {
+    return new Promise((done, failed) => {
+      const [positions, triangles] = [[], []];
+      const stream = this.scenes.ExportTissue({ scene_id, tissue_id });
+      stream.on("data", ({ chunk }) => {
+        if (!chunk) return;
+        positions.push(...chunk.positions_m);
+        triangles.push(...chunk.triangles);
+      });
+      stream.on("end", () => done({ positions, triangles }));
+      stream.on("error", failed);
+    });
+  }
+
+  async end() {
+    this.scenes.close();
+    this.haptics.close();
+    await this.child.end();
+  }
+}
+
+/** A stream with an answer to each request. */
+class Exchange {
+  constructor(stream) {
+    this.stream = stream;
+    this.waiting = [];
+    stream.on("data", (answer) => this.waiting.shift()?.done(answer));
+    stream.on("error", (error) => this.waiting.shift()?.failed(error));
+  }
+
+  ask(request) {
+    return new Promise((done, failed) => {
+      this.waiting.push({ done, failed });
+      this.stream.write(request);
+    });
+  }
+
+  tell(request) {
+    this.stream.write(request);
+  }
+
+  end() {
+    this.stream.on("error", () => undefined);
+    this.stream.cancel();
+  }
+}
+
+function meshHeader({ positions, triangles }) {
+  return { raw: { vertices: positions.length / 3, triangles: triangles.length / 3 } };
+}
+
+function* chunks({ positions, triangles }) {
+  const PIECE = 60_000;
+  for (let i = 0; i < positions.length; i += PIECE) yield { chunk: { positions: positions.slice(i, i + PIECE) } };
+  for (let i = 0; i < triangles.length; i += PIECE) yield { chunk: { triangles: triangles.slice(i, i + PIECE) } };
+}
