@@ -14,6 +14,8 @@ mod cubic;
 mod growth;
 #[path = "palpate/guigue_devillers.rs"]
 mod guigue_devillers;
+#[path = "palpate/in_process.rs"]
+mod in_process;
 #[path = "palpate/inputs.rs"]
 mod inputs;
 #[path = "palpate/moller.rs"]
@@ -61,7 +63,7 @@ static ALLOCATOR: Counting = Counting;
 /// What is measured: its id in the targets, its name, and how.
 type Measure = (&'static str, &'static str, fn(&mut Run));
 
-const MEASURES: [Measure; 13] = [
+const MEASURES: [Measure; 14] = [
     ("P1", "triangle_pairs", triangle_pairs::run),
     ("P2", "tissue_distance", tissue_distance::run),
     ("P3", "tool_field", tool_field::run),
@@ -75,6 +77,7 @@ const MEASURES: [Measure; 13] = [
     ("P11", "server_cpu", round_trip::run_cpu),
     ("P12", "tissue_memory", tissue_memory::run),
     ("P13", "rendered_tick", rendered_tick::run),
+    ("P14", "in_process", in_process::run),
 ];
 
 fn main() -> ExitCode {
