@@ -8,6 +8,7 @@ use palpate::{
     doctor::{self, DoctorArgs},
     inspect::{self, InspectArgs},
     load::{self, DemoArgs, LoadArgs},
+    scene_files::{self, ScenesArgs},
     service,
 };
 use tokio::runtime;
@@ -34,6 +35,8 @@ enum Command {
     Inspect(InspectArgs),
     /// Say what this machine can promise a 1 kHz loop.
     Doctor(DoctorArgs),
+    /// Look at the scenes that a server has kept, and carry them elsewhere.
+    Scenes(ScenesArgs),
 }
 
 /// How long what is under way may go on after the server has ended.
@@ -66,6 +69,10 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Inspect(args) => Ok(inspect::run(&args)?),
         Command::Doctor(args) => {
             print!("{}", doctor::run(&args));
+            Ok(())
+        }
+        Command::Scenes(args) => {
+            print!("{}", scene_files::run(&args)?);
             Ok(())
         }
     }

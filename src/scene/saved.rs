@@ -126,7 +126,7 @@ pub enum SceneChange {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {id} {problem}")]
 pub struct NotAScene {
-    /// "tissue" or "tool".
+    /// "tissue", "tool" or "scene".
     kind: &'static str,
     id: u32,
     problem: &'static str,
@@ -144,6 +144,14 @@ impl SavedScene {
     /// # Errors
     /// The first tissue or tool that is none.
     pub fn check(&self) -> Result<(), NotAScene> {
+        let in_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if self.id.is_empty() || !self.id.chars().all(in_id) {
+            return Err(NotAScene {
+                kind: "scene",
+                id: 0,
+                problem: "has an id that none can have",
+            });
+        }
         for (at, tissue) in self.tissues.iter().enumerate() {
             tissue.check()?;
             let rises = at == 0 || self.tissues[at - 1].id < tissue.id;

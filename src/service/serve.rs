@@ -192,8 +192,8 @@ pub async fn serve(
     let _control = Control::start(metrics_listener.zip(port), &heart)?;
     registry.life().set_recovering(true);
     let mut recovered = pin!(async {
-        let (scenes, fields) = (Arc::clone(&registry), fields);
-        let recovered = catch_panic_blocking(move || recover(&scenes, &fields)).await;
+        let (scenes, of_links) = (Arc::clone(&registry), fields.clone());
+        let recovered = catch_panic_blocking(move || recover(&scenes, &of_links)).await;
         recovered.map_err(|_| io::Error::other("reading the scenes failed"))??;
         registry.life().set_recovering(false);
         if registry.life().check_served().is_ok() {
@@ -202,7 +202,7 @@ pub async fn serve(
         }
         let settings = &config.store;
         Ok::<_, ServeError>(
-            is_keeping.then(|| SceneKeeper::start(&registry, settings)).transpose()?,
+            is_keeping.then(|| SceneKeeper::start(&registry, &fields, settings)).transpose()?,
         )
     });
     // Few scenes are read before anybody connects. While many are, whoever asks hears that they are.

@@ -92,7 +92,9 @@ impl From<Ended> for Refused {
             Ended::Quarantined { .. } => {
                 Refused::condition("SCENE_QUARANTINED", "scene_id", message)
             }
-            Ended::ShuttingDown | Ended::Recovering => Refused::server(Code::Unavailable, message),
+            Ended::Replaced { .. } | Ended::ShuttingDown | Ended::Recovering => {
+                Refused::server(Code::Unavailable, message)
+            }
         }
     }
 }

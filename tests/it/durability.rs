@@ -2,6 +2,7 @@
 
 mod damage;
 mod disks;
+mod files;
 mod kills;
 mod model;
 mod restarts;

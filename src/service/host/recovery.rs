@@ -1,12 +1,18 @@
 //! Reads the scenes of the last server at the start of this one.
 
-use std::{io, sync::atomic::Ordering::Relaxed};
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
 
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use super::{
-    field_build::BuildTerms, fields::Fields, quota::Share, scene_journal::SceneJournal,
-    scene_registry::SceneRegistry,
+    field_build::BuildTerms,
+    fields::Fields,
+    quota::Share,
+    scene_journal::SceneJournal,
+    scene_registry::{SceneHost, SceneRegistry},
 };
 use crate::{
     geometry::MeshData,
@@ -57,6 +63,7 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
                 metrics.damaged.fetch_add(1, Relaxed);
                 error!(scene = id, "damaged on the disk: {damage}");
             }
+            folder.keep_damaged(&found);
             let journal = SceneJournal::of_found(folder, &found, commits);
             let owner = found.kept.owner.clone();
             let scene = restored(registry, fields, id, found)?;
@@ -75,6 +82,34 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
         }
     }
     metrics.recovery_ns.store(now_ns() - started_ns, Relaxed);
+    Ok(())
+}
+
+/// Reads a scene again whose writer has failed for good, and lets that go on in its place.
+///
+/// # Errors
+/// In words, when it cannot be read; it stays refused then.
+pub fn revive(
+    registry: &SceneRegistry,
+    fields: &Fields,
+    lost: &Arc<SceneHost>,
+) -> Result<(), String> {
+    let Some(((store, commits), journal)) = registry.keeping().zip(lost.journal()) else {
+        return Ok(());
+    };
+    // What is under way comes to its end, and nothing comes after.
+    let _turn = SceneJournal::turn_blocking(Some(journal));
+    if !journal.close() {
+        return Ok(());
+    }
+    let id = lost.scene.id();
+    let folder = store.folder(id);
+    let found = folder.read().map_err(|unreadable| unreadable.to_string())?;
+    folder.keep_damaged(&found);
+    let journal = SceneJournal::of_found(folder, &found, commits);
+    let scene = restored(registry, fields, id, found)?;
+    registry.replace(lost, scene, journal).map_err(|error| error.to_string())?;
+    warn!(scene = id, "read from the disk again and served");
     Ok(())
 }
 

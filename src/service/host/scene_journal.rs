@@ -54,6 +54,8 @@ struct JournalFiles {
     /// `None` until something is kept, and once the scene is deleted.
     file: Option<JournalFile>,
     is_deleted: bool,
+    /// Another goes on with the files.
+    is_closed: bool,
     /// The greatest of all files.
     generation: u64,
     next_sequence: u64,
@@ -139,8 +141,14 @@ fn work(queue: &Receiver<Commit>, metrics: &StoreMetrics) {
 impl SceneJournal {
     /// Of a new scene, whose files are still to be made.
     pub fn new(folder: SceneFolder, owner: Option<&str>, commits: &CommitThread) -> SceneJournal {
-        let files =
-            JournalFiles { folder, file: None, is_deleted: false, generation: 0, next_sequence: 0 };
+        let files = JournalFiles {
+            folder,
+            file: None,
+            is_deleted: false,
+            is_closed: false,
+            generation: 0,
+            next_sequence: 0,
+        };
         let snapshot = LastSnapshot { taken_ns: now_ns(), ..LastSnapshot::default() };
         SceneJournal {
             owner: owner.map(str::to_owned),
@@ -200,6 +208,14 @@ impl SceneJournal {
         Ok(())
     }
 
+    /// Leaves the files to another: from then on nothing is kept. False when they are removed already.
+    pub fn close(&self) -> bool {
+        let mut files = self.files.lock();
+        files.is_closed = true;
+        files.file = None;
+        !files.is_deleted
+    }
+
     /// Waits for the turn of a change; for nothing without a journal.
     pub async fn turn(journal: Option<&Arc<SceneJournal>>) -> ChangeTurn {
         let Some(journal) = journal else { return ChangeTurn(None) };
@@ -253,7 +269,7 @@ impl SceneJournal {
         let turn = SceneJournal::turn_blocking(Some(self));
         let (folder, generation, sequence) = {
             let mut files = self.files.lock();
-            if files.is_deleted {
+            if files.is_over() {
                 return Err(NotKept::Gone);
             }
             // Not again at once when it fails.
@@ -266,7 +282,7 @@ impl SceneJournal {
         let kept = SceneSnapshot { owner: self.owner.clone(), scene: saved() };
         drop(turn);
         let written = folder.write_snapshot(&kept, generation, sequence);
-        if self.files.lock().is_deleted {
+        if self.files.lock().is_over() {
             return Err(NotKept::Gone);
         }
         self.snapshot.lock().bytes = written.map_err(failed)?;
@@ -293,7 +309,7 @@ impl SceneJournal {
     /// On the commit thread. Returns the number of the first.
     fn append(&self, records: Vec<JournalRecord>) -> Result<u64, NotKept> {
         let mut files = self.files.lock();
-        if files.is_deleted {
+        if files.is_over() {
             return Err(NotKept::Gone);
         }
         let is_usable = files.file.as_ref().is_some_and(|file| !file.is_broken());
@@ -339,6 +355,10 @@ impl SceneJournal {
 }
 
 impl JournalFiles {
+    fn is_over(&self) -> bool {
+        self.is_deleted || self.is_closed
+    }
+
     fn begin_journal(&mut self) -> Result<(), NotKept> {
         // Also of one that fails: should its file stay, the next has another name.
         self.generation += 1;

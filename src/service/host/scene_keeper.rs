@@ -8,9 +8,11 @@ use std::{
 };
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::{
+    fields::Fields,
+    recovery::revive,
     scene_journal::{NotKept, SceneJournal},
     scene_registry::{SceneHost, SceneRegistry},
 };
@@ -39,13 +41,14 @@ impl SceneKeeper {
     /// When the system has no thread.
     pub fn start(
         registry: &Arc<SceneRegistry>,
+        fields: &Fields,
         settings: &StoreSettings,
     ) -> io::Result<SceneKeeper> {
         let (end, ended) = bounded(0);
-        let (registry, settings) = (Arc::clone(registry), settings.clone());
+        let (registry, fields, settings) = (Arc::clone(registry), fields.clone(), settings.clone());
         let thread = thread::Builder::new().name("keep scenes".to_owned()).spawn(move || {
             lower_priority();
-            work(&ended, &registry, &settings);
+            work(&ended, &registry, &fields, &settings);
         })?;
         Ok(SceneKeeper { end: Some(end), thread: Some(thread) })
     }
@@ -59,10 +62,11 @@ impl Drop for SceneKeeper {
     }
 }
 
-fn work(ended: &Receiver<()>, registry: &SceneRegistry, settings: &StoreSettings) {
+fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, settings: &StoreSettings) {
     let metrics = &registry.metrics().store;
     let mut is_failing = false;
-    metrics.kept_ns.store(now_ns(), Relaxed);
+    let interval_ns = settings.positions_interval.as_nanos() as u64;
+    metrics.due_ns.store(now_ns() + interval_ns, Relaxed);
     loop {
         let is_last =
             ended.recv_timeout(settings.positions_interval) != Err(RecvTimeoutError::Timeout);
@@ -70,6 +74,11 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, settings: &StoreSettings
         let mut failed = None;
         for host in registry.all() {
             let Some(journal) = host.journal() else { continue };
+            if host.take_lost()
+                && let Err(reason) = revive(registry, fields, &host)
+            {
+                error!(scene = host.scene.id(), "cannot be read from the disk either: {reason}");
+            }
             let kept = catch_panic(|| {
                 keep_positions(&host, journal)?;
                 let is_due = !is_last && is_snapshot_due(journal, settings);
@@ -90,7 +99,7 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, settings: &StoreSettings
         }
         is_failing = failed.is_some();
         if !is_failing {
-            metrics.kept_ns.store(began_ns, Relaxed);
+            metrics.due_ns.store(began_ns + interval_ns, Relaxed);
         }
         if is_last {
             return;

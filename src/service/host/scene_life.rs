@@ -29,6 +29,10 @@ struct ServerState {
 pub struct SceneLife {
     deleted: Arc<AtomicBool>,
     quarantined: Arc<AtomicBool>,
+    /// It cannot be rebuilt from what is in memory.
+    lost: Arc<AtomicBool>,
+    /// It was read from the disk again, and goes on as another.
+    replaced: Arc<AtomicBool>,
     server: ServerLife,
 }
 
@@ -50,6 +54,14 @@ pub enum Ended {
         /// The scene.
         id: String,
     },
+    /// Its writer failed, and it goes on as it is on the disk.
+    #[error(
+        "scene {id:?} was read from the disk again after its writer had failed; begin anew with it"
+    )]
+    Replaced {
+        /// The scene.
+        id: String,
+    },
     /// The whole server ends.
     #[error("the server is shutting down")]
     ShuttingDown,
@@ -61,7 +73,8 @@ pub enum Ended {
 impl ServerLife {
     /// Of a new scene.
     pub fn of_scene(&self) -> SceneLife {
-        SceneLife { deleted: Arc::default(), quarantined: Arc::default(), server: self.clone() }
+        let (deleted, quarantined, lost, replaced) = Default::default();
+        SceneLife { deleted, quarantined, lost, replaced, server: self.clone() }
     }
 
     /// Ends every stream, those that wait for their client too.
@@ -107,6 +120,9 @@ impl SceneLife {
         if self.deleted.load(Relaxed) {
             return Err(Ended::Deleted { id: scene.id().to_owned() });
         }
+        if self.replaced.load(Relaxed) {
+            return Err(Ended::Replaced { id: scene.id().to_owned() });
+        }
         self.server.check_served()
     }
 
@@ -115,6 +131,22 @@ impl SceneLife {
         self.deleted.store(true, Relaxed);
         // Of all scenes: a deletion is rare, and a stream that is woken for nothing only looks and waits again.
         self.server.0.streams.wake_all();
+    }
+
+    /// Ends the scene's streams: it goes on as another.
+    pub fn set_replaced(&self) {
+        self.replaced.store(true, Relaxed);
+        self.server.0.streams.wake_all();
+    }
+
+    /// Whether it is worth reading from the disk again; asked once.
+    pub fn take_lost(&self) -> bool {
+        self.lost.swap(false, Relaxed)
+    }
+
+    /// It cannot be rebuilt from what is in memory.
+    pub fn set_lost(&self) {
+        self.lost.store(true, Relaxed);
     }
 
     /// Whether its writer failed too often.

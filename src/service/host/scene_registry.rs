@@ -252,6 +252,23 @@ impl SceneRegistry {
         Ok(())
     }
 
+    /// Puts a scene as it was on the disk in the place of one that cannot go on. Not when that is gone meanwhile.
+    pub fn replace(
+        &self,
+        lost: &Arc<SceneHost>,
+        scene: Scene,
+        journal: SceneJournal,
+    ) -> Result<(), SceneRegistryError> {
+        let host = self.host(scene, lost.owner.clone(), Some(Arc::new(journal)))?;
+        let mut hosts = self.hosts.write();
+        let now = hosts.get_mut(lost.scene.id()).filter(|now| Arc::ptr_eq(now, lost));
+        if let Some(now) = now {
+            *now = host;
+            lost.life.set_replaced();
+        }
+        Ok(())
+    }
+
     /// Refuses a scene that is on the disk but cannot be read.
     pub fn insert_unreadable(&self, id: String, reason: String) {
         self.unreadable.write().insert(id, reason);
@@ -410,6 +427,11 @@ impl SceneHost {
         let now = tissue.current();
         let topology = topology.min(now.topology_revision);
         Some(DurableRevisions { geometry: geometry.min(now.geometry_revision), topology })
+    }
+
+    /// Whether it is worth reading from the disk again; asked once.
+    pub fn take_lost(&self) -> bool {
+        self.life.take_lost()
     }
 
     /// Whether its writer failed too often.

@@ -5,7 +5,8 @@
 //! never meet this thread.
 //!
 //! A job that panics publishes nothing. After several in a row the scene is quarantined, until the indices of
-//! all its tissues were rebuilt from what they last published; when that fails too, for good.
+//! all its tissues were rebuilt from what they last published; when that fails too, until a durable one was read from
+//! the disk (`recovery`), and any other for good.
 
 use std::{
     io,
@@ -177,7 +178,7 @@ fn work(queue: &Receiver<Job>, scene: &Scene, life: &SceneLife) {
 /// Quarantines the scene until every tissue has a new index of what it published last. When that panics as
 /// well, the scene stays refused.
 fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
-    // There is no journal to rebuild from. What was published last is in memory, immutable and whole.
+    // From memory: what was published last is there, immutable and whole, and newer than what is on the disk.
     life.set_quarantined(true);
     warn!(scene = scene.id(), "quarantined: its writer panicked {PANICS_MAX} times in a row");
     let rebuilt = catch_panic(|| scene.tissues().iter().for_each(|tissue| tissue.recover()));
@@ -186,7 +187,10 @@ fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
             life.set_quarantined(false);
             warn!(scene = scene.id(), "rebuilt from its last good revisions and served again");
         }
-        Err(_) => error!(scene = scene.id(), "cannot be rebuilt and stays refused: delete it"),
+        Err(_) => {
+            life.set_lost();
+            error!(scene = scene.id(), "cannot be rebuilt and stays refused unless it is durable");
+        }
     }
     rebuilt
 }
@@ -240,24 +244,31 @@ mod tests {
         config::Config,
         geometry::{
             MeshData,
-            mesh::load::{self, Basis, LoadOptions},
+            mesh::load::{self, Basis, LoadOptions, LoadedMesh},
         },
-        scene::{TissueOptions, tissue::deform::Deformation},
+        scene::{
+            TissueId, TissueKind, TissueOptions,
+            saved::{SavedTissue, SceneChange},
+            tissue::deform::Deformation,
+        },
         service::{
             access::caller::Caller,
             catch_panic::injected,
             host::{
+                fields::Fields,
+                recovery::revive,
                 scene_life::Ended,
                 scene_registry::{SceneHost, SceneRegistry},
             },
         },
+        store::scenes::scene_store::SceneStore,
     };
 
     thread_local! {
         static HELD: RefCell<Option<Sender<()>>> = const { RefCell::new(None) };
     }
 
-    fn host() -> (Arc<SceneHost>, Arc<Tissue>) {
+    fn triangle() -> LoadedMesh {
         let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
         let options = LoadOptions {
             scale_to_m: 1.0,
@@ -266,10 +277,14 @@ mod tests {
             max_triangles: 9,
         };
         let mesh = load::load(MeshData { positions, triangles: vec![[0, 1, 2]] }, &options);
+        mesh.expect("a triangle")
+    }
+
+    fn host() -> (Arc<SceneHost>, Arc<Tissue>) {
         let host =
             SceneRegistry::new(&Config::default()).create("s", &Caller::ANYBODY).expect("room");
-        let (mesh, options) = (mesh.expect("a triangle"), TissueOptions::default());
-        let tissue = host.scene.add_tissue("patch", mesh, options, 0).expect("room");
+        let options = TissueOptions::default();
+        let tissue = host.scene.add_tissue("patch", triangle(), options, 0).expect("room");
         (host, tissue)
     }
 
@@ -315,6 +330,45 @@ mod tests {
         assert!(matches!(host.check_served(), Err(Ended::Quarantined { .. })));
         let status = Status::from(host.check_served().expect_err("it is refused"));
         assert_eq!(status.code(), Code::FailedPrecondition);
+    }
+
+    #[tokio::test]
+    async fn a_durable_scene_that_cannot_be_rebuilt_is_read_from_the_disk() {
+        let folder = std::env::temp_dir().join(format!("palpate-revive-{}", std::process::id()));
+        let registry = Arc::new(SceneRegistry::new(&Config::default()));
+        let store = SceneStore::open(&folder).expect("a new store");
+        registry.keep_in(store).expect("a thread");
+        let host = registry.create_durable("s", &Caller::ANYBODY).expect("room");
+        let tissue = Tissue::new(
+            ("patch".to_owned(), TissueKind::Tissue),
+            triangle(),
+            TissueOptions::default(),
+            0,
+        );
+        let added = SavedTissue { id: TissueId(1), ..tissue.saved() };
+        let turn = host.turn().await.expect("served");
+        turn.keep(vec![SceneChange::TissueAdded(Box::new(added))]).await.expect("room");
+        let tissue = host.scene.put_tissue(tissue).expect("room");
+        drop(turn);
+        panic_in_a_row(&host, &tissue, 1).await;
+        let gone = host.writer.run(tissue, |_, _| ()).await;
+        assert!(matches!(gone, Err(WriterError::Gone)), "the recovery was before it");
+        assert!(host.take_lost());
+        let fields = Fields::new(None, std::time::Duration::from_secs(9));
+        let (registered, lost) = (Arc::clone(&registry), Arc::clone(&host));
+        let revived = tokio::task::spawn_blocking(move || revive(&registered, &fields, &lost));
+        revived.await.expect("no panic").expect("it is on the disk");
+        assert!(matches!(host.check_served(), Err(Ended::Replaced { .. })));
+        let again = registry.served("s").expect("served again");
+        let tissue = again.scene.tissue(TissueId(1)).expect("it was kept");
+        again.writer.run(tissue, |_, _| ()).await.expect("a writer of its own");
+        // Also what is deleted after that is gone from the disk.
+        let deleted = Arc::clone(&registry);
+        let deleted = tokio::task::spawn_blocking(move || deleted.delete("s", &Caller::ANYBODY));
+        deleted.await.expect("no panic").expect("there");
+        let (store, _) = registry.keeping().expect("set");
+        assert_eq!(store.ids().expect("a list"), [""; 0]);
+        std::fs::remove_dir_all(&folder).expect("there");
     }
 
     #[tokio::test]

@@ -170,7 +170,7 @@ fn store(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<Scene
     text.histogram(name, None, &metrics.commit);
     let seconds = |ns: u64| ns as f64 / 1e9;
     let lag = registry.keeping().map_or(0, |_| metrics.lag_ns(now));
-    let help = "Since all newest positions were last on the disk.";
+    let help = "By how much the newest positions are late on the disk.";
     text.one("palpate_journal_lag_seconds", "gauge", help, seconds(lag));
     let failures = metrics.failures.load(Relaxed);
     let help = "Writes of journals that failed; what they had was refused.";

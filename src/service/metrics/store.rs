@@ -13,8 +13,8 @@ pub struct StoreMetrics {
     pub failures: AtomicU64,
     /// Snapshots that could not be written.
     pub snapshot_failures: AtomicU64,
-    /// When all newest positions were last on the disk: nanoseconds of the process's clock.
-    pub kept_ns: AtomicU64,
+    /// When all newest positions are to be on the disk the next time: nanoseconds of the process's clock.
+    pub due_ns: AtomicU64,
     /// Files that were found damaged at the start.
     pub damaged: AtomicU64,
     /// From the start until all scenes had been read.
@@ -22,8 +22,8 @@ pub struct StoreMetrics {
 }
 
 impl StoreMetrics {
-    /// How long positions may have been waiting for the disk, nanoseconds.
+    /// By how much the newest positions are late on the disk, nanoseconds.
     pub fn lag_ns(&self, now_ns: u64) -> u64 {
-        now_ns.saturating_sub(self.kept_ns.load(Relaxed))
+        now_ns.saturating_sub(self.due_ns.load(Relaxed))
     }
 }

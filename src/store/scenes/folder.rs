@@ -31,6 +31,7 @@ pub struct FoundScene {
     pub snapshot_bytes: u64,
     /// What was damaged, in words: changes may be lost when it was a journal.
     pub damage: Vec<String>,
+    damaged_files: Vec<PathBuf>,
 }
 
 /// Why there is no scene in its files. They are left as they are.
@@ -125,7 +126,7 @@ impl SceneFolder {
         Ok(bytes)
     }
 
-    /// The scene of all files that count. Changes nothing but the names of damaged files.
+    /// The scene of all files that count. Changes nothing.
     ///
     /// # Errors
     /// When no snapshot can be read, or a file is of a later version.
@@ -148,9 +149,8 @@ impl SceneFolder {
                 if damage.is_empty() { "there is none".to_owned() } else { damage.join("; ") };
             return Err(Unreadable::NoSnapshot(reasons));
         };
-        for generation in snapshots.iter().copied().filter(|g| *g > from) {
-            self.set_aside(&self.snapshot(generation));
-        }
+        let newer = snapshots.iter().copied().filter(|g| *g > from);
+        let damaged_files = newer.map(|generation| self.snapshot(generation)).collect();
         let snapshot_bytes = fs::metadata(self.snapshot(from))?.len();
         let last = [journals.last(), snapshots.last()].into_iter().flatten().max().copied();
         let mut scene = FoundScene {
@@ -159,6 +159,7 @@ impl SceneFolder {
             generation: last.unwrap_or(from),
             snapshot_bytes,
             damage,
+            damaged_files,
         };
         let journals: Vec<u64> = journals.into_iter().filter(|g| *g >= from).collect();
         self.replay(&journals, &mut scene)?;
@@ -177,7 +178,7 @@ impl SceneFolder {
                     info!(folder = %self.0.display(), "journal {generation} has no head yet");
                 }
                 Err(error) => {
-                    self.set_aside(&self.journal(generation));
+                    scene.damaged_files.push(self.journal(generation));
                     scene.damage.push(format!("journal {generation} {error}"));
                 }
             }
@@ -215,7 +216,7 @@ impl SceneFolder {
                         break;
                     }
                     Err(error) => {
-                        self.keep_aside(&self.journal(generation));
+                        scene.damaged_files.push(self.journal(generation));
                         let bytes = reader.rest();
                         scene.damage.push(format!(
                             "journal {generation} {error}; {bytes} bytes are left out"
@@ -231,7 +232,7 @@ impl SceneFolder {
                 continue;
             }
             if let Err(error) = scene.kept.scene.apply(change) {
-                self.keep_aside(&self.journal(generation));
+                scene.damaged_files.push(self.journal(generation));
                 scene.damage.push(format!("record {sequence} of journal {generation}: {error}"));
                 // What follows was made for another scene than is left.
                 scene.next_sequence = sequence;
@@ -271,27 +272,24 @@ impl SceneFolder {
         Ok(found)
     }
 
-    /// Out of the way of what counts.
-    fn set_aside(&self, path: &Path) {
-        let to = aside(path);
-        let done = fs::rename(path, &to);
-        self.tell_aside(path, done);
-    }
-
-    /// A second name, for when the first is removed.
-    fn keep_aside(&self, path: &Path) {
-        let to = aside(path);
-        let done = fs::hard_link(path, to).or_else(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Ok(()),
-            _ => Err(error),
-        });
-        self.tell_aside(path, done);
-    }
-
-    fn tell_aside(&self, path: &Path, done: io::Result<()>) {
-        match done {
-            Ok(()) => error!(path = %path.display(), "damaged; kept as .{DAMAGED}"),
-            Err(error) => error!(path = %path.display(), "damaged, and cannot be kept: {error}"),
+    /// Keeps what was found damaged for whoever wants to look at it: a snapshot out of the way of the good ones, of which
+    /// only so many stay, a journal under a second name for when the first is removed.
+    pub fn keep_damaged(&self, found: &FoundScene) {
+        for path in &found.damaged_files {
+            let name = path.file_name().expect("a file").to_string_lossy();
+            let to = path.with_file_name(format!("{name}.{DAMAGED}"));
+            let kept = match path.extension() {
+                Some(extension) if extension == SNAPSHOT => fs::rename(path, &to),
+                _ => fs::hard_link(path, &to),
+            };
+            match kept.map_err(|error| (error.kind(), error)) {
+                Ok(()) | Err((io::ErrorKind::AlreadyExists, _)) => {
+                    error!(path = %path.display(), "damaged; kept as .{DAMAGED}");
+                }
+                Err((_, error)) => {
+                    error!(path = %path.display(), "damaged, and cannot be kept: {error}");
+                }
+            }
         }
     }
 
@@ -311,9 +309,4 @@ impl SceneFolder {
     fn parent(&self) -> &Path {
         self.0.parent().expect("below the store's root")
     }
-}
-
-fn aside(path: &Path) -> PathBuf {
-    let name = path.file_name().expect("a file").to_string_lossy();
-    path.with_file_name(format!("{name}.{DAMAGED}"))
 }

@@ -81,9 +81,14 @@ impl SceneStore {
         Ok(ids)
     }
 
-    /// Where a scene is or would be. `id`: without dots and slashes.
-    pub fn folder(&self, id: &str) -> SceneFolder {
+    /// The folder that a scene has or would have.
+    pub fn path(&self, id: &str) -> PathBuf {
         debug_assert!(!id.contains(['.', '/']), "{id:?}");
-        SceneFolder::new(self.root.join(id))
+        self.root.join(id)
+    }
+
+    /// The files of a scene that is or would be there. `id`: without dots and slashes.
+    pub fn folder(&self, id: &str) -> SceneFolder {
+        SceneFolder::new(self.path(id))
     }
 }

@@ -1,6 +1,10 @@
 //! Damage of every kind at every place: what is read is always a scene that was, and never an older one without a word.
 
-use std::{fs, path::PathBuf, process};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process,
+};
 
 use glam::Vec3;
 
@@ -52,7 +56,7 @@ fn changes() -> Vec<SceneChange> {
     let (limits, id) = (Limits::default(), tissue.id());
     while changes.len() < END {
         let n = changes.len() as u32;
-        if n % 3 == 0 {
+        if n.is_multiple_of(3) {
             let mut positions = tissue.saved().mesh.positions;
             positions.iter_mut().for_each(|p| *p *= 1.01);
             tissue.deform(Deformation::Dense(positions), 0).expect("good");
@@ -96,7 +100,7 @@ fn keep(folder: &SceneFolder) -> Vec<SavedScene> {
     states
 }
 
-fn files(folder: &PathBuf) -> Vec<(String, Vec<u8>)> {
+fn files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("there").map(|e| e.expect("an entry").path());
     let named = |path: PathBuf| {
         let name = path.file_name().expect("a file").to_string_lossy().into_owned();

@@ -1,6 +1,9 @@
 //! Servers over files that were damaged: what they serve, what they refuse, and what they say.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use palpate::proto::{
     CreateSceneRequest, DeleteSceneRequest, EditTopologyRequest, GetSceneRequest,
@@ -48,7 +51,7 @@ fn file(folder: &Folder, name: &str) -> PathBuf {
     folder.0.join("scenes").join(SCENE).join(name)
 }
 
-fn harm(path: &PathBuf, at: impl Fn(&mut Vec<u8>)) {
+fn harm(path: &Path, at: impl Fn(&mut Vec<u8>)) {
     let mut bytes = fs::read(path).expect("it was kept");
     at(&mut bytes);
     fs::write(path, bytes).expect("room");

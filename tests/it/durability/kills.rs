@@ -87,7 +87,7 @@ async fn what_was_acknowledged_survives_kill_9_at_any_moment() {
         }
     }
     println!("{kills} kills, {n_changes} changes acknowledged, {n_unanswered} cut off");
-    assert!(n_changes > kills, "{n_changes} changes in {kills} rounds");
+    assert!(n_changes > 0, "every kill came before the first change");
 }
 
 struct Unanswered {

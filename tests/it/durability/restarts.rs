@@ -1,10 +1,15 @@
 //! Ends in good order, throw-away scenes, owners, and two servers on one folder.
 
-use palpate::proto::{CreateSceneRequest, EditTopologyRequest, GetSceneRequest};
+use std::path::{Path, PathBuf};
+
+use palpate::proto::{
+    CreateSceneRequest, DeleteSceneRequest, EditTopologyRequest, GetSceneRequest, ListScenesRequest,
+};
 use tonic::Code;
 
 use crate::support::{
     folder::Folder,
+    keys::{ADMIN, OTHER, SURGEON, all_keys, by},
     messages::{SCENE, dense},
     process::Process,
     refusal::assert_refused,
@@ -104,16 +109,52 @@ async fn a_scene_that_is_not_durable_is_gone_and_a_deleted_one_too() {
         assert_eq!(is_durable, durable.unwrap_or(true), "{id}");
     }
     server.create("deleted").await.expect("a new scene");
-    let delete = palpate::proto::DeleteSceneRequest { scene_id: "deleted".to_owned() };
+    let delete = DeleteSceneRequest { scene_id: "deleted".to_owned() };
     server.scenes.delete_scene(delete).await.expect("it is there");
     end(process, server).await;
     let (process, mut server) = serve(&folder).await;
-    let list = server.scenes.list_scenes(palpate::proto::ListScenesRequest {}).await;
+    let list = server.scenes.list_scenes(ListScenesRequest {}).await;
     let list = list.expect("a list").into_inner().scenes;
     let ids: Vec<_> = list.iter().map(|s| s.scene_id.as_str()).collect();
     assert_eq!(ids, ["asked", "kept"]);
     server.create("deleted").await.expect("the id is free");
     end(process, server).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scene_is_still_its_owner_s_after_a_crash() {
+    let folder = Folder::new("owner");
+    let keys = folder.write("keys.toml", &all_keys("scenes = 1"));
+    let keys = [("PALPATE_ACCESS_KEYS_FILE", keys.to_str().expect("UTF-8"))];
+    let creation = |id: &str| CreateSceneRequest { scene_id: id.to_owned(), durable: None };
+    let mut process = Process::serve_keeping(&folder.0, &[], &keys);
+    let mut server = TestServer::connect(process.address()).await;
+    server.scenes.create_scene(by(SURGEON, creation(SCENE))).await.expect("a new scene");
+    process.signal("KILL");
+    process.end();
+    let mut process = Process::serve_keeping(&folder.0, &[], &keys);
+    let mut server = TestServer::connect(process.address()).await;
+    let second = server.scenes.create_scene(by(SURGEON, creation("second"))).await;
+    assert_refused(second, Code::ResourceExhausted, "scenes_per_key", "it has one already");
+    let delete = || DeleteSceneRequest { scene_id: SCENE.to_owned() };
+    let other = server.scenes.delete_scene(by(OTHER, delete())).await;
+    assert_refused(other, Code::PermissionDenied, &format!("scene {SCENE}"), "another's");
+    server.scenes.delete_scene(by(SURGEON, delete())).await.expect("its own");
+    server.scenes.create_scene(by(SURGEON, creation("third"))).await.expect("room again");
+    let gone = server.scenes.delete_scene(by(ADMIN, delete())).await;
+    assert_refused(gone, Code::NotFound, &format!("scene {SCENE}"), "deleted");
+    // Nowhere on the disk is what opens it.
+    let secrets = [SURGEON, OTHER, ADMIN];
+    for file in files_below(&folder.0.join("scenes")) {
+        let bytes = std::fs::read(&file).expect("readable");
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!secrets.iter().any(|secret| text.contains(secret)), "{}", file.display());
+    }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|e| e.expect("an entry").path());
+    entries.flat_map(|p| if p.is_dir() { files_below(&p) } else { vec![p] }).collect()
 }
 
 #[tokio::test]

@@ -98,13 +98,17 @@ class Server:
         self.loops: WeakSet[HapticLoop] = WeakSet()
         self._metadata = () if key is None else (("authorization", f"Bearer {key}"),)
 
-    def create_scene(self, scene_id: str) -> Scene:
+    def create_scene(self, scene_id: str, *, durable: bool | None = None) -> Scene:
         """Makes an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and `-`.
+
+        Args:
+            durable: whether it survives the server. `None`: where the server keeps scenes.
 
         Raises:
             AlreadyExists: there is one of this id: `scene` opens it.
+            FailedPrecondition: it is to survive, and the server keeps none.
         """
-        self.ask("CreateScene", scene_id=scene_id)
+        self.ask("CreateScene", scene_id=scene_id, durable=durable)
         return Scene(self, scene_id)
 
     def scene(self, scene_id: str) -> Scene:

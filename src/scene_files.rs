@@ -1,0 +1,189 @@
+//! Layer 4: `palpate scenes`, which looks at the scenes of a data folder that no server has open, and carries one from a
+//! folder to another as one file.
+
+use std::{
+    fmt::Write,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use clap::{Args, Subcommand};
+
+use crate::store::{
+    default_data_dir,
+    scenes::{
+        file_head::FileError,
+        folder::{FoundScene, Unreadable},
+        scene_store::{SceneStore, StoreError},
+        snapshot::SceneSnapshot,
+    },
+};
+
+/// What to do with the scenes of which folder.
+#[derive(Args)]
+pub struct ScenesArgs {
+    /// Folder of the server; its own default when it is left out.
+    #[arg(long, global = true, env = "PALPATE_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+    #[command(subcommand)]
+    what: ScenesCommand,
+}
+
+#[derive(Subcommand)]
+enum ScenesCommand {
+    /// Name all scenes with what is in them.
+    List,
+    /// Read all files of all scenes; fails when any is damaged.
+    Verify,
+    /// Write a scene into one file.
+    Export {
+        /// The scene.
+        id: String,
+        /// Where it goes; must not be there yet.
+        file: PathBuf,
+    },
+    /// Add a scene from such a file.
+    Import {
+        /// Where it is.
+        file: PathBuf,
+        /// Another id than it had.
+        #[arg(long)]
+        id: Option<String>,
+    },
+}
+
+/// Why it was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum SceneFilesError {
+    /// No folder was given, and there is no default.
+    #[error("there is no data folder, expected --data-dir")]
+    NoFolder,
+    /// It cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It cannot be read.
+    #[error("the scenes cannot be listed: {0}")]
+    List(#[source] io::Error),
+    /// The scene cannot.
+    #[error("scene {id:?}: {source}")]
+    Scene {
+        /// Which.
+        id: String,
+        /// Why.
+        source: Unreadable,
+    },
+    /// There is something wrong with some.
+    #[error("damaged:\n{0}")]
+    Damaged(String),
+    /// A file of a scene cannot be read.
+    #[error("{} {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: FileError,
+    },
+    /// A scene cannot be written.
+    #[error("{} cannot be written: {source}", path.display())]
+    Write {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// No scene can be called that.
+    #[error("no scene can be called {0:?}, expected a-z, 0-9 and '-'")]
+    Id(String),
+}
+
+/// Does it, and says what was done.
+///
+/// # Errors
+/// When a server has the folder open, or it cannot be done.
+pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
+    let data_dir = args.data_dir.clone().or_else(default_data_dir);
+    let store = SceneStore::open(&data_dir.ok_or(SceneFilesError::NoFolder)?)?;
+    match &args.what {
+        ScenesCommand::List => list(&store),
+        ScenesCommand::Verify => verify(&store),
+        ScenesCommand::Export { id, file } => {
+            let found = read(&store, id)?;
+            let failed = |source| SceneFilesError::Write { path: file.clone(), source };
+            if file.exists() {
+                return Err(failed(io::ErrorKind::AlreadyExists.into()));
+            }
+            let bytes = found.kept.write(file, 0, 0).map_err(failed)?;
+            let mut said = format!("{id}: {bytes} bytes written to {}\n", file.display());
+            found.damage.iter().for_each(|damage| line(&mut said, &format!("{id}: {damage}")));
+            Ok(said)
+        }
+        ScenesCommand::Import { file, id } => import(&store, file, id.as_deref()),
+    }
+}
+
+fn list(store: &SceneStore) -> Result<String, SceneFilesError> {
+    let mut said = String::new();
+    for id in store.ids().map_err(SceneFilesError::List)? {
+        match store.folder(&id).read() {
+            Ok(found) => line(&mut said, &described(&found)),
+            Err(error) => line(&mut said, &format!("{id}: unreadable: {error}")),
+        }
+    }
+    Ok(said)
+}
+
+fn described(found: &FoundScene) -> String {
+    let scene = &found.kept.scene;
+    let owner = found.kept.owner.as_deref().unwrap_or("nobody");
+    let mut said = format!("{}, of {owner}: {} tools", scene.id, scene.tools.len());
+    for tissue in &scene.tissues {
+        let (name, triangles) = (&tissue.name, tissue.mesh.triangles.len());
+        let (moved, cut) = (tissue.geometry_revision, tissue.topology_revision);
+        let text = format!(
+            ", tissue {name} of {triangles} triangle ids, deformed {moved} times, cut {cut} times"
+        );
+        said.push_str(&text);
+    }
+    said
+}
+
+fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
+    let (mut good, mut bad) = (String::new(), String::new());
+    for id in store.ids().map_err(SceneFilesError::List)? {
+        match store.folder(&id).read() {
+            Ok(found) if found.damage.is_empty() => line(&mut good, &format!("{id}: whole")),
+            Ok(found) => found.damage.iter().for_each(|d| line(&mut bad, &format!("{id}: {d}"))),
+            Err(error) => line(&mut bad, &format!("{id}: unreadable: {error}")),
+        }
+    }
+    if bad.is_empty() { Ok(good) } else { Err(SceneFilesError::Damaged(bad)) }
+}
+
+fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, SceneFilesError> {
+    let read = SceneSnapshot::read(file);
+    let (mut kept, _) =
+        read.map_err(|source| SceneFilesError::File { path: file.to_owned(), source })?;
+    if let Some(id) = id {
+        kept.scene.id = id.to_owned();
+        kept.scene.check().map_err(|_| SceneFilesError::Id(id.to_owned()))?;
+    }
+    let id = &kept.scene.id;
+    let failed = |source| SceneFilesError::Write { path: store.path(id), source };
+    // A folder is not renamed over another: that there is one is a refusal.
+    if fs::exists(store.path(id)).map_err(failed)? {
+        return Err(failed(io::ErrorKind::AlreadyExists.into()));
+    }
+    store.folder(id).create(&kept).map_err(failed)?;
+    Ok(format!("{id}: added\n"))
+}
+
+fn read(store: &SceneStore, id: &str) -> Result<FoundScene, SceneFilesError> {
+    let is_there = store.ids().map_err(SceneFilesError::List)?.iter().any(|known| known == id);
+    let missing = || Unreadable::Io(io::ErrorKind::NotFound.into());
+    let found = if is_there { store.folder(id).read() } else { Err(missing()) };
+    found.map_err(|source| SceneFilesError::Scene { id: id.to_owned(), source })
+}
+
+fn line(text: &mut String, more: &str) {
+    writeln!(text, "{more}").expect("a String takes all");
+}
