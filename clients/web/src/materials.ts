@@ -52,7 +52,7 @@ export class TissueMaterial extends MeshStandardMaterial {
         uniform float uSeconds;
         // Dark to light, as even as four colours make it; told apart by who sees no red.
         vec3 scale(float t) {
-          vec3 a = vec3(0.090, 0.110, 0.260), b = vec3(0.080, 0.360, 0.480);
+          vec3 a = vec3(0.110, 0.140, 0.340), b = vec3(0.070, 0.380, 0.500);
           vec3 c = vec3(0.420, 0.640, 0.330), d = vec3(0.960, 0.780, 0.160);
           return t < 0.333 ? mix(a, b, 3.0 * t) : t < 0.667 ? mix(b, c, 3.0 * t - 1.0) : mix(c, d, 3.0 * t - 2.0);
         }`,

@@ -120,7 +120,7 @@ export class Panel {
       // The objective is at two thirds.
       fill.style.width = `${us === null ? 0 : Math.min(100, (us / objective) * 66.667)}%`;
       fill.className = us !== null && us > objective ? "late" : "";
-      bar.querySelector(".value")!.textContent = us === null ? "–" : `${Math.round(us).toLocaleString("en")} µs`;
+      bar.querySelector(".value")!.textContent = us === null ? "–" : duration(us);
     });
     const missed = element("missed");
     const { recentTicks = 0, recentMissed = 0 } = figures ?? {};
@@ -183,6 +183,10 @@ export function setOptions(select: HTMLSelectElement, options: { value: string; 
   const before = select.value;
   select.replaceChildren(...options.map(({ value, text }) => new Option(text, value)));
   if (options.some(({ value }) => value === before)) select.value = before;
+}
+
+function duration(us: number): string {
+  return us < 9_999.5 ? `${Math.round(us).toLocaleString("en")} µs` : `${(us / 1000).toFixed(us < 99_950 ? 1 : 0)} ms`;
 }
 
 export function millimetres(metres: number): string {

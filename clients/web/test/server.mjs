@@ -1,7 +1,10 @@
 // A real server and a client of it: what a simulator would do, over gRPC.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
@@ -26,6 +29,15 @@ export async function freePort() {
   return port;
 }
 
+/** A server reads its scenes before it serves. */
+async function ready(port) {
+  for (;;) {
+    const answer = await fetch(`http://127.0.0.1:${port}/health`).catch(() => null);
+    if (answer?.ok) return;
+    await new Promise((soon) => setTimeout(soon, 20));
+  }
+}
+
 /** A child process that is gone with the test. */
 export class Child {
   constructor(args) {
@@ -48,9 +60,11 @@ export class Server {
   static async start({ listen = 0, http, more = [] } = {}) {
     const server = new Server();
     server.http = http ?? (await freePort());
-    const args = ["serve", "--listen", `127.0.0.1:${listen}`, "--metrics", `127.0.0.1:${server.http}`, "--viewer", dist, ...more];
+    server.data = await mkdtemp(join(tmpdir(), "palpate-viewer-data-"));
+    const args = ["serve", "--data-dir", server.data, "--listen", `127.0.0.1:${listen}`, "--metrics", `127.0.0.1:${server.http}`, "--viewer", dist, ...more];
     server.child = new Child(args);
     server.address = (await server.child.firstLine()).replace("listening on ", "");
+    await ready(server.http);
     server.page = `http://127.0.0.1:${server.http}/view/`;
     const client = (Service) => new Service(server.address, grpc.credentials.createInsecure());
     server.scenes = client(palpate.v1.SceneService);
@@ -111,6 +125,7 @@ export class Server {
     this.scenes.close();
     this.haptics.close();
     await this.child.end();
+    await rm(this.data, { recursive: true, force: true });
   }
 }
 

@@ -24,6 +24,9 @@ use crate::{
 
 /// Contacts, and forces, of one record: more cannot be told apart in a picture.
 const RECORDED_MAX: usize = 128;
+/// What all records of a loop take: three that are handed over, and the watchers' own.
+pub const SHOWN_BYTES: u64 =
+    (4 * RECORDED_MAX * (size_of::<ContactRecord>() + size_of::<ForceRecord>())) as u64;
 
 /// The side of those who watch.
 pub struct LastTick {

@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use parking_lot::Mutex;
 
-use super::memory_limit::{MemoryFull, MemoryLimit};
+use super::{
+    last_tick::SHOWN_BYTES,
+    memory_limit::{MemoryFull, MemoryLimit},
+};
 use crate::scene::{
     Scene, Tissue,
     memory::{held_bytes, link_bytes_expected, session_bytes_expected, tissue_bytes_expected},
@@ -54,7 +57,7 @@ impl Share {
 
     /// A session of so many links.
     pub fn of_session(links: usize) -> Share {
-        Share::of_bytes(session_bytes_expected(links))
+        Share::of_bytes(session_bytes_expected(links) + SHOWN_BYTES)
     }
 
     /// So much memory.

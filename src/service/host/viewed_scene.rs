@@ -82,6 +82,17 @@ impl ViewedScene {
         ViewedScene { scene, tissues, tools }
     }
 
+    /// What its copies take of memory, bytes, once it has all that the scene has now.
+    pub fn bytes_expected(&self) -> u64 {
+        let bytes = |tissue: &Arc<Tissue>| {
+            let now = tissue.current();
+            let mesh = now.surface.mesh();
+            // A position, and the corners of a triangle; both lists may have grown by doubling.
+            2 * 12 * (mesh.positions().len() as u64 + u64::from(mesh.triangle_id_end()))
+        };
+        self.scene.tissues().iter().map(bytes).sum()
+    }
+
     /// Surfaces that are new or have changed by `now_ns`, in pieces. From then on the viewer is taken to have them.
     pub fn take_tissues(&mut self, now_ns: u64) -> Vec<ViewPiece> {
         let tissues = self.scene.tissues();

@@ -19,15 +19,18 @@ use tonic::Status;
 use crate::{
     proto::{WatchPart, WatchResponse, WatchedSession},
     service::{
+        access::caller::Caller,
         clock::now_ns,
         convert::watch::{WatchOptions, figures, piece, session, wish_message},
         host::{
             notifier::Subscription,
+            quota::{Reservation, Share},
             scene_life::ServerLife,
             scene_registry::{SceneHost, SceneRegistry, SceneRegistryError},
             viewed_scene::{ViewPiece, ViewedScene},
         },
         metrics::{OpenWatch, StreamMetrics, recent::RecentTicks},
+        refused::Refused,
     },
 };
 
@@ -37,10 +40,13 @@ const ASKED_BEFORE: Duration = Duration::from_millis(2);
 /// The frames of one viewer.
 pub struct Watch {
     registry: Arc<SceneRegistry>,
+    caller: Caller,
     options: WatchOptions,
     life: ServerLife,
     subscription: Arc<Subscription>,
     viewed: Option<ViewedScene>,
+    /// What the viewer's copies take, and room for that.
+    room: Option<(u64, Reservation)>,
     /// By number of the stream.
     recent: BTreeMap<u64, RecentTicks>,
     /// Of the frame under way, before its last message.
@@ -57,7 +63,12 @@ pub struct Watch {
 
 impl Watch {
     /// The first frame is due at once.
-    pub fn new(registry: Arc<SceneRegistry>, options: WatchOptions, open: OpenWatch) -> Watch {
+    pub fn new(
+        registry: Arc<SceneRegistry>,
+        caller: Caller,
+        options: WatchOptions,
+        open: OpenWatch,
+    ) -> Watch {
         let life = registry.life();
         Watch {
             subscription: life.subscribe(),
@@ -66,6 +77,8 @@ impl Watch {
             period: Duration::from_secs_f64(1.0 / options.rate_hz),
             options,
             viewed: None,
+            room: None,
+            caller,
             recent: BTreeMap::new(),
             pieces: VecDeque::new(),
             last_message: None,
@@ -97,7 +110,7 @@ impl Watch {
     }
 
     /// Makes the frame of now.
-    fn compose(&mut self) -> Result<(), SceneRegistryError> {
+    fn compose(&mut self) -> Result<(), Refused> {
         let now = now_ns();
         let hosts = self.registry.all();
         let host = self.host(&hosts)?.cloned();
@@ -113,6 +126,13 @@ impl Watch {
         let viewed =
             self.viewed.insert(viewed.unwrap_or_else(|| ViewedScene::of(Arc::clone(&host.scene))));
         if self.options.has(WatchPart::Tissues) {
+            let bytes = viewed.bytes_expected();
+            if self.room.as_ref().is_none_or(|(reserved, _)| *reserved != bytes) {
+                // Given back first: a quota that holds either need not hold both.
+                self.room = None;
+                let room = self.registry.reserve(&self.caller, Share::of_bytes(bytes))?;
+                self.room = Some((bytes, room));
+            }
             self.pieces.extend(viewed.take_tissues(now));
             last.tissue_ids = host.scene.tissues().iter().map(|t| t.id().0).collect();
         }

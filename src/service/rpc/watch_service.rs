@@ -37,8 +37,9 @@ impl WatchService for Watches {
             // A scene that is not served any more can still be looked at.
             self.registry.get(id)?;
         }
-        let open = self.registry.metrics().watch_begins(&caller(&request))?;
-        Ok(Response::new(Watch::new(Arc::clone(&self.registry), options, open)))
+        let caller = caller(&request);
+        let open = self.registry.metrics().watch_begins(&caller)?;
+        Ok(Response::new(Watch::new(Arc::clone(&self.registry), caller, options, open)))
     }
 
     async fn move_device(

@@ -6,8 +6,8 @@ use palpate::{
     config::{self, Config},
     oracle::shapes,
     proto::{
-        DeleteSceneRequest, EditTopologyRequest, MoveDeviceRequest, RemoveTissueRequest,
-        RenderOptions, RenderState, Tick, TrackMode, WatchPart, WatchRequest,
+        CreateSceneRequest, DeleteSceneRequest, EditTopologyRequest, MoveDeviceRequest,
+        RemoveTissueRequest, RenderOptions, RenderState, Tick, TrackMode, WatchPart, WatchRequest,
         watch_service_client::WatchServiceClient,
     },
     scene::Limits,
@@ -200,7 +200,7 @@ async fn a_read_only_key_watches_within_its_quota_and_moves_nothing() {
     let folder = Folder::new("watchers");
     let keys = all_keys("") + &key("wall", "read-only", "wall-0123456789abcd", "streams = 1");
     let mut server = TestServer::configured(with_keys(&folder.write("keys.toml", &keys))).await;
-    let create = palpate::proto::CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
+    let create = CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
     server.scenes.create_scene(by(SURGEON, create)).await.expect("a full key");
     let watch = async |secret: &str| Viewer::open(&server, secret, all_of(SCENE)).await;
     let unknown = watch("wrong-0123456789ab").await.map(drop);
@@ -226,6 +226,28 @@ async fn a_read_only_key_watches_within_its_quota_and_moves_nothing() {
 fn wish(x: f64) -> MoveDeviceRequest {
     let position_m = Some(vec3(x, 0.0, 0.0));
     MoveDeviceRequest { scene_id: SCENE.to_owned(), tool_id: 1, position_m }
+}
+
+/// 6 vertices and 8 triangles, 12 bytes each, twice.
+#[tokio::test]
+async fn a_viewer_s_copies_count_as_bytes_of_its_key() {
+    let folder = Folder::new("watched-bytes");
+    let poor = |bytes: u32| {
+        let secret = format!("poor-{bytes}-0123456789ab");
+        (key(&format!("poor-{bytes}"), "read-only", &secret, &format!("bytes = {bytes}")), secret)
+    };
+    let ((one, just_enough), (other, too_little)) = (poor(336), poor(335));
+    let keys = all_keys("") + &one + &other;
+    let mut server = TestServer::configured(with_keys(&folder.write("keys.toml", &keys))).await;
+    let create = CreateSceneRequest { scene_id: SCENE.to_owned(), ..Default::default() };
+    server.scenes.create_scene(by(SURGEON, create)).await.expect("a full key");
+    let upload = tokio_stream::iter(tissue_upload("liver", &tissue()));
+    server.scenes.add_tissue(by(SURGEON, upload)).await.expect("a tissue");
+    let mut viewer = Viewer::open(&server, &just_enough, all_of(SCENE)).await.expect("a stream");
+    viewer.frame().await.expect("a frame");
+    let mut viewer = Viewer::open(&server, &too_little, all_of(SCENE)).await.expect("a stream");
+    let refused = viewer.frame().await.map(drop);
+    assert_refused(refused, Code::ResourceExhausted, "bytes_per_key", "a byte too little");
 }
 
 #[tokio::test]
