@@ -37,8 +37,13 @@ async function serve(options) {
 
 const live = (page) => until("it is live", async () => (await state(page)) === "live");
 const seen = (page, what) => page.evaluate((name) => globalThis.palpate[name](), what);
-const revisions = (page, ...wanted) =>
-  until(`revisions ${wanted}`, async () => JSON.stringify((await seen(page, "revisions"))[0]) === JSON.stringify(wanted));
+const revisions = async (page, ...wanted) => {
+  const isSo = async () => JSON.stringify((await seen(page, "revisions"))[0]) === JSON.stringify(wanted);
+  await until(`revisions ${wanted}`, isSo);
+  // A frame may have come in part: the next one is behind all of it.
+  const frame = await seen(page, "frames");
+  await until("a whole frame", async () => (await seen(page, "frames")) > frame + 1);
+};
 
 async function assertDrawnAs(server, page, tissue) {
   const image = await canvas(page);
