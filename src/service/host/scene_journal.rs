@@ -20,7 +20,7 @@ use crate::{
         TissueId,
         saved::{SavedScene, SceneChange},
     },
-    service::{clock::now_ns, metrics::store::StoreMetrics},
+    service::{clock::now_ns, metrics::store::StoreMetrics, transport::background::lower_priority},
     store::scenes::{
         folder::{FoundScene, SceneFolder},
         journal::{JournalFile, JournalRecord},
@@ -103,7 +103,11 @@ impl CommitThread {
     /// When the system has no thread.
     pub fn start(metrics: Arc<StoreMetrics>) -> io::Result<CommitThread> {
         let (commits, queue) = unbounded();
-        thread::Builder::new().name("journal".to_owned()).spawn(move || work(&queue, &metrics))?;
+        thread::Builder::new().name("journal".to_owned()).spawn(move || {
+            // Positions of a large tissue take milliseconds to encode and sum up: ticks go first.
+            lower_priority();
+            work(&queue, &metrics);
+        })?;
         Ok(CommitThread(commits))
     }
 }

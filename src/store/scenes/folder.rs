@@ -68,6 +68,8 @@ impl SceneFolder {
     /// The system's; there is no such folder then.
     pub fn create(&self, first: &SceneSnapshot) -> io::Result<JournalFile> {
         let passing = self.passing("new");
+        // Of a try that failed, and whose files could not be removed then.
+        let _ = fs::remove_dir_all(&passing.0);
         let made = (|| {
             fs::create_dir(&passing.0)?;
             first.write(&passing.snapshot(0), 0, 0)?;

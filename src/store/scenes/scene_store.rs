@@ -8,7 +8,10 @@ use std::{
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::folder::{PASSING, SceneFolder};
+use super::{
+    file_head::sync_folder,
+    folder::{PASSING, SceneFolder},
+};
 
 /// The scenes of a data folder, which are this process's alone.
 #[derive(Debug)]
@@ -46,6 +49,12 @@ impl SceneStore {
         let root = data_dir.join("scenes");
         let failed = |source| StoreError::Io { path: root.clone(), source };
         fs::create_dir_all(&root).map_err(failed)?;
+        // A scene lasts only if the names of the folders around it do.
+        sync_folder(data_dir).map_err(failed)?;
+        if let Some(around) = data_dir.parent().filter(|p| !p.as_os_str().is_empty()) {
+            // An error: it is not this user's to open, and was there before.
+            let _ = sync_folder(around);
+        }
         // Beside the folder, so that all in it are scenes.
         let mut lock = File::options();
         let lock = lock.create(true).truncate(false).write(true).open(data_dir.join("scenes.lock"));
