@@ -11,8 +11,8 @@
 //! 4. keeps to the cap and the rate of change, and lets the force [`fade`] when the model is too old.
 //!
 //! A newer model does not jump: where both name a contact, the difference of their gaps is blended out. Nothing here
-//! allocates, waits or has a clock: time comes in as the seconds since the last sample. [`device_servo`] is a servo and
-//! what hands it models from the thread that receives them ([`newest`]).
+//! allocates, waits or has a clock: time comes in as the seconds since the last sample. [`mod@device_servo`] has a servo
+//! and what hands it models from the thread that receives them ([`newest`]).
 
 pub mod device_servo;
 pub mod fade;

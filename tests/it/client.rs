@@ -21,6 +21,7 @@ use crate::support::{
     keys::{ADMIN, SURGEON, key},
     process::Process,
     relay::Relay,
+    server::free_address,
 };
 
 const SCENE: &str = "theatre";
@@ -56,18 +57,22 @@ impl Theatre {
         ServerAddress::new(address).with_key(&self.folder.0.join("key")).expect("a key")
     }
 
-    /// A slab whose top is at 0, and a ball of 1 cm.
     async fn furnish(&self) -> Client {
-        let mut client = Client::connect(&self.server).await.expect("it listens");
-        client.create_scene(SCENE).await.expect("a scene");
-        let mut slab = shapes::cuboid(DVec3::new(0.2, 0.2, 0.04));
-        slab.positions.iter_mut().for_each(|p| p.z -= 0.02);
-        client.add_tissue(SCENE, "slab", &MeshSource::Raw(slab)).await.expect("a slab");
-        let ball = MeshSource::Raw(shapes::sphere(0.01, 6));
-        let ball = LinkUpload { name: "ball".to_owned(), mesh: ball, rest_pose: None };
-        client.add_tool(SCENE, "ball", &[ball], &[]).await.expect("a ball");
-        client
+        furnish(&self.server).await
     }
+}
+
+/// A slab whose top is at 0, and a ball of 1 cm.
+async fn furnish(server: &ServerAddress) -> Client {
+    let mut client = Client::connect(server).await.expect("it listens");
+    client.create_scene(SCENE).await.expect("a scene");
+    let mut slab = shapes::cuboid(DVec3::new(0.2, 0.2, 0.04));
+    slab.positions.iter_mut().for_each(|p| p.z -= 0.02);
+    client.add_tissue(SCENE, "slab", &MeshSource::Raw(slab)).await.expect("a slab");
+    let ball = MeshSource::Raw(shapes::sphere(0.01, 6));
+    let ball = LinkUpload { name: "ball".to_owned(), mesh: ball, rest_pose: None };
+    client.add_tool(SCENE, "ball", &[ball], &[]).await.expect("a ball");
+    client
 }
 
 /// A ball in a hand that presses it 3 mm into the slab.
@@ -126,6 +131,23 @@ impl Hand {
             }
             last = force;
         }
+    }
+
+    /// At a server that has the scene and not the session.
+    async fn begins_anew(&mut self) {
+        let comes_back = async {
+            while self.haptics.status().reconnected == 0 {
+                self.sample(-0.003).await;
+            }
+        };
+        timeout(SOON, comes_back).await.expect("a server is there");
+        // The new proxy began inside: no force comes out of nothing, but when the ball was outside once.
+        assert_eq!(self.sample(-0.003).await.force_n, DVec3::ZERO);
+        for _ in 0..100 {
+            self.sample(0.001).await;
+        }
+        self.lower().await;
+        self.feels(PRESSED_N).await;
     }
 
     async fn ended(&mut self) -> ClientError {
@@ -214,19 +236,29 @@ async fn a_loop_whose_server_was_killed_begins_anew_at_the_next_one() {
     let next = Theatre::open("next");
     let _scene = next.furnish().await;
     relay.mend(next.server.to_string().parse().expect("an address"));
-    let comes_back = async {
-        while hand.haptics.status().reconnected == 0 {
-            hand.sample(-0.003).await;
-        }
+    hand.begins_anew().await;
+    assert_eq!(counts(&hand.haptics.status()), (true, 1, 1));
+}
+
+/// What was acknowledged is on the disk: nobody makes the scene again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_loop_finds_its_scene_when_its_server_is_started_again() {
+    let folder = Folder::new("client-again");
+    let data = folder.0.join("data").display().to_string();
+    let variables = [("PALPATE_DATA_DIR", data.as_str()), ("PALPATE_STORE_SCENES", "true")];
+    let listen = free_address().to_string();
+    let start = || {
+        let mut process = Process::serve_with(&listen, &[], &variables);
+        process.address();
+        process
     };
-    timeout(SOON, comes_back).await.expect("a server is there");
-    // The new proxy began inside: no force comes out of nothing, but when the ball was outside once.
-    assert_eq!(hand.sample(-0.003).await.force_n, DVec3::ZERO);
-    for _ in 0..100 {
-        hand.sample(0.001).await;
-    }
-    hand.lower().await;
-    hand.feels(PRESSED_N).await;
+    let first = start();
+    let mut hand = Hand::hold(&furnish(&ServerAddress::new(&listen)).await).await;
+    first.signal("KILL");
+    hand.fades().await;
+    drop(first);
+    let _second = start();
+    hand.begins_anew().await;
     assert_eq!(counts(&hand.haptics.status()), (true, 1, 1));
 }
 

@@ -61,6 +61,7 @@ impl Served {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0"]).env("RUST_LOG", "off");
         command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));
+        command.env("PALPATE_STORE_SCENES", "false");
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it runs");
         let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("piped");
