@@ -77,7 +77,7 @@ fn picture([resting, deforming, elsewhere]: &[Side; 3]) -> String {
         curve("hiccups, at rest", &resting.all.hiccups),
         curve("hiccups, deforming", &deforming.all.hiccups),
     ];
-    draw("Round trips of ticks, P10", &curves, None, &[], DEADLINE.as_secs_f64() * 1e6)
+    draw("Round trips of ticks, P10", &curves, None, (&[], &[]), DEADLINE.as_secs_f64() * 1e6)
 }
 
 fn against(name: &str, ours: &Side, peer: &Side) -> String {

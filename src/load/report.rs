@@ -13,6 +13,7 @@ pub mod soundness;
 pub mod stalls;
 pub mod tally;
 pub mod text;
+pub mod thinned;
 pub mod timeline;
 pub mod verdict;
 

@@ -157,12 +157,14 @@ impl RenderedSession {
             copy(poses.iter().filter(|p| at_device.has_tool(p.tool)), &mut self.device_poses);
             at_device.begin_tick_beside(sequence, &self.device_poses, &self.session)?;
         }
+        let to_draw = time.share(DRAW_SHARE);
         let tick = ProxyTick {
             sequence,
             now_ns,
             tissues: self.session.tick_tissues(),
             forbidden: &self.forbidden,
             dt_s: (since as f64 / NS_PER_S).min(STEP_S_MAX),
+            late_to_draw: &|| to_draw.is_over(),
             late: &|| time.is_over(),
         };
         for proxy in &mut self.proxies {
@@ -248,6 +250,10 @@ fn copy<'a>(poses: impl Iterator<Item = &'a ToolPose>, into: &mut Vec<ToolPose>)
     }
     into.truncate(n);
 }
+
+/// Of a tick's time the proxies take so much at most: what is left is for local models, and for distances and contacts
+/// at the proxies, which would else be bounds alone.
+const DRAW_SHARE: f64 = 0.6;
 
 const NS_PER_S: f64 = 1e9;
 /// Rates of force and torque count for no longer than this between two ticks, seconds: after a pause the device may be

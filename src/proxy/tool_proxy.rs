@@ -71,7 +71,9 @@ pub struct ProxyTick<'a> {
     pub forbidden: &'a [TissueId],
     /// Since the last tick, seconds, >= 0; what the rates of force and torque are limited by.
     pub dt_s: f64,
-    /// Says that the deadline has passed; asked before every triangle.
+    /// Says that there is no more time to draw the proxies; asked before every triangle.
+    pub late_to_draw: &'a dyn Fn() -> bool,
+    /// Says that the deadline has passed: of local models, which come after.
     pub late: &'a dyn Fn() -> bool,
 }
 
@@ -194,20 +196,20 @@ impl ToolProxy {
 
     /// Draws the proxy to where the device is. Allocates nothing once the buffers have grown.
     pub fn tick(&mut self, pose: &ToolPose, tick: &ProxyTick) -> &Rendering {
-        let ProxyTick { tissues, late, .. } = *tick;
+        let ProxyTick { tissues, late_to_draw: late, .. } = *tick;
         self.coalesce(pose);
         self.god_object.begin_tick();
         seen_tissues::follow(&mut self.seen, tissues, tick.dt_s);
-        let mut arrived = true;
+        let mut followed = true;
         self.was_put = self.begin_at.is_some();
         match self.begin_at.take() {
             Some(posture) => self.begin(posture, tick),
             None => {
                 self.look_at_new(tick);
-                arrived = self.follow_tissues(tick);
+                followed = self.follow_tissues(tick);
             }
         }
-        let mut last = None;
+        let (mut arrived, mut last) = (followed, None);
         let god_object = &mut self.god_object;
         for posture in &self.waypoints {
             last = Some(*posture);
@@ -220,7 +222,7 @@ impl ToolProxy {
         let device = last.unwrap_or(god_object.posture);
         self.has_met_nothing = !self.was_put && !self.seen.iter().any(|s| s.is_embedding);
         self.free_what_is_outside(tick);
-        self.answer(&device, arrived, tick);
+        self.answer(&device, (followed, arrived), tick);
         &self.rendering
     }
 
@@ -251,7 +253,7 @@ impl ToolProxy {
     /// False when the deadline came before the tissues were where they are.
     fn follow_tissues(&mut self, tick: &ProxyTick) -> bool {
         let (tissues, seen) = (tick.tissues, &mut self.seen);
-        let followed = self.god_object.follow_tissues(tissues, seen, tick.late);
+        let followed = self.god_object.follow_tissues(tissues, seen, tick.late_to_draw);
         if followed < 1.0 {
             seen_tissues::stay_all_at(seen, tissues, followed);
             return false;
@@ -271,7 +273,7 @@ impl ToolProxy {
         }
     }
 
-    fn answer(&mut self, device: &Posture, arrived: bool, tick: &ProxyTick) {
+    fn answer(&mut self, device: &Posture, (followed, arrived): (bool, bool), tick: &ProxyTick) {
         let god_object = &self.god_object;
         let posture = god_object.posture;
         self.rendering.scene_from_proxy = posture.scene_from_tool;
@@ -282,8 +284,9 @@ impl ToolProxy {
             let (proxy, device) = (&posture.tool_from_link[i], &device.tool_from_link[i]);
             self.rendering.link_lag_m[i] = link.displacement(proxy, device);
         }
-        // What a late proxy is drawn to and pushed by is not known to the end.
-        let margin_m = self.survey(arrived, tick);
+        // A proxy that has not arrived has surroundings all the same, and a servo draws its own from there; where
+        // tissue was not followed they are not known.
+        let margin_m = self.survey(followed, tick);
         self.list_contacts(tick, margin_m.is_some());
         let bears = self.rendering.contacts.iter().any(|c| c.force_n != DVec3::ZERO);
         let residual_m = self.god_object.residual_m;
@@ -342,8 +345,8 @@ impl ToolProxy {
         }
     }
 
-    /// Looks about for a local model; `None` when there will be none.
-    fn survey(&mut self, arrived: bool, tick: &ProxyTick) -> Option<f64> {
+    /// Looks about for a local model; `None` when there will be none. `followed`: every tissue is where the proxy knows it.
+    fn survey(&mut self, followed: bool, tick: &ProxyTick) -> Option<f64> {
         self.ids.clear();
         if !self.options.local_model {
             return None;
@@ -352,7 +355,7 @@ impl ToolProxy {
             self.spare_model = Some(model);
         }
         let motion = TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 };
-        arrived.then(|| self.god_object.survey(&motion, tick.late)).flatten()
+        followed.then(|| self.god_object.survey(&motion, tick.late)).flatten()
     }
 
     /// Contacts with their ids: those with a force first. `with_survey`: those of the survey get theirs too.

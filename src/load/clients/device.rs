@@ -147,13 +147,15 @@ impl DeviceLoop {
             thread::sleep(due.saturating_duration_since(Instant::now()));
             let wanted = self.wanted(seconds);
             let pose = Pose { translation: motion.position, ..wanted };
-            let posture = Posture { scene_from_tool: pose, ..Posture::AT_ORIGIN };
+            let mut posture = Posture { scene_from_tool: pose, ..Posture::AT_ORIGIN };
+            let links = self.instrument.link_poses(seconds);
+            posture.tool_from_link[..links.len()].copy_from_slice(&links);
             let at_ns = Duration::from_secs_f64(seconds).as_nanos() as u64;
-            let felt = self.servo.step(&DevicePose { posture, n_links: 0, at_ns }, dt_s);
+            let felt = self.servo.step(&DevicePose { posture, n_links: links.len(), at_ns }, dt_s);
             let before = motion.position;
             self.plan.device.step(&mut motion, wanted.translation, felt.force_n, dt_s);
             let holds = self.plan.holds && seconds >= Path::DEEPEST_S + SETTLED_S;
-            tally.note(&felt, motion.position - before, holds.then_some(motion.position));
+            tally.note(seconds, &felt, motion.position - before, holds.then_some(motion.position));
         }
         tally
     }

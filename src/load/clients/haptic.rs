@@ -115,7 +115,7 @@ pub struct LiveMetrics {
 }
 
 /// Of a rendered tool: 15 mm deep a hand feels 3 N, what a desktop device can give.
-const STIFFNESS_N_PER_M: f64 = 200.0;
+pub const STIFFNESS_N_PER_M: f64 = 200.0;
 
 impl Live {
     /// Now; the numbers may be a few ticks apart.
@@ -319,7 +319,7 @@ impl HapticPlan {
             tools: vec![ToolPose {
                 tool_id: self.tool_id,
                 pose: Some(on_the_wire(pose)),
-                link_poses: self.instrument.link_poses(seconds),
+                link_poses: self.instrument.link_poses(seconds).iter().map(on_the_wire).collect(),
                 // At the start there is no motion that could be swept.
                 teleport: due.index == 0,
             }],

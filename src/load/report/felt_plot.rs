@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::renderings::FeltSample;
+use super::{renderings::FeltSample, servo::ServoForce};
 
 /// Where a plot stands in its picture, in pixels.
 #[derive(Clone, Copy)]
@@ -20,15 +20,16 @@ pub struct PlotPlace {
 const DEVICE: &str = "#888888";
 const PROXY: &str = "#1664a5";
 const FORCE: &str = "#c8501e";
+const SERVO: &str = "#2f8f3a";
 const MARKS: u32 = 5;
 
-/// Millimetres on the left, newtons on the right.
-pub fn draw(samples: &[FeltSample], place: PlotPlace) -> String {
+/// Millimetres on the left, newtons on the right. `at_device`: the servo's, where there is one.
+pub fn draw(samples: &[FeltSample], at_device: &[ServoForce], place: PlotPlace) -> String {
     let PlotPlace { left, top, width, height } = place;
     let most =
         |of: fn(&FeltSample) -> f64, least: f64| samples.iter().map(of).fold(least, f64::max);
     let (seconds, depth_mm) = (most(|s| s.seconds, 1e-3), most(|s| 1e3 * s.device_depth_m, 1.0));
-    let force_n = most(|s| s.force_n, 0.1);
+    let force_n = at_device.iter().map(|s| s.force_n).fold(most(|s| s.force_n, 0.1), f64::max);
     // A tenth below zero, so that a proxy at zero is not the frame.
     let y = |share: f64| top + height * (1.0 - (share.clamp(-0.1, 1.0) + 0.1) / 1.1);
     let x = |s: f64| left + width * s / seconds;
@@ -59,16 +60,22 @@ pub fn draw(samples: &[FeltSample], place: PlotPlace) -> String {
         );
     }
     type Quantity = fn(&FeltSample) -> f64;
-    let curves: [(&str, &str, Quantity, f64); 3] = [
-        ("device, mm", DEVICE, |s| 1e3 * s.device_depth_m, depth_mm),
-        ("proxy, mm", PROXY, |s| 1e3 * s.proxy_depth_m, depth_mm),
-        ("force, N", FORCE, |s| s.force_n, force_n),
+    let of_answers = |of: Quantity, whole: f64| -> Vec<(f64, f64)> {
+        samples.iter().map(|s| (s.seconds, of(s) / whole)).collect()
+    };
+    let servo = at_device.iter().map(|s| (s.seconds, s.force_n / force_n)).collect();
+    let curves = [
+        ("device, mm", DEVICE, of_answers(|s| 1e3 * s.device_depth_m, depth_mm)),
+        ("proxy, mm", PROXY, of_answers(|s| 1e3 * s.proxy_depth_m, depth_mm)),
+        ("answer's force, N", FORCE, of_answers(|s| s.force_n, force_n)),
+        ("servo's force, N", SERVO, servo),
     ];
-    for (row, (name, colour, of, whole)) in curves.iter().enumerate() {
+    let drawn = curves.iter().filter(|(_, _, points)| !points.is_empty());
+    for (row, (name, colour, points)) in drawn.enumerate() {
         let mut path = String::new();
-        for (i, sample) in samples.iter().enumerate() {
+        for (i, (seconds, share)) in points.iter().enumerate() {
             let command = if i == 0 { 'M' } else { 'L' };
-            let _ = write!(path, "{command}{:.1} {:.1}", x(sample.seconds), y(of(sample) / whole));
+            let _ = write!(path, "{command}{:.1} {:.1}", x(*seconds), y(*share));
         }
         let (key_x, key_y) = (left + width + 48.0, top + 20.0 + 20.0 * row as f64);
         let _ = write!(

@@ -53,6 +53,7 @@ fn draw(plan: &Plan, outcome: &RunOutcome) -> String {
         curves.push(Curve { name: "echo's round trip", latencies: &echo.tally.round_trip });
     }
     let deadline_us = plan.deadline.as_secs_f64() * 1e6;
-    let (timeline, felt) = (Some(&measured.tally.timeline), measured.tally.renderings.samples());
-    picture::draw(&plan.line(server), &curves, timeline, felt, deadline_us)
+    let tally = &measured.tally;
+    let felt = (tally.renderings.samples(), tally.servo.forces());
+    picture::draw(&plan.line(server), &curves, Some(&tally.timeline), felt, deadline_us)
 }

@@ -6,6 +6,7 @@ use super::{
     felt_plot::{self, PlotPlace},
     latencies::Latencies,
     renderings::FeltSample,
+    servo::ServoForce,
     timeline::Timeline,
 };
 
@@ -44,7 +45,7 @@ pub fn draw(
     title: &str,
     curves: &[Curve],
     timeline: Option<&Timeline>,
-    felt: &[FeltSample],
+    (felt, at_device): (&[FeltSample], &[ServoForce]),
     deadline_us: f64,
 ) -> String {
     let n_plots = 1 + usize::from(timeline.is_some()) + usize::from(!felt.is_empty());
@@ -69,7 +70,11 @@ pub fn draw(
     if !felt.is_empty() {
         let top = TOP + (PLOT_HEIGHT + GAP) * (n_plots - 1) as f64;
         let width = WIDTH - LEFT - RIGHT;
-        svg += &felt_plot::draw(felt, PlotPlace { left: LEFT, top, width, height: PLOT_HEIGHT });
+        svg += &felt_plot::draw(
+            felt,
+            at_device,
+            PlotPlace { left: LEFT, top, width, height: PLOT_HEIGHT },
+        );
     }
     svg + "</svg>\n"
 }
@@ -221,7 +226,7 @@ mod tests {
             timeline.record(intended, Some(Duration::from_micros(tick)), tick < 9_000);
         }
         let curves = [Curve { name: "a < b", latencies: &latencies }];
-        let svg = draw("a run", &curves, Some(&timeline), &[], 1000.0);
+        let svg = draw("a run", &curves, Some(&timeline), (&[], &[]), 1000.0);
         assert!(svg.contains("a &lt; b") && svg.contains("slot with misses"));
         let path = svg.lines().find(|l| l.contains(COLOURS[0])).expect("a curve");
         let numbers = path.split(['M', 'L', '"']).filter_map(|p| p.split_once(' '));
@@ -230,6 +235,6 @@ mod tests {
         assert_eq!(points.len(), SAMPLES as usize + 1);
         assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 >= b.1));
         assert!(points.iter().all(|(_, y)| (TOP..=TOP + PLOT_HEIGHT).contains(y)));
-        assert!(!draw("none", &[], None, &[], 1000.0).contains("NaN"));
+        assert!(!draw("none", &[], None, (&[], &[]), 1000.0).contains("NaN"));
     }
 }

@@ -5,12 +5,13 @@ use std::{collections::BTreeMap, time::Duration};
 use glam::DVec3;
 use serde::Serialize;
 
-use super::latencies::{Latencies, Percentiles};
+use super::{
+    latencies::{Latencies, Percentiles},
+    thinned::Thinned,
+};
 use crate::proto::{LinkAnswer, RenderState, Rendering, TrackResponse, Vec3};
 use crate::servo::stiffness::{USUAL_DAMPING_N_S_PER_M, stiffness_max};
 
-/// Samples that are kept for the picture; with one more, every second one goes.
-const SAMPLES_MAX: usize = 4_000;
 /// From tick to tick, and from sample to sample of a servo, seconds.
 const TICK_S: f64 = 1e-3;
 const SERVO_SAMPLE_S: f64 = 2.5e-4;
@@ -29,9 +30,7 @@ pub struct Renderings {
     grasps: u64,
     /// Time in the engine that rendering adds, as the server says.
     pub added: Latencies,
-    samples: Vec<FeltSample>,
-    /// Of the samples, one is kept.
-    every: u64,
+    samples: Thinned<FeltSample>,
 }
 
 /// What was felt at one tick.
@@ -98,7 +97,7 @@ impl Renderings {
         };
         let distances = answer.links.iter().filter(is_known).map(|link| link.signed_distance_m);
         // In an answer that tells no distance it is taken to be where it was.
-        let last = self.samples.last().map_or(0.0, |sample| sample.proxy_depth_m);
+        let last = self.samples().last().map_or(0.0, |sample| sample.proxy_depth_m);
         let proxy_depth_m = distances.reduce(f64::min).map_or(last, |nearest_m| -nearest_m);
         self.device_depth_m_max = self.device_depth_m_max.max(device_depth_m);
         self.proxy_depth_m_max = self.proxy_depth_m_max.max(proxy_depth_m);
@@ -107,29 +106,14 @@ impl Renderings {
         *self.states.entry(state_name(rendering.state())).or_default() += 1;
         self.grasps += rendering.grasps.iter().filter(|grasp| grasp.begins).count() as u64;
         let seconds = answer.client_time_ns as f64 * 1e-9;
-        self.keep(FeltSample { seconds, device_depth_m, proxy_depth_m, force_n });
+        self.samples.note(FeltSample { seconds, device_depth_m, proxy_depth_m, force_n });
         self.count += 1;
-    }
-
-    fn keep(&mut self, sample: FeltSample) {
-        if self.samples.len() == SAMPLES_MAX {
-            let mut place = 0;
-            self.samples.retain(|_| {
-                place += 1;
-                place % 2 == 1
-            });
-            self.every *= 2;
-        }
-        self.every = self.every.max(1);
-        if self.count.is_multiple_of(self.every) {
-            self.samples.push(sample);
-        }
     }
 
     /// Adds another client's; the picture stays that of the first.
     pub fn add(&mut self, other: &Renderings) {
         if self.count == 0 {
-            (self.samples, self.every) = (other.samples.clone(), other.every);
+            self.samples = other.samples.clone();
             self.last_force = other.last_force;
         }
         self.count += other.count;
@@ -146,7 +130,7 @@ impl Renderings {
 
     /// For the picture, in the order of time.
     pub fn samples(&self) -> &[FeltSample] {
-        &self.samples
+        self.samples.samples()
     }
 
     /// `None` when nothing was rendered. `round_trip_us_p99`: of the ticks.
@@ -215,6 +199,7 @@ fn state_name(state: RenderState) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::report::thinned::SAMPLES_MAX;
     use crate::proto::Pose;
 
     fn answer(n: u64, force: f64, device_m: f64) -> TrackResponse {

@@ -3,7 +3,10 @@
 use glam::DVec3;
 use serde::Serialize;
 
-use super::latencies::{Latencies, Percentiles};
+use super::{
+    latencies::{Latencies, Percentiles},
+    thinned::Thinned,
+};
 use crate::servo::ServoSample;
 
 /// The samples of a run.
@@ -21,6 +24,16 @@ pub struct ServoTally {
     force_step_n_max: f64,
     last_force: DVec3,
     model_age: Latencies,
+    forces: Thinned<ServoForce>,
+}
+
+/// A force at the device.
+#[derive(Clone, Copy, Debug)]
+pub struct ServoForce {
+    /// Of the device, since its first sample.
+    pub seconds: f64,
+    /// Newtons.
+    pub force_n: f64,
 }
 
 /// [`ServoTally`] for the report.
@@ -73,10 +86,11 @@ impl AboutMean {
 }
 
 impl ServoTally {
-    /// One sample: what was felt, what the device moved by under it, and where it is when it is held still.
-    pub fn note(&mut self, felt: &ServoSample, moved: DVec3, held_at: Option<DVec3>) {
+    /// One sample: when it was, what was felt, what the device moved by under it, and where it is when it is held still.
+    pub fn note(&mut self, seconds: f64, felt: &ServoSample, moved: DVec3, held_at: Option<DVec3>) {
         self.samples += 1;
         let force = felt.force_n;
+        self.forces.note(ServoForce { seconds, force_n: force.length() });
         let work = force.dot(moved);
         if work < 0.0 {
             self.energy_in_j -= work
@@ -95,6 +109,11 @@ impl ServoTally {
             self.steady.note(force);
             self.place.note(place);
         }
+    }
+
+    /// For the picture, in the order of time.
+    pub fn forces(&self) -> &[ServoForce] {
+        self.forces.samples()
     }
 
     /// `None` without a servo.

@@ -9,7 +9,7 @@ use std::{
 
 use super::{objective::Objective, plan::Plan};
 use crate::load::{
-    clients::device::DevicePlan,
+    clients::{device::DevicePlan, haptic::STIFFNESS_N_PER_M},
     error::LoadError,
     stage::{
         held_device::HeldDevice,
@@ -20,6 +20,8 @@ use crate::servo::ServoOptions;
 
 const DEMO_RATE_HZ: f64 = 1000.0;
 const DEMO_DEFORM_HZ: f64 = 60.0;
+/// What desktop devices are sampled at.
+const DEMO_SERVO_HZ: f64 = 1000.0;
 /// Far beyond what a machine can pace.
 const RATE_HZ_MAX: f64 = 100_000.0;
 // A day: times of the run stay far below what a duration or a counter of ticks can hold.
@@ -168,8 +170,18 @@ pub(in crate::load) struct RunArgs {
 impl DemoArgs {
     pub(in crate::load) fn plan(&self) -> Result<Plan, LoadError> {
         let plan = self.run.plan(1, DEMO_RATE_HZ, DEMO_DEFORM_HZ)?;
+        // A guided hand is the visitor's, who sees and does not feel.
+        let device = (!self.no_render && !self.watch).then(|| DevicePlan {
+            servo_hz: DEMO_SERVO_HZ,
+            device: HeldDevice::led(),
+            stiffness_n_per_m: STIFFNESS_N_PER_M,
+            delay: Duration::ZERO,
+            jitter: Duration::ZERO,
+            loss: 0.0,
+            holds: false,
+        });
         let seconds = if self.watch { SECONDS_MAX } else { plan.seconds };
-        Ok(Plan { is_rendered: !self.no_render, is_guided: self.watch, seconds, ..plan })
+        Ok(Plan { is_rendered: !self.no_render, is_guided: self.watch, device, seconds, ..plan })
     }
 
     /// Where the live view is to be served, and of which folder; `None`: nowhere.

@@ -44,6 +44,12 @@ impl Default for HeldDevice {
 }
 
 impl HeldDevice {
+    /// A hand that is led along its path and hardly gives way: fifteen times the stiffness of the demo's spring, damped
+    /// as that needs not to swing.
+    pub fn led() -> HeldDevice {
+        HeldDevice { hand_n_per_m: 3_000.0, hand_damping_n_s_per_m: 30.0, ..HeldDevice::default() }
+    }
+
     /// Of device and hand: b of the rule that says how stiff a sampled spring may be, N s/m.
     pub fn damping(&self) -> f64 {
         self.damping_n_s_per_m + self.hand_damping_n_s_per_m

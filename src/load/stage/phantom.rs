@@ -126,11 +126,6 @@ impl Instrument {
         let upper = shapes::jaw(JAW_LENGTH_M, JAW_STEPS);
         let lower = shapes::mirrored_z(&upper);
         let shaft = shapes::capsule(SHAFT_RADIUS_M, SHAFT_HALF_LENGTH_M, 24);
-        // The capsule's z becomes x; its end reaches the hinge.
-        let rest = Pose {
-            rotation: DMat3::from_rotation_y(std::f64::consts::FRAC_PI_2),
-            translation: DVec3::NEG_X * (SHAFT_HALF_LENGTH_M + 0.5 * SHAFT_RADIUS_M),
-        };
         let link = |name: &str, mesh, rest_pose| LinkUpload {
             name: name.to_owned(),
             mesh: MeshSource::Raw(mesh),
@@ -142,7 +137,7 @@ impl Instrument {
         Instrument {
             label: "generated grasper, 3 links".to_owned(),
             links: vec![
-                link("shaft", shaft, Some(on_the_wire(&rest))),
+                link("shaft", shaft, Some(on_the_wire(&shaft_at_rest()))),
                 link("upper-jaw", upper, None),
                 link("lower-jaw", lower, None),
             ],
@@ -188,19 +183,16 @@ impl Instrument {
     }
 
     /// Tool frame from each link's frame at a time; empty when nothing moves.
-    pub fn link_poses(&self, seconds: f64) -> Vec<proto::Pose> {
+    pub fn link_poses(&self, seconds: f64) -> Vec<Pose> {
         if !self.has_jaws {
             return Vec::new();
         }
         let phase = std::f64::consts::TAU * seconds / OPENING_PERIOD_S;
         let angle = OPENING.0 + OPENING.1 * (0.5 - 0.5 * phase.cos());
-        let jaw = |angle| {
-            let rotation = DMat3::from_rotation_y(angle);
-            on_the_wire(&Pose { rotation, translation: DVec3::ZERO })
-        };
-        let shaft = self.links[0].rest_pose.expect("a grasper's shaft has one");
         // A turn about y by a negative angle lifts +x towards +z, where the upper jaw is.
-        vec![shaft, jaw(-angle), jaw(angle)]
+        let jaw =
+            |angle| Pose { rotation: DMat3::from_rotation_y(angle), translation: DVec3::ZERO };
+        vec![shaft_at_rest(), jaw(-angle), jaw(angle)]
     }
 
     /// What a reader should know before believing the numbers; nothing is scaled because of it.
@@ -215,6 +207,14 @@ impl Instrument {
                 organ.length_m()
             )
         })
+    }
+}
+
+/// The capsule's z becomes x; its end reaches the hinge.
+fn shaft_at_rest() -> Pose {
+    Pose {
+        rotation: DMat3::from_rotation_y(std::f64::consts::FRAC_PI_2),
+        translation: DVec3::NEG_X * (SHAFT_HALF_LENGTH_M + 0.5 * SHAFT_RADIUS_M),
     }
 }
 

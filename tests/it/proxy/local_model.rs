@@ -1,5 +1,7 @@
 //! Local models against brute force: within their radius they leave nothing out, and no gap is off by more than it says.
 
+use std::cell::Cell;
+
 use glam::{DQuat, DVec3};
 use palpate::{
     coupling::{
@@ -55,6 +57,8 @@ impl Flow {
 struct Case {
     stage: ProxyStage,
     model: LocalModel,
+    /// The proxy had no time to arrive.
+    is_late: bool,
     /// Where the tissue is at the model's time, and how its vertices move.
     tissue: Vec<[DVec3; 3]>,
     velocities: Vec<[DVec3; 3]>,
@@ -92,12 +96,21 @@ impl Case {
             }
         }
         let before = (moves).then(|| stage.tissue(0).current());
-        let got = stage.tick(at(-lowest - depth));
+        // A third has no time to arrive, or to follow the tissue: there is a model of where it came to, or none.
+        let left = Cell::new(if random.below(3) == 0 { random.below(400) } else { usize::MAX });
+        let late_to_draw = || {
+            left.set(left.get().saturating_sub(1));
+            left.get() == 0
+        };
+        stage.pose.scene_from_tool = at(-lowest - depth + random.range(-0.002, 0.002));
+        let got = stage.tick_in_times(&late_to_draw, &|| false);
         drop(before);
-        if matches!(got.state, RenderState::Late | RenderState::Embedded) {
+        if got.state == RenderState::Embedded {
             return None;
         }
-        let model = *got.local_model.expect("asked for");
+        assert!(got.local_model.is_some() || got.state == RenderState::Late, "{:?}", got.state);
+        let is_late = got.state == RenderState::Late;
+        let model = *got.local_model?;
         let revision = stage.tissue(0).current();
         let mesh = revision.surface.mesh();
         // By what a vertex moved in the last frame, as single precision has it.
@@ -108,7 +121,7 @@ impl Case {
         let ids: Vec<_> = mesh.triangle_ids().collect();
         let tissue = ids.iter().map(|t| mesh.triangle(*t)).collect();
         let velocities = ids.iter().map(|t| mesh.vertices(*t).map(velocity)).collect();
-        Some(Case { stage, model, tissue, velocities })
+        Some(Case { stage, model, is_late, tissue, velocities })
     }
 
     /// A motion and an age within what the model says of itself.
@@ -170,13 +183,14 @@ fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
     let seed = Seed::or(41);
     let (tissues, tools) = (tissues(), tools());
     let (mut radii, mut errors) = (Vec::new(), Vec::new());
-    let (mut n_motions, mut n_touching, mut n_rows) = (0, 0, 0);
+    let (mut n_motions, mut n_touching, mut n_rows, mut n_late) = (0, 0, 0, 0);
     for run in 0..scaled(120) {
         let mut random = seed.random(run as u64);
         let (tissue, tool) = (&tissues[run % 5], &tools[run / 5 % 3]);
         let Some(case) = Case::new(&mut random, tissue, tool, run / 15 % 2 == 1) else { continue };
         let model = &case.model;
         radii.push(model.complete_radius_m);
+        n_late += usize::from(case.is_late);
         n_rows += model.rows().len();
         errors.extend(model.rows().iter().map(|r| r.gap_error_m / model.complete_radius_m));
         for _ in 0..MOTIONS {
@@ -206,7 +220,7 @@ fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
     errors.sort_by(f64::total_cmp);
     let of = |all: &[f64], share: f64| all[(share * (all.len() - 1) as f64) as usize];
     println!(
-        "{} models with {n_rows} rows, {n_motions} motions, {n_touching} touch; radius mm: least {:.3}, \
+        "{} models, {n_late} of late proxies, with {n_rows} rows, {n_motions} motions, {n_touching} touch; radius mm: least {:.3}, \
          10 % {:.3}, half {:.3}, most {:.3}; error over radius: half {:.2}, 90 % {:.2}, most {:.2}",
         radii.len(),
         1e3 * of(&radii, 0.0),
@@ -219,6 +233,7 @@ fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
     );
     // A device at 100 mm/s goes 0.5 mm in 5 ms.
     assert!(of(&radii, 0.5) > 5e-4, "half of the radii are below {} m", of(&radii, 0.5));
+    assert!(n_late * 20 > radii.len(), "{n_late} models of late proxies");
     assert!(n_touching * 20 > n_motions, "{n_touching} of {n_motions} motions touch");
 }
 

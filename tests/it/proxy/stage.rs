@@ -86,6 +86,15 @@ impl ProxyStage {
 
     /// A tick at the pose that was set.
     pub fn tick_in_time(&mut self, late: &dyn Fn() -> bool) -> Rendering {
+        self.tick_in_times(late, late)
+    }
+
+    /// The same with times of their own to draw the proxy, and for all.
+    pub fn tick_in_times(
+        &mut self,
+        late_to_draw: &dyn Fn() -> bool,
+        late: &dyn Fn() -> bool,
+    ) -> Rendering {
         let tissues = self.revisions();
         self.sequence += 1;
         let tick = ProxyTick {
@@ -94,6 +103,7 @@ impl ProxyStage {
             tissues: &tissues,
             forbidden: &self.forbidden,
             dt_s: self.dt_s,
+            late_to_draw,
             late,
         };
         let rendering = self.proxy.tick(&self.pose, &tick).clone();

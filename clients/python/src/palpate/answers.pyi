@@ -521,8 +521,8 @@ class Rendering(Answer):
         ...
     @property
     def local_model(self) -> LocalModel | None:
-        """When it was asked for. Missing when the tick's time was over first: go on with the last one, until it
-        expires."""
+        """When it was asked for. Missing when the tick's time was over before the proxy had followed the tissues: go
+        on with the last one, until it expires."""
 
 class TrackResponse(Answer):
     @property
