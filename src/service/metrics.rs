@@ -23,7 +23,7 @@ use tonic::Code;
 use super::{
     access::caller::Caller,
     host::{
-        last_tick::LastTick,
+        live_view::last_tick::LastTick,
         quota::{self, OverQuota},
     },
 };

@@ -39,9 +39,11 @@ use super::{
     heartbeat::Heartbeat,
     host::{
         answer_room::AnswerRooms,
+        durable::{
+            recovery::{RecoveryError, recover},
+            scene_keeper::SceneKeeper,
+        },
         fields::Fields,
-        recovery::{RecoveryError, recover},
-        scene_keeper::SceneKeeper,
         scene_registry::SceneRegistry,
         sessions::SessionRegistry,
     },

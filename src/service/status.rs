@@ -9,9 +9,9 @@ use super::{
     catch_panic::Panicked,
     convert::{FieldError, Problem, deform::RefusedDeformation},
     host::{
+        durable::scene_journal::NotKept,
         field_build::BuildTookTooLong,
         quota::{OverQuota, RoomRefused},
-        scene_journal::NotKept,
         scene_life::Ended,
         scene_registry::SceneRegistryError,
         sessions::SessionError,

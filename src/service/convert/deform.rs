@@ -16,7 +16,7 @@ use crate::{
             edit::{Edited, TopologyEdit},
         },
     },
-    service::host::scene_journal::DurableRevisions,
+    service::host::durable::scene_journal::DurableRevisions,
 };
 
 const SPARSE: &str = "sparse.positions_m";

@@ -7,7 +7,9 @@ use super::{
 use crate::{
     geometry::mesh::{report::MeshReport, topology::SignRule},
     scene::{Probe, Tissue, TissueId, TissueKind, Tool, ToolId},
-    service::host::{fields::Obtained, scene_journal::DurableRevisions, scene_registry::SceneHost},
+    service::host::{
+        durable::scene_journal::DurableRevisions, fields::Obtained, scene_registry::SceneHost,
+    },
     store::FieldOrigin,
 };
 

@@ -16,7 +16,7 @@ use crate::{
     geometry::{TriangleId, TriangleMesh},
     scene::{TissueId, ToolId},
     service::{
-        host::{
+        host::live_view::{
             device_wishes::WishedPosition,
             last_tick::{LinkRecord, TickRecord, ToolRecord},
             seen_surface::SeenSurface,

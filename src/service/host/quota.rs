@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use parking_lot::Mutex;
 
 use super::{
-    last_tick::SHOWN_BYTES,
+    live_view::last_tick::SHOWN_BYTES,
     memory_limit::{MemoryFull, MemoryLimit},
 };
 use crate::scene::{

@@ -11,10 +11,10 @@ use parking_lot::RwLock;
 use tracing::{Span, info};
 
 use super::{
-    device_wishes::DeviceWishes,
+    durable::scene_journal::{ChangeTurn, CommitThread, DurableRevisions, NotKept, SceneJournal},
+    live_view::device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
     quota::{self, Ledger, OverQuota, Reservation, RoomRefused, Share},
-    scene_journal::{ChangeTurn, CommitThread, DurableRevisions, NotKept, SceneJournal},
     scene_life::{Ended, SceneLife, ServerLife},
     tick_budget::TickBudgets,
     writer::SceneWriter,

@@ -255,8 +255,8 @@ mod tests {
             access::caller::Caller,
             catch_panic::injected,
             host::{
+                durable::recovery::revive,
                 fields::Fields,
-                recovery::revive,
                 scene_life::Ended,
                 scene_registry::{SceneHost, SceneRegistry},
             },

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::service::clock::now_ns;
 use crate::service::host::{
-    scene_journal::LastSnapshot,
+    durable::scene_journal::LastSnapshot,
     scene_registry::{SceneHost, SceneRegistry},
     sessions::SessionCounts,
 };

@@ -18,7 +18,7 @@ use crate::{
             tick::{Mode, Start},
         },
         host::{
-            last_tick::{AnsweredTick, TickShower, last_tick},
+            live_view::last_tick::{AnsweredTick, TickShower, last_tick},
             quota::{Reservation, Share},
             scene_life::SceneLife,
             scene_registry::SceneRegistry,

@@ -23,11 +23,11 @@ use crate::{
         clock::now_ns,
         convert::watch::{WatchOptions, figures, piece, session, wish_message},
         host::{
+            live_view::viewed_scene::{ViewPiece, ViewedScene},
             notifier::Subscription,
             quota::{Reservation, Share},
             scene_life::ServerLife,
             scene_registry::{SceneHost, SceneRegistry, SceneRegistryError},
-            viewed_scene::{ViewPiece, ViewedScene},
         },
         metrics::{OpenWatch, StreamMetrics, recent::RecentTicks},
         refused::Refused,

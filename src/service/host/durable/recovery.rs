@@ -7,11 +7,11 @@ use std::{
 
 use tracing::{error, info, warn};
 
-use super::{
+use super::scene_journal::SceneJournal;
+use crate::service::host::{
     field_build::BuildTerms,
     fields::Fields,
     quota::Share,
-    scene_journal::SceneJournal,
     scene_registry::{SceneHost, SceneRegistry},
 };
 use crate::{

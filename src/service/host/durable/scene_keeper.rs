@@ -11,9 +11,11 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use tracing::{error, info, warn};
 
 use super::{
-    fields::Fields,
     recovery::revive,
     scene_journal::{NotKept, SceneJournal},
+};
+use crate::service::host::{
+    fields::Fields,
     scene_registry::{SceneHost, SceneRegistry},
 };
 use crate::{
