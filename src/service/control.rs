@@ -1,7 +1,8 @@
 //! A thread for what has to be answered while all threads of ticks are busy: health, metrics and systemd's watchdog.
 //!
-//! It has a runtime of its own and computes nothing: frames of live views are made in the background. So that the watchdog still notices a runtime of ticks that hangs,
-//! that one beats, and systemd is told that the server lives only while it does.
+//! It has a runtime of its own and computes nothing: frames of live views are made in the background. So that the
+//! watchdog still notices a runtime of ticks that hangs, that one beats, and systemd is told that the server lives only
+//! while it does.
 
 use std::{
     io,
