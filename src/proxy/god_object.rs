@@ -235,11 +235,7 @@ impl GodObject {
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
             match self.search(&motion, late) {
                 SearchEnd::Complete => (),
-                SearchEnd::OutOfTime | SearchEnd::Full => {
-                    // The contacts of the last search are planes still: with them the force follows the device.
-                    self.solve(&x_d, &motion, 1.0);
-                    return false;
-                }
+                SearchEnd::OutOfTime | SearchEnd::Full => return false,
             }
             if self.embed_crossing(seen) {
                 continue;
@@ -271,6 +267,19 @@ impl GodObject {
             }
         }
         false
+    }
+
+    /// The force towards a posture while the proxy stays where it is, for want of time. The contacts of the last search are
+    /// planes still, and with them the force follows the device: that of following tissues knows no device, and would let
+    /// a pressing hand fall through for a tick. `time`: that of the tissues, as far as they were followed.
+    pub(super) fn pull_towards(
+        &mut self,
+        to: &Posture,
+        (tissues, seen): (TickTissues, &[SeenTissue]),
+        time: f64,
+    ) {
+        let x_d = self.posture.displacement_to(to, &self.tool, self.hold, &mut self.screws);
+        self.solve(&x_d, &TissuesInMotion { tissues, seen, time }, time);
     }
 
     /// Follows the tissues from where they were seen last to where they are: what they sweep of the proxy pushes it.

@@ -220,6 +220,10 @@ impl ToolProxy {
         }
         self.waypoints.clear();
         let device = last.unwrap_or(god_object.posture);
+        if !arrived {
+            let time = if followed { 1.0 } else { 0.0 };
+            god_object.pull_towards(&device, (tissues, &self.seen), time);
+        }
         self.has_met_nothing = !self.was_put && !self.seen.iter().any(|s| s.is_embedding);
         self.free_what_is_outside(tick);
         self.answer(&device, (followed, arrived), tick);

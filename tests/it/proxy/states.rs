@@ -151,6 +151,32 @@ fn late_it_stays_where_it_is_and_arrives_later() {
     assert!((got.force_n.z - expected).abs() < 0.01 * expected, "{}", got.force_n);
 }
 
+/// Tissue that moves and cannot be followed in time holds a pressing hand all the same: the force is the spring's.
+#[test]
+fn late_on_moving_tissue_the_force_stays() {
+    let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
+    stage.tick(to(0.0, 0.0, RADIUS + 0.001));
+    stage.tick(to(0.0, 0.0, RADIUS - 0.01));
+    let rest = stage.tissue(0).current().surface.mesh().positions().to_vec();
+    let mut n_late = 0;
+    for asked in 0..60_u32 {
+        let up = 2e-4 * (asked % 2) as f32;
+        let moved = rest.iter().map(|p| *p + Vec3::Z * up).collect();
+        stage.tissue(0).deform(Deformation::Dense(moved), u64::from(asked) + 1).expect("accepted");
+        let left = std::cell::Cell::new(asked);
+        let late = || {
+            left.set(left.get().saturating_sub(1));
+            left.get() == 0
+        };
+        let got = stage.tick_in_time(&late);
+        n_late += u32::from(got.state == RenderState::Late);
+        // Wherever the tissue was met, it is within its motion of 0.2 mm.
+        let expected = 500.0 * 0.01;
+        assert!((got.force_n.z / expected - 1.0).abs() < 0.03, "{}: {:?}", got.force_n, got.state);
+    }
+    assert!(n_late > 5, "{n_late} late ticks");
+}
+
 /// A forbidden region holds the proxy and bears no load; loads balance the contacts, force and moment.
 #[test]
 fn loads_balance_the_contacts() {
