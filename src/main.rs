@@ -8,6 +8,7 @@ use palpate::{
     doctor::{self, DoctorArgs},
     inspect::{self, InspectArgs},
     load::{self, DemoArgs, LoadArgs},
+    plan::{self, PlanArgs},
     scene_files::{self, ScenesArgs},
     service,
 };
@@ -37,6 +38,8 @@ enum Command {
     Doctor(DoctorArgs),
     /// Look at the scenes that a server has kept, and carry them elsewhere.
     Scenes(ScenesArgs),
+    /// Say how many machines a number of scenes needs, and play failures and upgrades on them.
+    Plan(Box<PlanArgs>),
 }
 
 /// How long what is under way may go on after the server has ended.
@@ -73,6 +76,10 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         }
         Command::Scenes(args) => {
             print!("{}", scene_files::run(&args)?);
+            Ok(())
+        }
+        Command::Plan(args) => {
+            print!("{}", plan::run(&args)?);
             Ok(())
         }
     }

@@ -20,7 +20,7 @@ const LAYERS: [&[&str]; 7] = [
     &["scene"],
     &["proxy"],
     &["proto", "config", "store"],
-    &["service", "client", "load", "inspect", "doctor", "scene_files"],
+    &["service", "client", "load", "inspect", "doctor", "scene_files", "plan"],
 ];
 const SIBLINGS: [(&str, &str); 3] =
     [("mesh_io", "geometry"), ("oracle", "geometry"), ("load", "client")];

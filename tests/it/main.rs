@@ -26,6 +26,7 @@ mod load;
 mod loads;
 mod open_ends;
 mod pairs;
+mod plan;
 mod pressing;
 mod proxy;
 mod seed;

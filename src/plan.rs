@@ -1,0 +1,45 @@
+//! Layer 4: `palpate plan`, how many machines a number of scenes needs, and what happens to the scenes there.
+//!
+//! `sizing` counts machines, from figures that were measured (`figure`) and a workload that is told; `queueing` has the
+//! closed forms. `simulation` plays scenes on that many machines through failures and upgrades. Nothing here measures,
+//! waits or connects: the same arguments give the same text.
+
+mod arguments;
+mod figure;
+mod queueing;
+mod report;
+mod simulation;
+mod sizing;
+mod text;
+mod workload;
+
+pub use arguments::PlanArgs;
+pub use figure::{FIGURES, Figure};
+pub use sizing::SizingError;
+
+use report::PlanReport;
+use simulation::Simulation;
+use sizing::Sizing;
+
+/// Runs `palpate plan`; what it gives is to be printed.
+///
+/// # Errors
+/// When one scene is more than one machine carries.
+pub fn run(args: &PlanArgs) -> Result<String, SizingError> {
+    let sizing = Sizing::of(&args.workload, &args.machine)?;
+    let simulation = args.simulate.map(|scenes| {
+        let machines = args.machines.unwrap_or(sizing.machines);
+        Simulation::new(&args.workload, &args.faults, machines, sizing.scenes_per_machine)
+            .run(scenes, args.seed)
+    });
+    let mut assumptions = sizing::assumptions(&args.workload, &args.machine);
+    if args.simulate.is_some() {
+        assumptions.extend(simulation::assumptions(&args.faults));
+    }
+    let report = PlanReport { sizing, simulation, figures: FIGURES.to_vec(), assumptions };
+    Ok(if args.json {
+        serde_json::to_string_pretty(&report).expect("numbers and text") + "\n"
+    } else {
+        text::of(&report)
+    })
+}

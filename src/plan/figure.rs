@@ -1,0 +1,95 @@
+//! What was measured, and where that is written.
+
+use serde::Serialize;
+
+/// A measured figure, with the words that its source has for it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Figure {
+    /// What it is.
+    pub what: &'static str,
+    /// How much.
+    pub value: f64,
+    /// In which unit.
+    pub unit: &'static str,
+    /// A file of the project.
+    pub source: &'static str,
+    /// What is written there; a test looks whether it still is.
+    pub quote: &'static str,
+}
+
+/// Of the server's processor, for a tick, beyond the engine.
+pub const TRANSPORT_US: Figure = Figure {
+    what: "gRPC's share of a tick",
+    value: 25.0,
+    unit: "us",
+    source: "deploy/OPERATIONS.md",
+    quote: "gRPC takes some 25 us of the server more",
+};
+/// Of a core's time, what ticks may use before they wait for each other.
+pub const USED_MAX: Figure = Figure {
+    what: "how much of a core's time to plan with",
+    value: 0.5,
+    unit: "",
+    source: "deploy/OPERATIONS.md",
+    quote: "at half of what that adds up to",
+};
+/// Of a writer's core: 0.38 ms for the 70 k triangles of the liver.
+pub const UPDATE_NS: Figure = Figure {
+    what: "bringing a tissue up to date, for each triangle that moved",
+    value: 5.4,
+    unit: "ns",
+    source: "benches/RESULTS.md",
+    quote: "| update, 100 % moved | `-- P4` | 0.38 ms |",
+};
+/// A tissue that deforms, its spare copy and index included.
+pub const TRIANGLE_BYTES: Figure = Figure {
+    what: "memory of a triangle of a tissue that deforms",
+    value: 253.0,
+    unit: "bytes",
+    source: "benches/RESULTS.md",
+    quote: "25.3 MB deforming",
+};
+/// What a key is charged for each link of a session, which is more than it was seen to take.
+pub const LINK_MB: Figure = Figure {
+    what: "memory of a loop, for each link, at most",
+    value: 2.0,
+    unit: "MB",
+    source: "deploy/OPERATIONS.md",
+    quote: "two megabytes for each link of a session",
+};
+/// A server without scenes.
+pub const SERVER_MB: Figure = Figure {
+    what: "memory of a server without scenes",
+    value: 17.0,
+    unit: "MB",
+    source: "deploy/RESILIENCE.md",
+    quote: "memory grew from 17.0",
+};
+/// What a server takes of a machine.
+pub const MEMORY_SHARE: Figure = Figure {
+    what: "share of a machine's memory that a server takes (limits.memory_bytes)",
+    value: 0.8,
+    unit: "",
+    source: "deploy/OPERATIONS.md",
+    quote: "four fifths of what the machine or the control",
+};
+/// Positions in a journal.
+pub const POSITION_BYTES: Figure = Figure {
+    what: "newest positions in a journal, for each vertex and second",
+    value: 12.0,
+    unit: "bytes",
+    source: "deploy/OPERATIONS.md",
+    quote: "`store.positions_interval` (1 s), 12 bytes a vertex",
+};
+
+/// All of them, as they are printed.
+pub const FIGURES: [Figure; 8] = [
+    TRANSPORT_US,
+    USED_MAX,
+    UPDATE_NS,
+    TRIANGLE_BYTES,
+    LINK_MB,
+    SERVER_MB,
+    MEMORY_SHARE,
+    POSITION_BYTES,
+];
