@@ -173,7 +173,7 @@ fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, S
     if fs::exists(store.path(id)).map_err(failed)? {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
-    store.folder(id).create(&kept).map_err(failed)?;
+    store.folder(id).create(&kept, 0).map_err(failed)?;
     Ok(format!("{id}: added\n"))
 }
 

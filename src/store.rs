@@ -1,6 +1,7 @@
 //! Layer 4: what outlives the process, under one data directory.
 
 pub mod field_cache;
+pub mod lease;
 pub mod scenes;
 
 use std::{env, path::PathBuf};

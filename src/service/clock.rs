@@ -2,9 +2,18 @@
 
 use std::{sync::LazyLock, time::Instant};
 
+use rustix::time::{ClockId, clock_gettime};
+
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// Nanoseconds of a monotonic clock that starts at 0 when it is first read.
 pub fn now_ns() -> u64 {
     START.elapsed().as_nanos() as u64
+}
+
+/// Nanoseconds of the clock of leases, which goes on while the machine is suspended: what another server counts meanwhile
+/// counts here too.
+pub fn lease_now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Boottime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }

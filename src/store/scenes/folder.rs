@@ -2,14 +2,15 @@
 
 use std::{
     collections::BTreeSet,
-    fs, io,
+    fs::{self, File},
+    io,
     path::{Path, PathBuf},
 };
 
 use tracing::{error, info, warn};
 
 use super::{
-    file_head::{FileError, NewerFormat, sync_folder},
+    file_head::{FileError, FileHead, FileKind, NewerFormat, sync_folder},
     journal::{JournalFile, JournalReader, JournalRecord},
     snapshot::{SceneSnapshot, TEMPORARY},
 };
@@ -56,24 +57,33 @@ const JOURNAL: &str = "journal";
 const DAMAGED: &str = "damaged";
 /// Snapshots that are kept, each with the journals since.
 const SNAPSHOTS_KEPT: usize = 2;
+/// A generation's upper half is the epoch of its owner, where servers share a folder: files of a later owner come after
+/// all that an earlier one writes, whenever that is.
+const EPOCH_SHIFT: u32 = 32;
+
+/// Of an owner's first files.
+pub fn first_generation(epoch: u64) -> u64 {
+    debug_assert!(epoch < 1 << EPOCH_SHIFT, "{epoch} epochs");
+    epoch << EPOCH_SHIFT
+}
 
 impl SceneFolder {
     pub(super) fn new(folder: PathBuf) -> SceneFolder {
         SceneFolder(folder)
     }
 
-    /// Makes it, with a first snapshot and an empty journal, all at once.
+    /// Makes it, with a first snapshot and an empty journal of a generation, all at once.
     ///
     /// # Errors
     /// The system's; there is no such folder then.
-    pub fn create(&self, first: &SceneSnapshot) -> io::Result<JournalFile> {
-        let passing = self.passing("new");
+    pub fn create(&self, first: &SceneSnapshot, generation: u64) -> io::Result<JournalFile> {
+        let passing = self.passing(&format!("new-{generation}"));
         // Of a try that failed, and whose files could not be removed then.
         let _ = fs::remove_dir_all(&passing.0);
         let made = (|| {
             fs::create_dir(&passing.0)?;
-            first.write(&passing.snapshot(0), 0, 0)?;
-            let journal = JournalFile::create(&passing.journal(0), 0, 0)?;
+            first.write(&passing.snapshot(generation), generation, 0)?;
+            let journal = JournalFile::create(&passing.journal(generation), generation, 0)?;
             fs::rename(&passing.0, &self.0)?;
             sync_folder(self.parent())?;
             Ok(journal)
@@ -100,6 +110,65 @@ impl SceneFolder {
             warn!(folder = %passing.0.display(), "a deleted scene's files stay for now: {error}");
             Ok(())
         })
+    }
+
+    /// Takes away all that owners before an epoch have left of it. What they may still be about to remove or to write is
+    /// nothing that is made from that epoch on.
+    ///
+    /// # Errors
+    /// The system's; some of it may be there still, which nobody reads.
+    pub fn remove_before(&self, epoch: u64) -> io::Result<()> {
+        // Whoever was about to remove it may be doing so.
+        let gone = |done: io::Result<()>| match done {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        };
+        if !self.is_there()? {
+            return Ok(());
+        }
+        for entry in fs::read_dir(&self.0)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|n| n.split('.').next()?.parse::<u64>().ok());
+            if number.is_none_or(|generation| generation < first_generation(epoch)) {
+                gone(fs::remove_file(entry.path()))?;
+            }
+        }
+        match fs::remove_dir(&self.0) {
+            // There is something of a later epoch in it.
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            done => gone(done),
+        }
+    }
+
+    /// The greatest epoch of its files; 0 when there are none, or none that was shared.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn newest_epoch(&self) -> io::Result<u64> {
+        let generations = [self.generations(SNAPSHOT)?, self.generations(JOURNAL)?];
+        Ok(generations.iter().flatten().max().map_or(0, |g| g >> EPOCH_SHIFT))
+    }
+
+    /// Whether there is such a folder.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn is_there(&self) -> io::Result<bool> {
+        fs::exists(&self.0)
+    }
+
+    /// Goes on with a scene that was read, with files of an epoch of its own: what the owners before it still write is
+    /// not read any more. Returns the journal, and the bytes of the snapshot.
+    ///
+    /// # Errors
+    /// The system's; nothing has changed for who reads the files then.
+    pub fn take_over(&self, found: &FoundScene, epoch: u64) -> io::Result<(JournalFile, u64)> {
+        // Again in the same epoch when the first try came to nothing.
+        let generation = first_generation(epoch).max(found.generation + 1);
+        let journal = self.begin_journal(generation, found.next_sequence)?;
+        let bytes = self.write_snapshot(&found.kept, generation, found.next_sequence)?;
+        Ok((journal, bytes))
     }
 
     /// A journal that goes on after all others.
@@ -134,16 +203,23 @@ impl SceneFolder {
     /// When no snapshot can be read, or a file is of a later version.
     pub fn read(&self) -> Result<FoundScene, Unreadable> {
         let (snapshots, journals) = (self.generations(SNAPSHOT)?, self.generations(JOURNAL)?);
-        let mut damage = Vec::new();
+        let (mut damage, mut damaged_files) = (Vec::new(), Vec::new());
         let mut found = None;
         for generation in snapshots.iter().rev().copied() {
             match SceneSnapshot::read(&self.snapshot(generation)) {
+                // Of an owner that was stopped, and wrote on when another had taken the scene over.
+                Ok((_, head)) if head.sequence > self.first_after(generation, &journals) => {
+                    info!(folder = %self.0.display(), "snapshot {generation} is a stale owner's");
+                }
                 Ok(read) => {
                     found = Some((generation, read));
                     break;
                 }
                 Err(FileError::Newer(newer)) => return Err(newer.into()),
-                Err(error) => damage.push(format!("snapshot {generation} {error}")),
+                Err(error) => {
+                    damaged_files.push(self.snapshot(generation));
+                    damage.push(format!("snapshot {generation} {error}"));
+                }
             }
         }
         let Some((from, (kept, head))) = found else {
@@ -151,8 +227,6 @@ impl SceneFolder {
                 if damage.is_empty() { "there is none".to_owned() } else { damage.join("; ") };
             return Err(Unreadable::NoSnapshot(reasons));
         };
-        let newer = snapshots.iter().copied().filter(|g| *g > from);
-        let damaged_files = newer.map(|generation| self.snapshot(generation)).collect();
         let snapshot_bytes = fs::metadata(self.snapshot(from))?.len();
         let last = [journals.last(), snapshots.last()].into_iter().flatten().max().copied();
         let mut scene = FoundScene {
@@ -166,6 +240,13 @@ impl SceneFolder {
         let journals: Vec<u64> = journals.into_iter().filter(|g| *g >= from).collect();
         self.replay(&journals, &mut scene)?;
         Ok(scene)
+    }
+
+    /// The least first record of the journals of later generations.
+    fn first_after(&self, generation: u64, journals: &[u64]) -> u64 {
+        let later = journals.iter().filter(|g| **g > generation);
+        let firsts = later.filter_map(|g| JournalReader::open(&self.journal(*g)).ok());
+        firsts.map(|reader| reader.next_sequence()).min().unwrap_or(u64::MAX)
     }
 
     /// Makes the changes of journals, up to the first that is missing or no change.
@@ -189,7 +270,11 @@ impl SceneFolder {
         let (mut changes, mut voids) = (Vec::new(), BTreeSet::new());
         let mut expected = scene.next_sequence;
         for (at, (generation, mut reader)) in readers.into_iter().enumerate() {
-            let end = firsts.get(at + 1).copied().unwrap_or(u64::MAX);
+            // Not only the next one's: a stale owner may have begun another after it was taken over.
+            let end = firsts[at + 1..].iter().min().copied().unwrap_or(u64::MAX);
+            if firsts[at] >= end {
+                continue;
+            }
             if firsts[at] > expected {
                 scene.damage.push(format!("records {expected} to {} are missing", firsts[at] - 1));
                 break;
@@ -247,16 +332,27 @@ impl SceneFolder {
     /// Removes all that the newest snapshots do not need.
     fn tidy(&self) -> io::Result<()> {
         let snapshots = self.generations(SNAPSHOT)?;
-        let Some(oldest) = snapshots.iter().rev().nth(SNAPSHOTS_KEPT - 1).copied() else {
+        let journals = self.generations(JOURNAL)?;
+        // Also when it is a stale owner that tidies up: its own does not push out one that counts.
+        let counts = |generation: &u64| {
+            let path = self.snapshot(*generation);
+            let head = File::open(&path).map(|mut file| {
+                FileHead::read(FileKind::Snapshot, &path, &mut file).map(|head| head.sequence)
+            });
+            !matches!(head, Ok(Ok(sequence)) if sequence > self.first_after(*generation, &journals))
+        };
+        let Some(oldest) = snapshots.iter().rev().copied().filter(counts).nth(SNAPSHOTS_KEPT - 1)
+        else {
             return Ok(());
         };
         for generation in snapshots.into_iter().filter(|g| *g < oldest) {
             fs::remove_file(self.snapshot(generation))?;
         }
-        for generation in self.generations(JOURNAL)?.into_iter().filter(|g| *g < oldest) {
+        for generation in journals.into_iter().filter(|g| *g < oldest) {
             fs::remove_file(self.journal(generation))?;
         }
-        for generation in self.generations(TEMPORARY)? {
+        // Not those of a later owner, who is about to give them their names.
+        for generation in self.generations(TEMPORARY)?.into_iter().filter(|g| *g < oldest) {
             fs::remove_file(self.0.join(format!("{generation}.{TEMPORARY}")))?;
         }
         sync_folder(&self.0)

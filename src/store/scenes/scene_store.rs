@@ -12,8 +12,12 @@ use super::{
     file_head::sync_folder,
     folder::{PASSING, SceneFolder},
 };
+use crate::store::lease::{claim::ClaimState, claim_folder::ClaimFolder};
 
-/// The scenes of a data folder, which are this process's alone.
+/// The folder of claims and signs of life, below the data folder.
+pub const LEASES: &str = "leases";
+
+/// The scenes of a data folder.
 #[derive(Debug)]
 pub struct SceneStore {
     root: PathBuf,
@@ -33,7 +37,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// Two processes would write into one journal.
-    #[error("{} is in use by another server; expected a data_dir of its own, or store.scenes = false", path.display())]
+    #[error("{} is in use by another server; expected a data_dir of its own, cluster.shared = true for both, or store.scenes = false", path.display())]
     InUse {
         /// The folder.
         path: PathBuf,
@@ -41,11 +45,33 @@ pub enum StoreError {
 }
 
 impl SceneStore {
-    /// Takes the scenes of a data folder, and removes what never became one.
+    /// Takes the scenes of a data folder for this process alone, and removes what never became a scene and what is left of
+    /// a time when servers shared the folder.
     ///
     /// # Errors
     /// When another process has them, or the folder cannot be written to.
     pub fn open(data_dir: &Path) -> Result<SceneStore, StoreError> {
+        let store = SceneStore::locked(data_dir, FlockOperation::NonBlockingLockExclusive)?;
+        let failed = |source| StoreError::Io { path: store.root.clone(), source };
+        store.end_sharing(data_dir).map_err(failed)?;
+        for entry in fs::read_dir(&store.root).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.file_name().to_string_lossy().starts_with(PASSING) {
+                fs::remove_dir_all(entry.path()).map_err(failed)?;
+            }
+        }
+        Ok(store)
+    }
+
+    /// Takes part in the scenes of a data folder: which of them are this process's is for claims to say.
+    ///
+    /// # Errors
+    /// When a process has them for itself, or the folder cannot be written to.
+    pub fn open_shared(data_dir: &Path) -> Result<SceneStore, StoreError> {
+        SceneStore::locked(data_dir, FlockOperation::NonBlockingLockShared)
+    }
+
+    fn locked(data_dir: &Path, how: FlockOperation) -> Result<SceneStore, StoreError> {
         let root = data_dir.join("scenes");
         let failed = |source| StoreError::Io { path: root.clone(), source };
         fs::create_dir_all(&root).map_err(failed)?;
@@ -59,18 +85,28 @@ impl SceneStore {
         let mut lock = File::options();
         let lock = lock.create(true).truncate(false).write(true).open(data_dir.join("scenes.lock"));
         let lock = lock.map_err(failed)?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        match flock(&lock, how) {
             Ok(()) => {}
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(StoreError::InUse { path: root }),
             Err(error) => return Err(failed(error.into())),
         }
-        for entry in fs::read_dir(&root).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            if entry.file_name().to_string_lossy().starts_with(PASSING) {
-                fs::remove_dir_all(entry.path()).map_err(failed)?;
+        Ok(SceneStore { root, _lock: lock })
+    }
+
+    /// Claims are of servers that are gone. A scene that one of them was deleting is deleted.
+    fn end_sharing(&self, data_dir: &Path) -> io::Result<()> {
+        let leases = data_dir.join(LEASES);
+        if !fs::exists(&leases)? {
+            return Ok(());
+        }
+        let claims = ClaimFolder::open(&leases, "")?;
+        for id in claims.ids()? {
+            let newest = claims.newest(&id)?;
+            if let Some(claim) = newest.filter(|claim| claim.state == ClaimState::Deleted) {
+                self.folder(&id).remove_before(claim.epoch)?;
             }
         }
-        Ok(SceneStore { root, _lock: lock })
+        fs::remove_dir_all(&leases)
     }
 
     /// The ids of all scenes, ascending.

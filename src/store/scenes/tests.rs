@@ -9,10 +9,14 @@ use std::{
 use glam::Vec3;
 
 use super::{
-    folder::{FoundScene, SceneFolder, Unreadable},
+    folder::{FoundScene, SceneFolder, Unreadable, first_generation},
     journal::JournalRecord,
-    scene_store::{SceneStore, StoreError},
+    scene_store::{LEASES, SceneStore, StoreError},
     snapshot::SceneSnapshot,
+};
+use crate::store::lease::{
+    claim::{ClaimState, SceneClaim},
+    claim_folder::ClaimFolder,
 };
 use crate::{
     geometry::{LoadOptions, TriangleId, mesh::load::load},
@@ -82,7 +86,7 @@ fn keep(folder: &SceneFolder) -> Vec<SavedScene> {
     let mut states = vec![SavedScene::new(ID.to_owned())];
     let kept =
         |scene: &SavedScene| SceneSnapshot { owner: Some("or-3".to_owned()), scene: scene.clone() };
-    let mut journal = folder.create(&kept(&states[0])).expect("room");
+    let mut journal = folder.create(&kept(&states[0]), 0).expect("room");
     for (at, change) in changes.into_iter().enumerate() {
         if at > 0 && at % 10 == 0 {
             let generation = at as u64 / 10;
@@ -132,7 +136,7 @@ fn a_void_record_and_one_that_was_written_anew_do_not_count() {
     let folder = SceneStore::open(&place.0).expect("a new store").folder(ID);
     let changes = changes();
     let first = SceneSnapshot { owner: None, scene: SavedScene::new(ID.to_owned()) };
-    let mut journal = folder.create(&first).expect("room");
+    let mut journal = folder.create(&first, 0).expect("room");
     let record = |at: usize| JournalRecord::Change(changes[at].clone());
     journal.append(&[record(0), record(1)]).expect("room");
     let cut = journal.append(&[record(2)]).expect("room");
@@ -225,6 +229,69 @@ fn a_scene_without_a_good_snapshot_is_refused_and_left_as_it_is() {
     assert!(matches!(refused, Unreadable::NoSnapshot(_)), "{refused}");
     assert!(refused.to_string().contains("checksum"), "{refused}");
     assert_eq!(files(&folder), before);
+}
+
+/// What an owner writes that was stopped while another took the scene over: records, a journal and a snapshot.
+#[test]
+fn what_a_stale_owner_writes_later_is_not_read() {
+    let place = place("stale");
+    let folder = SceneStore::open_shared(&place.0).expect("a new store").folder(ID);
+    let changes = changes();
+    let first = SceneSnapshot { owner: None, scene: SavedScene::new(ID.to_owned()) };
+    let record = |at: usize| JournalRecord::Change(changes[at].clone());
+    let after = |taken: &[usize]| {
+        let mut scene = first.scene.clone();
+        taken.iter().for_each(|at| scene.apply(changes[*at].clone()).expect("it fits"));
+        scene
+    };
+    let mut stale = folder.create(&first, first_generation(1)).expect("room");
+    stale.append(&[record(0), record(1)]).expect("room");
+    let found = folder.read().expect("whole");
+    let (mut next, _) = folder.take_over(&found, 2).expect("room");
+    assert_eq!(folder.newest_epoch().expect("a folder"), 2);
+    // Late: a record, a journal and a snapshot that has it, of the greatest number that the stale owner has.
+    stale.append(&[record(2)]).expect("room");
+    let late = first_generation(1) + 5;
+    let mut again = folder.begin_journal(late, 3).expect("room");
+    again.append(&[record(3)]).expect("room");
+    let beyond = SceneSnapshot { owner: None, scene: after(&[0, 1, 2]) };
+    folder.write_snapshot(&beyond, late, 3).expect("room");
+    let found = folder.read().expect("whole");
+    assert_eq!((&found.kept.scene, found.damage.len()), (&after(&[0, 1]), 0));
+    next.append(&[record(2), record(3)]).expect("room");
+    let found = folder.read().expect("whole");
+    assert_eq!((&found.kept.scene, found.next_sequence), (&after(&[0, 1, 2, 3]), 4));
+    // The same where the new owner's snapshot is lost, as in a crash before it was there.
+    let path = place.0.join("scenes").join(ID);
+    fs::remove_file(path.join(format!("{}.snapshot", first_generation(2)))).expect("there");
+    let found = folder.read().expect("whole");
+    assert_eq!((&found.kept.scene, found.damage.len()), (&after(&[0, 1, 2, 3]), 0));
+    // And a stale owner that deletes the scene removes nothing of what came after.
+    folder.remove_before(2).expect("there");
+    assert!(folder.read().is_err(), "without its snapshot there is no scene");
+    folder.remove_before(3).expect("there");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_folder_is_shared_or_one_store_s_and_claims_end_with_sharing() {
+    let place = place("sharing");
+    let one = SceneStore::open_shared(&place.0).expect("a new store");
+    let other = SceneStore::open_shared(&place.0).expect("shared");
+    assert!(matches!(SceneStore::open(&place.0), Err(StoreError::InUse { .. })));
+    let leases = place.0.join(LEASES);
+    fs::create_dir(&leases).expect("room");
+    let claims = ClaimFolder::open(&leases, "a").expect("room");
+    let first = |id: &str| SceneSnapshot { owner: None, scene: SavedScene::new(id.to_owned()) };
+    for (id, state) in [("liver", ClaimState::Free), ("spleen", ClaimState::Deleted)] {
+        one.folder(id).create(&first(id), first_generation(1)).expect("room");
+        assert!(claims.put(id, &SceneClaim { epoch: 2, state }).expect("room"));
+    }
+    drop((one, other));
+    let store = SceneStore::open(&place.0).expect("free");
+    assert!(matches!(SceneStore::open_shared(&place.0), Err(StoreError::InUse { .. })));
+    assert_eq!(store.ids().expect("a list"), ["liver"], "the other was being deleted");
+    assert!(!leases.exists());
 }
 
 #[test]

@@ -192,7 +192,7 @@ impl SceneJournal {
     pub fn create(&self, scene: SavedScene) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         let first = SceneSnapshot { owner: self.owner.clone(), scene };
-        files.file = Some(files.folder.create(&first).map_err(failed)?);
+        files.file = Some(files.folder.create(&first, 0).map_err(failed)?);
         Ok(())
     }
 
