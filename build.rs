@@ -15,11 +15,15 @@ fn generate() -> Result<(), Box<dyn Error>> {
 
     use prost::Message;
 
-    let files = ["geometry", "rendering", "scene", "haptic", "watch"]
-        .map(|f| format!("palpate/v1/{f}.proto"));
-    let descriptors = protox::compile(files, ["proto"])?;
-    let out = PathBuf::from(env::var("OUT_DIR")?).join("palpate_descriptors.bin");
-    fs::write(out, descriptors.encode_to_vec())?;
+    let contract = ["geometry", "rendering", "scene", "haptic", "watch"];
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let descriptors =
+        protox::compile(contract.map(|f| format!("palpate/v1/{f}.proto")), ["proto"])?;
+    fs::write(out.join("palpate_descriptors.bin"), descriptors.encode_to_vec())?;
+    // What recordings are made of: the contract, what else replay needs, and the schemas of their pictures.
+    let recorded = ["palpate/v1/recording", "palpate/v1/watch", "foxglove/scene"];
+    let descriptors = protox::compile(recorded.map(|f| format!("{f}.proto")), ["proto"])?;
+    fs::write(out.join("recording_descriptors.bin"), descriptors.encode_to_vec())?;
     tonic_prost_build::configure()
         .build_client(cfg!(feature = "client"))
         .build_server(cfg!(feature = "server"))

@@ -49,6 +49,8 @@ pub struct Config {
     pub transport: TransportSettings,
     /// What of scenes survives the server.
     pub store: StoreSettings,
+    /// Recordings of scenes.
+    pub record: RecordSettings,
     /// Haptic loops.
     pub sessions: SessionSettings,
     /// What one answer may take.
@@ -163,6 +165,17 @@ pub struct StoreSettings {
     pub snapshot_interval: Duration,
 }
 
+/// Recordings of scenes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecordSettings {
+    /// Each scene is recorded into a file here, which `palpate replay` reads; `None`: none is.
+    #[serde(with = "unset")]
+    pub dir: Option<PathBuf>,
+    /// A file ends at this size; the scene goes on without.
+    pub bytes_max: u64,
+}
+
 /// Haptic loops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -242,6 +255,7 @@ impl Default for Config {
             log: LogSettings::default(),
             transport: TransportSettings::default(),
             store: StoreSettings::default(),
+            record: RecordSettings::default(),
             sessions: SessionSettings::default(),
             ticks: TickSettings::default(),
             metrics: MetricsSettings::default(),
@@ -300,6 +314,13 @@ impl Default for StoreSettings {
             snapshot_bytes: 64 << 20,
             snapshot_interval: Duration::from_secs(300),
         }
+    }
+}
+
+impl Default for RecordSettings {
+    fn default() -> RecordSettings {
+        // An hour of one loop at 1 kHz with ten contacts.
+        RecordSettings { dir: None, bytes_max: 4 << 30 }
     }
 }
 

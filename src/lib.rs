@@ -5,7 +5,8 @@
 //! beside the surface the [`servo`], which runs at the device. That is the engine:
 //! feature `engine`, plain synchronous code. Layer 4 is around it: the contract ([`proto`]), the [`client`], the
 //! [`service`] with its [`config`] and [`store`], and the tools of the command line ([`load`], [`inspect`],
-//! [`doctor`], [`scene_files`], [`plan`]). Each layer knows only what lies below it; clocks, sockets and threads begin in layer 4.
+//! [`doctor`], [`scene_files`], [`plan`], [`replay`]). Each layer knows only what lies below it; clocks, sockets and threads begin in
+//! layer 4.
 
 pub mod bvh;
 pub mod ccd;
@@ -29,6 +30,8 @@ pub mod plan;
 #[cfg(feature = "contract")]
 pub mod proto;
 pub mod proxy;
+#[cfg(feature = "cli")]
+pub mod replay;
 pub mod scene;
 #[cfg(feature = "cli")]
 pub mod scene_files;

@@ -9,6 +9,7 @@ use palpate::{
     inspect::{self, InspectArgs},
     load::{self, DemoArgs, LoadArgs},
     plan::{self, PlanArgs},
+    replay::{self, ReplayArgs},
     scene_files::{self, ScenesArgs},
     service,
 };
@@ -40,6 +41,8 @@ enum Command {
     Scenes(ScenesArgs),
     /// Say how many machines a number of scenes needs, and play failures and upgrades on them.
     Plan(Box<PlanArgs>),
+    /// Play a recording through the engine, and say where an answer is another than then.
+    Replay(ReplayArgs),
 }
 
 /// How long what is under way may go on after the server has ended.
@@ -70,19 +73,16 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Demo(args) => Ok(load::demo(&args)?),
         Command::Load(args) => Ok(load::load(&args)?),
         Command::Inspect(args) => Ok(inspect::run(&args)?),
-        Command::Doctor(args) => {
-            print!("{}", doctor::run(&args));
-            Ok(())
-        }
-        Command::Scenes(args) => {
-            print!("{}", scene_files::run(&args)?);
-            Ok(())
-        }
-        Command::Plan(args) => {
-            print!("{}", plan::run(&args)?);
-            Ok(())
-        }
+        Command::Doctor(args) => print_all(&doctor::run(&args)),
+        Command::Scenes(args) => print_all(&scene_files::run(&args)?),
+        Command::Plan(args) => print_all(&plan::run(&args)?),
+        Command::Replay(args) => Ok(replay::run(&args)?),
     }
+}
+
+fn print_all(text: &str) -> Result<(), Box<dyn Error>> {
+    print!("{text}");
+    Ok(())
 }
 
 fn serve(config: &Config) -> Result<(), Box<dyn Error>> {

@@ -211,6 +211,15 @@ impl Scene {
         Ok(tool)
     }
 
+    /// Adds a tool that another copy of this scene has, with its id there.
+    pub fn share_tool(&self, tool: Arc<Tool>) {
+        let mut ids = self.ids.lock();
+        debug_assert!(tool.id.0 >= ids.tool, "{:?} was there before", tool.id);
+        ids.tool = tool.id.0 + 1;
+        let tools = self.tools.load_full();
+        self.tools.store(Arc::new(tools.iter().chain([&tool]).cloned().collect()));
+    }
+
     /// The id that a tissue of that name would get now.
     ///
     /// # Errors

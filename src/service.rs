@@ -8,6 +8,8 @@
 //! An error keeps its own type up to the handler, which returns `Refused`. `status`, above them
 //! all, is the one place that gives an error its code.
 //!
+//! `recording` writes what a scene was told and answered to a file, and plays it again.
+//!
 //! Time comes from `clock` and goes into the engine as an argument. Ticks are computed where their bytes arrive, on the
 //! runtime's threads; what may take longer is answered by the threads of `transport::background`; writes go to the
 //! scene's writer thread (`host::writer`); parsing and indexing of uploads, many distances and self-collisions to the
@@ -27,6 +29,7 @@ mod heartbeat;
 mod host;
 pub mod log;
 mod metrics;
+pub mod recording;
 mod refused;
 mod rpc;
 mod serve;

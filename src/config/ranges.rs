@@ -77,6 +77,7 @@ impl Config {
                 MESSAGE_BYTES,
             ),
             ("store.snapshot_bytes", self.store.snapshot_bytes, [1 << 10, 1 << 50]),
+            ("record.bytes_max", self.record.bytes_max, [1 << 10, 1 << 50]),
             ("sessions.count_max", self.sessions.count_max as u64, [1, 1 << 20]),
             ("limits.scenes", l.scenes as u64, [1, 1 << 16]),
             ("limits.tissues_per_scene", l.tissues_per_scene as u64, [1, 1 << 16]),

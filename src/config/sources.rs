@@ -38,6 +38,9 @@ pub struct SettingArgs {
     /// The built page of the live view, served at /view/ where metrics are [env: PALPATE_METRICS_VIEWER_DIR].
     #[arg(long, value_name = "DIR")]
     pub viewer: Option<PathBuf>,
+    /// Record each scene into a file in this folder, for `palpate replay` [env: PALPATE_RECORD_DIR].
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
     /// Serve a public address without TLS or without keys.
     #[arg(long)]
     pub insecure: bool,
@@ -99,6 +102,7 @@ impl SettingArgs {
             ("--data-dir", "data_dir", path(&self.data_dir)),
             ("--metrics", "metrics.listen", self.metrics.map(|a| a.to_string())),
             ("--viewer", "metrics.viewer_dir", path(&self.viewer)),
+            ("--record", "record.dir", path(&self.record)),
             ("--insecure", "insecure", self.insecure.then(|| "true".to_owned())),
         ];
         let named = named.into_iter().filter_map(|(origin, key, text)| {

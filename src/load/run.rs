@@ -8,6 +8,7 @@ pub mod load_run;
 pub mod objective;
 pub mod plan;
 pub mod progress;
+pub mod run_recording;
 pub mod server_process;
 pub mod start;
 pub mod workers;

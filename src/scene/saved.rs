@@ -210,6 +210,20 @@ impl SavedScene {
     }
 }
 
+impl SceneChange {
+    /// Whether a tissue or tool can be made of what it brings.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn check(&self) -> Result<(), NotAScene> {
+        match self {
+            SceneChange::TissueAdded(tissue) => tissue.check(),
+            SceneChange::ToolAdded(tool) => tool.check(),
+            _ => Ok(()),
+        }
+    }
+}
+
 impl SavedTissue {
     fn edit(&mut self, edit: TopologyEdit) -> Result<(), NotAScene> {
         let TopologyEdit { base_revision, removed, added_positions, added, parents } = edit;
@@ -263,7 +277,8 @@ impl SavedTissue {
         holds.then_some(()).ok_or(error)
     }
 
-    fn tissue(self, now_ns: u64) -> Tissue {
+    /// The tissue; `now_ns`: when its revision counts as published.
+    pub fn tissue(self, now_ns: u64) -> Tissue {
         let revisions = (self.geometry_revision, self.topology_revision);
         let first = Revision::first(TriangleMesh::new(self.mesh), self.options, now_ns);
         let revision = Revision::restored(first, revisions, self.parents);
@@ -272,6 +287,27 @@ impl SavedTissue {
 }
 
 impl SavedTool {
+    /// The tool; `field_of` builds a link's field, or knows it already.
+    ///
+    /// # Errors
+    /// Those of `field_of`.
+    pub fn tool<E>(
+        self,
+        field_of: impl Fn(&str, &Surface, &FieldOptions) -> Result<Field, E>,
+    ) -> Result<Tool, E> {
+        let SavedTool { id, name, links, probes } = self;
+        let mut made = Vec::with_capacity(links.len());
+        for SavedLink { name, report, rest, mesh, field_tolerance_m } in links {
+            let loaded = LoadedMesh { mesh: TriangleMesh::new(mesh), report };
+            let label = name.clone();
+            let field = FieldOptions { tolerance_m: field_tolerance_m, ..FieldOptions::default() };
+            let mut link = Link::try_new(name, loaded, rest, |s| field_of(&label, s, &field))?;
+            link.field_tolerance_m = field_tolerance_m;
+            made.push(link);
+        }
+        Ok(Tool { id, ..Tool::new(ToolParts { name, links: made, probes }) })
+    }
+
     fn check(&self) -> Result<(), NotAScene> {
         self.expect(self.id.0 < u32::MAX && !self.links.is_empty(), "has no links")?;
         self.expect(self.links.iter().all(SavedLink::is_link), "has a link that is none")?;
@@ -340,20 +376,8 @@ impl Scene {
         field_of: impl Fn(&str, &Surface, &FieldOptions) -> Result<Field, E>,
     ) -> Result<Scene, E> {
         saved.check()?;
-        let mut tools = Vec::new();
-        for SavedTool { id, name, links, probes } in saved.tools {
-            let mut made = Vec::new();
-            for SavedLink { name, report, rest, mesh, field_tolerance_m } in links {
-                let loaded = LoadedMesh { mesh: TriangleMesh::new(mesh), report };
-                let label = name.clone();
-                let field =
-                    FieldOptions { tolerance_m: field_tolerance_m, ..FieldOptions::default() };
-                let mut link = Link::try_new(name, loaded, rest, |s| field_of(&label, s, &field))?;
-                link.field_tolerance_m = field_tolerance_m;
-                made.push(link);
-            }
-            tools.push(Arc::new(Tool { id, ..Tool::new(ToolParts { name, links: made, probes }) }));
-        }
+        let tools = saved.tools.into_iter().map(|tool| Ok(Arc::new(tool.tool(&field_of)?)));
+        let tools = tools.collect::<Result<_, E>>()?;
         let tissues = saved.tissues.into_iter().map(|t| Arc::new(t.tissue(now_ns))).collect();
         Ok(Scene {
             id: saved.id,

@@ -6,6 +6,7 @@ pub mod histogram;
 pub mod page;
 pub mod process;
 pub mod recent;
+pub mod record;
 pub mod store;
 
 use std::{
@@ -28,6 +29,7 @@ use super::{
     },
 };
 use histogram::Histogram;
+use record::RecordMetrics;
 use store::StoreMetrics;
 
 /// All metrics of a server.
@@ -48,6 +50,8 @@ pub struct Metrics {
     pub writer_panics: AtomicU64,
     /// Scenes on disk.
     pub store: Arc<StoreMetrics>,
+    /// Recordings.
+    pub record: Arc<RecordMetrics>,
     /// Streams now, by number, and what the ended ones counted.
     // Locked when a stream begins or ends and by a scrape, never in a tick.
     streams: Mutex<Streams>,
@@ -208,6 +212,7 @@ impl Metrics {
             writer_update: Histogram::default(),
             writer_panics: AtomicU64::new(0),
             store: Arc::default(),
+            record: Arc::default(),
             streams: Mutex::default(),
             calls: Mutex::default(),
         }

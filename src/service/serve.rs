@@ -47,6 +47,7 @@ use super::{
         scene_registry::SceneRegistry,
         sessions::SessionRegistry,
     },
+    recording::recorders::Recorders,
     rpc::{haptic_service::Haptics, scene_service::Scenes, watch_service::Watches},
     systemd,
     transport::{
@@ -75,6 +76,9 @@ use crate::{
 const WATCH_REQUEST_BYTES_MAX: usize = 4 << 10;
 /// How long the reading of scenes may take before the server answers all the same, and says that it is not serving.
 const UNHEARD_MAX: Duration = Duration::from_secs(1);
+
+/// How long recordings may take to be whole once the server has ended.
+const RECORDINGS_END_MAX: Duration = Duration::from_secs(2);
 
 /// Why the server did not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +157,10 @@ pub async fn serve(
     let store = store.map(SceneStore::open).transpose().map_err(RecoveryError::from)?;
     let is_keeping = store.is_some();
     store.map_or(Ok(()), |store| registry.keep_in(store))?;
+    if let Some(folder) = &config.record.dir {
+        info!("scenes are recorded in {}", folder.display());
+        registry.record_in(Recorders::new(folder.clone(), config, &registry.metrics().record)?);
+    }
     let upload_pause_max = config.transport.upload_pause_max;
     let scenes = Scenes::new(Arc::clone(&registry), fields.clone(), upload_pause_max);
     let haptics = Haptics::new(Arc::clone(&registry), Arc::clone(&sessions));
@@ -217,7 +225,7 @@ pub async fn serve(
         }
         std::future::pending::<Result<(), ServeError>>().await
     };
-    tokio::select! {
+    let served = tokio::select! {
         // The parts that run without end are dropped when the server has ended, or its time to drain.
         served = router.serve_with_incoming_shutdown(connections, drain) => Ok(served?),
         () = access.watch(hangup) => unreachable!("files are watched without end"),
@@ -229,7 +237,11 @@ pub async fn serve(
             warn!("streams were still open after {drain_max:?}; they are cut");
             Ok(())
         }
-    }
+    };
+    let recorded = Arc::clone(&registry);
+    // A panic there is in the log, and the server ends all the same.
+    let _ = catch_panic_blocking(move || recorded.end_recordings(RECORDINGS_END_MAX)).await;
+    served
 }
 
 /// Whether the files of keys and certificates can be used.

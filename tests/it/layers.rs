@@ -20,10 +20,10 @@ const LAYERS: [&[&str]; 7] = [
     &["scene"],
     &["proxy"],
     &["proto", "config", "store"],
-    &["service", "client", "load", "inspect", "doctor", "scene_files", "plan"],
+    &["service", "client", "load", "inspect", "doctor", "scene_files", "plan", "replay"],
 ];
-const SIBLINGS: [(&str, &str); 3] =
-    [("mesh_io", "geometry"), ("oracle", "geometry"), ("load", "client")];
+const SIBLINGS: [(&str, &str); 4] =
+    [("mesh_io", "geometry"), ("oracle", "geometry"), ("load", "client"), ("replay", "service")];
 /// The engine: layers below this one.
 const CONTRACT_LAYER: usize = 5;
 const LINES_MAX: usize = 600;
@@ -34,10 +34,17 @@ const OUTER: [&str; 8] =
 const CLOCKS: (&[&str], &[&str]) =
     (&["Instant", "SystemTime"], &["service", "client", "load", "doctor", "inspect"]);
 const THREADS: (&[&str], &[&str]) =
-    (&["thread"], &["service", "client", "load", "doctor", "inspect"]);
+    (&["thread"], &["service", "client", "load", "doctor", "inspect", "replay"]);
 /// Modules that name the generated contract: those of `service` between the wire and the engine, and clients.
-const NAME_THE_CONTRACT: &[&str] =
-    &["client", "load", "service::convert", "service::rpc", "service::serve", "service::transport"];
+const NAME_THE_CONTRACT: &[&str] = &[
+    "client",
+    "load",
+    "service::convert",
+    "service::recording",
+    "service::rpc",
+    "service::serve",
+    "service::transport",
+];
 
 fn layer(part: &str) -> Option<usize> {
     LAYERS.iter().position(|l| l.contains(&part))

@@ -29,6 +29,7 @@ mod pairs;
 mod plan;
 mod pressing;
 mod proxy;
+mod recordings;
 mod seed;
 mod self_collision;
 mod self_crossing;

@@ -57,7 +57,7 @@ pub struct DemoArgs {
 pub struct LoadArgs {
     /// The server: host:port, https://host:port or unix:/path [default: starts one of its own, as the demo
     /// does].
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", conflicts_with = "record")]
     pub(in crate::load) server: Option<String>,
     /// Certificates (PEM) that may vouch for an https server.
     #[arg(long, value_name = "FILE", requires = "server")]
@@ -162,6 +162,9 @@ pub(in crate::load) struct RunArgs {
     /// Write what ticks took over the run's time to this file, as CSV.
     #[arg(long, value_name = "FILE")]
     pub(in crate::load) csv: Option<PathBuf>,
+    /// Record all that the server of this run was told and answered into this file, for `palpate replay`.
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::load) record: Option<PathBuf>,
     /// Draw the percentiles and the run's time to this file, as SVG.
     #[arg(long, value_name = "FILE")]
     pub(in crate::load) picture: Option<PathBuf>,

@@ -7,6 +7,7 @@ use super::{
     interrupt::{Ending, Interrupt},
     objective::Objective,
     plan::Plan,
+    run_recording::RunRecording,
     server_process::{SERVE, ServerProcess},
     workers::{Answerer, measure},
 };
@@ -26,6 +27,8 @@ pub struct LoadRun {
     /// Where its own server serves the live view, and of which folder.
     live_view: Option<(SocketAddr, PathBuf)>,
     with_baseline: bool,
+    /// Where its own server's recording goes.
+    record: Option<PathBuf>,
 }
 
 /// What a run has given.
@@ -52,6 +55,7 @@ impl LoadRun {
             objective: None,
             server: None,
             with_baseline: false,
+            record: args.run.record.clone(),
         })
     }
 
@@ -62,7 +66,8 @@ impl LoadRun {
     pub fn of_load(args: &LoadArgs) -> Result<LoadRun, LoadError> {
         let (plan, objective) = (args.plan()?, args.slo.clone());
         let server = server_of(args)?;
-        Ok(LoadRun { plan, objective, server, live_view: None, with_baseline: args.baseline })
+        let (with_baseline, record) = (args.baseline, args.run.record.clone());
+        Ok(LoadRun { plan, objective, server, live_view: None, with_baseline, record })
     }
 
     /// Runs it.
@@ -70,6 +75,19 @@ impl LoadRun {
     /// # Errors
     /// When a server does not start, refuses or goes, or when a thread cannot pace.
     pub async fn run(&self, interrupt: &mut Interrupt) -> Result<RunOutcome, LoadError> {
+        let recording = self.record.as_deref().map(RunRecording::new).transpose()?;
+        let outcome = self.run_recorded(interrupt, recording.as_ref()).await;
+        // Also of a run that failed: that is what a recording is for.
+        recording.map_or(Ok(()), RunRecording::finish)?;
+        outcome
+    }
+
+    /// The same, recorded; its own server has ended when this returns.
+    async fn run_recorded(
+        &self,
+        interrupt: &mut Interrupt,
+        recording: Option<&RunRecording>,
+    ) -> Result<RunOutcome, LoadError> {
         if let Some(warning) = self.plan.instrument.odd_size(&self.plan.organ) {
             eprintln!("palpate: {warning}");
         }
@@ -78,7 +96,7 @@ impl LoadRun {
         let (_own, address, whose) = match &self.server {
             Some(address) => (None, address.clone(), "the server"),
             None => {
-                let own = ServerProcess::start(&program, &self.server_args())?;
+                let own = ServerProcess::start(&program, &self.server_args(recording))?;
                 let address = own.address();
                 (Some(own), address, "a server of its own")
             }
@@ -113,11 +131,14 @@ impl LoadRun {
 
 impl LoadRun {
     /// Of a server of its own.
-    fn server_args(&self) -> Vec<String> {
+    fn server_args(&self, recording: Option<&RunRecording>) -> Vec<String> {
         let mut args = SERVE.map(str::to_owned).to_vec();
         if let Some((address, viewer)) = &self.live_view {
             args.extend(["--metrics".to_owned(), address.to_string()]);
             args.extend(["--viewer".to_owned(), viewer.display().to_string()]);
+        }
+        if let Some(recording) = recording {
+            args.extend(["--record".to_owned(), recording.folder().display().to_string()]);
         }
         args
     }

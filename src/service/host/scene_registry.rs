@@ -8,7 +8,7 @@ use std::{
 };
 
 use parking_lot::RwLock;
-use tracing::{Span, info};
+use tracing::{Span, error, info};
 
 use super::{
     durable::scene_journal::{ChangeTurn, CommitThread, DurableRevisions, NotKept, SceneJournal},
@@ -23,6 +23,7 @@ use crate::service::{
     access::caller::Caller,
     convert::{FieldError, scene_id},
     metrics::Metrics,
+    recording::{recorders::Recorders, scene_recorder::SceneRecorder},
 };
 use crate::{
     config::Config,
@@ -41,6 +42,8 @@ pub struct SceneRegistry {
     ledger: Arc<Ledger>,
     /// Never set where no scene is kept.
     keeping: OnceLock<Keeping>,
+    /// Never set where no scene is recorded.
+    recorders: OnceLock<Recorders>,
     /// Scenes on the disk that cannot be read, and why.
     unreadable: RwLock<BTreeMap<String, String>>,
 }
@@ -64,6 +67,8 @@ pub struct SceneHost {
     life: SceneLife,
     /// `None`: it is gone with the server.
     journal: Option<Arc<SceneJournal>>,
+    /// `None`: it is not recorded.
+    recorder: Option<SceneRecorder>,
 }
 
 /// Why a scene could not be made or found.
@@ -148,6 +153,7 @@ impl SceneRegistry {
             metrics: Arc::new(Metrics::new(config.sessions.objective)),
             ledger: Arc::new(Ledger::new(MemoryLimit::new(config.limits.memory_bytes))),
             keeping: OnceLock::new(),
+            recorders: OnceLock::new(),
             unreadable: RwLock::default(),
         }
     }
@@ -166,6 +172,19 @@ impl SceneRegistry {
     /// Where scenes are kept, and by whom.
     pub fn keeping(&self) -> Option<(&SceneStore, &CommitThread)> {
         self.keeping.get().map(|Keeping { store, commits }| (store, commits))
+    }
+
+    /// Records scenes that are made or read from now on.
+    pub fn record_in(&self, recorders: Recorders) {
+        let is_first = self.recorders.set(recorders).is_ok();
+        debug_assert!(is_first, "there is one folder of recordings");
+    }
+
+    /// Waits until all that was recorded is written, for a bounded time. Not on the runtime's threads.
+    pub fn end_recordings(&self, at_most: Duration) {
+        if let Some(recorders) = self.recorders.get() {
+            recorders.end(at_most);
+        }
     }
 
     /// What a tick may take in the engine.
@@ -284,7 +303,13 @@ impl SceneRegistry {
         let writer = SceneWriter::spawn(&scene, &life, &self.metrics)
             .map_err(SceneRegistryError::NoThread)?;
         let wishes = DeviceWishes::default();
-        Ok(Arc::new(SceneHost { scene, writer, wishes, owner, life, journal }))
+        let recorder = self.recorders.get().map(|recorders| recorders.begin(&scene)).transpose();
+        let recorder = recorder.unwrap_or_else(|failed| {
+            // A recording is worth no scene.
+            error!(scene = scene.id(), "not recorded, there is no thread for it: {failed}");
+            None
+        });
+        Ok(Arc::new(SceneHost { scene, writer, wishes, owner, life, journal, recorder }))
     }
 
     /// Finds a scene to work with.
@@ -404,6 +429,11 @@ impl SceneHost {
     /// What of it is on the disk.
     pub fn journal(&self) -> Option<&Arc<SceneJournal>> {
         self.journal.as_ref()
+    }
+
+    /// Where its changes and loops are recorded.
+    pub fn recorder(&self) -> Option<&SceneRecorder> {
+        self.recorder.as_ref()
     }
 
     /// Waits for the turn of a change, in which the scene is still served.

@@ -29,6 +29,7 @@ pub fn exposition(registry: &SceneRegistry, counted: &SessionCounts) -> String {
     streams(&mut text, metrics);
     writer(&mut text, metrics, &hosts);
     store(&mut text, registry, &hosts);
+    record(&mut text, metrics);
     sessions(&mut text, counted);
     tissues(&mut text, &hosts);
     connections(&mut text, metrics);
@@ -203,6 +204,27 @@ fn store(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<Scene
     text.one("palpate_store_damaged", "gauge", help, metrics.damaged.load(Relaxed));
     let help = "Scenes on the disk that cannot be read and are refused.";
     text.one("palpate_scenes_unreadable", "gauge", help, registry.n_unreadable());
+}
+
+fn record(text: &mut ExpositionText, metrics: &Metrics) {
+    let record = &metrics.record;
+    let counts = [
+        ("palpate_record_bytes_total", "Written to recordings.", &*record.bytes),
+        ("palpate_record_ticks_total", "Ticks that are in a recording.", &record.ticks),
+        (
+            "palpate_record_dropped_ticks_total",
+            "Ticks that recordings lack, as the disk did not keep up.",
+            &*record.dropped_ticks,
+        ),
+        (
+            "palpate_record_ended_early_total",
+            "Recordings that ended before their scene did.",
+            &record.ended_early,
+        ),
+    ];
+    for (name, help, count) in counts {
+        text.one(name, "counter", help, count.load(Relaxed));
+    }
 }
 
 fn tissues(text: &mut ExpositionText, hosts: &[Arc<SceneHost>]) {

@@ -67,7 +67,12 @@ pub async fn tissue(
         deadline.commit()?;
         let saved = || Box::new(SavedTissue { id, ..tissue.saved() });
         turn.keep_blocking(|| SceneChange::TissueAdded(saved()))?;
-        Ok(host.scene.put_tissue(tissue)?)
+        let tissue = host.scene.put_tissue(tissue)?;
+        if let Some(recorder) = host.recorder() {
+            let published_ns = tissue.current().published_ns;
+            recorder.saved(published_ns, || SceneChange::TissueAdded(Box::new(tissue.saved())));
+        }
+        Ok(tissue)
     };
     let tissue = catch_panic_blocking(add).await?.map_err(|refused: Refused| refused)?;
     let triangles = tissue.report().triangles;
@@ -139,7 +144,11 @@ pub async fn tool(
         deadline.commit()?;
         let saved = || Box::new(SavedTool { id, ..tool.saved() });
         turn.keep_blocking(|| SceneChange::ToolAdded(saved()))?;
-        Ok((host.scene.put_tool(tool)?, reports))
+        let tool = host.scene.put_tool(tool)?;
+        if let Some(recorder) = host.recorder() {
+            recorder.saved(now_ns(), || SceneChange::ToolAdded(Box::new(tool.saved())));
+        }
+        Ok((tool, reports))
     };
     let added = catch_panic_blocking(add).await?;
     let (tool, fields) = added.map_err(|refused: Refused| refused)?;

@@ -61,6 +61,7 @@ async fn apply(
     // Until they are held: from then on they count with the scene.
     let n_vertices = tissue.current().surface.mesh().positions().len();
     let _room = hold.then(|| registry.reserve(caller, Share::of_held(n_vertices))).transpose()?;
+    let recorded = host.recorder().map(|recorder| (recorder.clone(), request.clone()));
     // One thread writes, so that what it holds is the revision that it has just made.
     let written = host
         .writer
@@ -68,7 +69,13 @@ async fn apply(
             deadline.commit()?;
             let done = tissue.deform(deformation, now_ns);
             let done = done.map_err(|error| RefusedDeformation { error, array })?;
-            Ok::<_, Refused>((done, if hold { tissue.hold() } else { Vec::new() }))
+            let held = if hold { tissue.hold() } else { Vec::new() };
+            if let Some((recorder, request)) = recorded {
+                let sequence = request.sequence;
+                let answer = convert::deform::deformed(sequence, &done, held.clone(), 0.0, None);
+                recorder.deformed(now_ns, request, answer);
+            }
+            Ok::<_, Refused>((done, held))
         })
         .await?;
     let (done, held) = written.result?;

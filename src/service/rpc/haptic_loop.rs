@@ -7,16 +7,15 @@ use std::{mem, sync::Arc, time::Duration};
 
 use tonic::Status;
 
+use super::loop_engine::{EngineTimes, LoopEngine};
+use crate::scene::{Scene, Tool};
 use crate::{
-    proto::{self, TrackRequest, TrackResponse, track_request::Message},
+    proto::{self, TickOutcome, TrackRequest, TrackResponse, track_request::Message},
     service::{
         access::caller::Caller,
         catch_panic::catch_panic,
         clock::now_ns,
-        convert::{
-            self, Problem,
-            tick::{Mode, Start},
-        },
+        convert::{self, Problem, tick::Mode},
         host::{
             live_view::last_tick::{AnsweredTick, TickShower, last_tick},
             quota::{Reservation, Share},
@@ -25,16 +24,10 @@ use crate::{
             tick_budget::KeyBudget,
         },
         metrics::{Metrics, StreamMetrics, TickTimes},
+        recording::tick_recorder::{RING_BYTES, TickRecorder},
         refused::Refused,
     },
     time_left::TimeLeft,
-};
-use crate::{
-    proxy::RenderedSession,
-    scene::{
-        Scene, Tool, ToolId,
-        tick::{TickError, ToolPose},
-    },
 };
 
 /// Ticks that one answer may coalesce: a client that sends without end cannot keep it from being given.
@@ -52,9 +45,9 @@ pub struct HapticLoop {
     shower: TickShower,
     /// Those of the session.
     tools: Vec<Arc<Tool>>,
-    session: RenderedSession,
-    /// Rendered tools whose tissues' loads are wanted.
-    with_loads: Vec<ToolId>,
+    engine: LoopEngine,
+    /// When its scene is recorded.
+    recorder: Option<TickRecorder>,
     /// What the session takes.
     _room: Reservation,
     mode: Mode,
@@ -62,15 +55,12 @@ pub struct HapticLoop {
     time_max: Duration,
     /// Of its key, for all ticks.
     budget: Arc<KeyBudget>,
-    /// Of the newest tick that was answered or coalesced.
-    last_sequence: Option<u64>,
     /// Of the newest tick that was answered.
     pub last_answered: Option<u64>,
     /// The tick to answer next.
     pub waiting: Option<Waiting>,
     /// A tick that the waiting one must not be coalesced into, because it will be refused.
     held: Option<Waiting>,
-    poses: Vec<ToolPose>,
     /// Longer without a pose is stale.
     stale_after: Duration,
     last_received_ns: Option<u64>,
@@ -107,32 +97,30 @@ impl HapticLoop {
     ) -> Result<HapticLoop, Refused> {
         let host = registry.served(&sent.scene_id).map_err(|e| e.within("start"))?;
         let start = convert::tick::start(sent, registry.limits()).map_err(|e| e.within("start"))?;
-        let Start { tools, mode, options, render } = start;
-        let scene = Arc::clone(&host.scene);
-        let session = RenderedSession::new(scene, &tools, options, &render)?;
-        let with_loads = sent.render.iter().filter(|r| r.tissue_loads).map(|r| ToolId(r.tool_id));
-        let tools: Vec<Arc<Tool>> =
-            tools.iter().map(|id| host.scene.tool(*id)).collect::<Result<_, _>>()?;
+        let mode = start.mode;
+        let tools = start.tools.iter().map(|id| host.scene.tool(*id));
+        let tools: Vec<Arc<Tool>> = tools.collect::<Result<_, _>>()?;
+        let engine = LoopEngine::new(&host.scene, start, sent)?;
         let n_links = tools.iter().map(|tool| tool.links.len()).sum();
         let (shower, last_tick) = last_tick(&tools);
+        let mut room = Share::of_session(n_links);
+        room.add(Share::of_bytes(host.recorder().map_or(0, |_| RING_BYTES)));
         Ok(HapticLoop {
             scene: Arc::clone(&host.scene),
             life: host.life(),
-            _room: registry.reserve(caller, Share::of_session(n_links))?,
-            session,
-            with_loads: with_loads.collect(),
+            _room: registry.reserve(caller, room)?,
+            engine,
             stream_metrics: registry.metrics().stream_begins(&sent.scene_id, caller, last_tick)?,
+            recorder: host.recorder().and_then(|recorder| recorder.session(sent, now_ns())),
             shower,
             tools,
             metrics: Arc::clone(registry.metrics()),
             mode,
             time_max: registry.tick_time_max(),
             budget: registry.tick_budgets().of(caller),
-            last_sequence: None,
             last_answered: None,
             waiting: None,
             held: None,
-            poses: Vec::new(),
             stale_after,
             last_received_ns: None,
             was_stale: false,
@@ -172,24 +160,15 @@ impl HapticLoop {
             Some(older) if taken.tick.sequence <= older.tick.sequence => self.held = Some(taken),
             Some(older) => {
                 taken.coalesced = older.coalesced + 1;
-                self.last_sequence = Some(older.tick.sequence);
                 let coalesced = self.waiting.replace(taken).expect("it was waiting");
-                if catch_panic(|| self.coalesce(&coalesced.tick)).is_err() {
-                    // A panic may have left the session half changed. Ids of contacts go on from where they were.
-                    self.session = self.session.restarted();
+                self.engine.coalesce(&coalesced.tick);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.coalesced(&coalesced.tick, received_ns);
                 }
             }
             None => self.waiting = Some(taken),
         }
         Ok(())
-    }
-
-    /// The sweep of the next answer goes through a coalesced tick's poses. A bad tick has none.
-    fn coalesce(&mut self, tick: &proto::Tick) {
-        if convert::tick::poses(tick, self.scene.limits(), &mut self.poses).is_ok() {
-            // What is refused changes nothing, and a coalesced tick has no answer to say so.
-            let _ = self.session.coalesce(tick.sequence, &self.poses);
-        }
     }
 
     /// Whether the waiting tick must be answered before another is taken.
@@ -198,18 +177,9 @@ impl HapticLoop {
             self.mode == Mode::Every
                 || self.held.is_some()
                 || waiting.coalesced >= COALESCED_MAX
-                || self.check_rising(&waiting.tick).is_err()
+                || self.engine.check_rising(&waiting.tick).is_err()
         };
         self.waiting.as_ref().is_some_and(is_due)
-    }
-
-    fn check_rising(&self, tick: &proto::Tick) -> Result<(), TickError> {
-        match self.last_sequence {
-            Some(last) if tick.sequence <= last => {
-                Err(TickError::Sequence { got: tick.sequence, last })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// How long its next tick has to wait, so that other keys have their turn; `None`: not at all.
@@ -229,23 +199,39 @@ impl HapticLoop {
             received_ns,
             ..Default::default()
         };
-        match catch_panic(|| self.compute(&tick, received_ns, &mut answer)) {
-            Ok(Ok(())) => {
-                self.last_sequence = Some(tick.sequence);
-                self.last_answered = self.last_sequence;
+        // What is found out before the engine is asked is not a matter of the engine.
+        let served = self.life.check_served(&self.scene).map_err(Refused::from);
+        let computed = served.map_err(|refused| (TickOutcome::NotServed, refused)).and_then(|()| {
+            match catch_panic(|| self.compute(&tick, received_ns, &mut answer)) {
+                Ok(computed) => computed.map_err(|refused| (TickOutcome::Refused, refused)),
+                Err(panicked) => Err((TickOutcome::Panicked, panicked.into())),
             }
-            Ok(Err(refused)) => {
-                self.stream_metrics.ticks.refused.add(1);
+        });
+        let outcome = match computed {
+            Ok(()) => {
+                self.last_answered = Some(tick.sequence);
+                TickOutcome::Answered
+            }
+            Err((outcome, refused)) => {
+                if outcome == TickOutcome::Panicked {
+                    self.stream_metrics.ticks.panicked.add(1);
+                    self.engine.restart();
+                } else {
+                    self.stream_metrics.ticks.refused.add(1);
+                }
                 answer.refusal = Some(convert::refusal::refusal(&refused));
+                outcome
             }
-            Err(panicked) => {
-                self.stream_metrics.ticks.panicked.add(1);
-                self.session = self.session.restarted();
-                answer.refusal = Some(convert::refusal::refusal(&panicked.into()));
-            }
-        }
+        };
         if mem::take(&mut self.was_stale) {
             answer.flags |= 1 << proto::Flag::SessionStale as u32;
+        }
+        if let Some(recorder) = &mut self.recorder {
+            let is_gone = |tool: &&Arc<Tool>| self.scene.tool(tool.id).is_err();
+            // A tick that was answered had all of them.
+            let tools = if outcome == TickOutcome::Answered { &[][..] } else { &self.tools };
+            let removed = tools.iter().filter(is_gone).map(|tool| tool.id.0);
+            recorder.answered(outcome, &tick, &answer, removed);
         }
         answer
     }
@@ -256,7 +242,7 @@ impl HapticLoop {
             return None;
         }
         Some(TrackResponse {
-            sequence: self.last_sequence.unwrap_or(0),
+            sequence: self.engine.last_sequence().unwrap_or(0),
             received_ns: now_ns(),
             flags: 1 << proto::Flag::SessionStale as u32,
             is_notice: true,
@@ -270,9 +256,7 @@ impl HapticLoop {
         received_ns: u64,
         into: &mut TrackResponse,
     ) -> Result<(), Refused> {
-        self.life.check_served(&self.scene)?;
-        self.check_rising(tick)?;
-        convert::tick::poses(tick, self.scene.limits(), &mut self.poses)?;
+        self.engine.read(tick)?;
         // From the bytes on, not from here: what a tick waited is gone from its client's millisecond.
         let deadline_ns = match tick.deadline_us {
             0 => u64::MAX,
@@ -281,26 +265,19 @@ impl HapticLoop {
         let started_ns = now_ns();
         // No client takes a thread from the others for longer than that, with whatever tools.
         let until_ns = deadline_ns.min(started_ns + self.time_max.as_nanos() as u64);
-        let time = TimeLeft::until(&now_ns, until_ns);
-        self.session.draw(tick.sequence, &self.poses, started_ns, &time)?;
-        let drawn_ns = if self.session.renders() { now_ns() } else { started_ns };
-        self.session.answer(&time);
-        let (answer, computed_ns) = (self.session.last_answer(), now_ns());
+        let recorded = self.recorder.as_mut().map(|r| r.begin(started_ns, until_ns));
+        let recorded_clock = || recorded.map_or_else(now_ns, |clock| clock.read());
+        let clock: &dyn Fn() -> u64 = if recorded.is_some() { &recorded_clock } else { &now_ns };
+        let time = TimeLeft::until(clock, until_ns);
+        let EngineTimes { drawn_ns, computed_ns } =
+            self.engine.answer(tick.sequence, started_ns, &time, now_ns, into)?;
         into.compute_us = (computed_ns - started_ns) as f64 / 1e3;
-        into.flags = convert::answer::flags(&answer.flags);
-        into.unswept_reason = convert::answer::unswept_reason(&answer.flags) as i32;
-        into.tissues = convert::answer::tissue_states(&answer.tissues);
-        into.links = convert::answer::links(answer, self.session.forbidden());
-        into.link_pairs = convert::pairs::of_links(answer);
-        into.probes = convert::answer::probes(answer);
+        let (session, flags) = (self.engine.session(), self.engine.session().last_answer().flags);
         let ticks = &self.stream_metrics.ticks;
-        for rendering in self.session.renderings() {
-            let (tool, at_device) = (rendering.tool, self.session.at_device(rendering.tool));
-            let with_loads = self.with_loads.contains(&tool);
-            into.renderings.push(convert::rendering::rendering(rendering, with_loads, at_device));
+        for rendering in session.renderings() {
             ticks.renderings[rendering.state as usize].add(1);
         }
-        ticks.degraded.add(u64::from(answer.flags.degraded));
+        ticks.degraded.add(u64::from(flags.degraded));
         // Encoding and the socket come after this: no tick can tell its own.
         let done_ns = now_ns();
         let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
@@ -312,8 +289,8 @@ impl HapticLoop {
             at_ns: done_ns,
             compute_ns: computed_ns - started_ns,
             tools: &self.tools,
-            poses: &self.poses,
-            session: &self.session,
+            poses: self.engine.poses(),
+            session,
         });
         Ok(())
     }

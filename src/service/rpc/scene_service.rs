@@ -16,6 +16,7 @@ use crate::{
     service::{
         access::caller::caller,
         catch_panic::{Panicked, catch_panic_blocking},
+        clock::now_ns,
         convert::{
             self,
             scene::{scene, tissue_id, tool_id},
@@ -83,11 +84,18 @@ impl Scenes {
             kept = Some((turn.keep(moved.into_iter().chain([cut]).collect()).await?, now));
         }
         let is_kept = kept.is_some();
+        let recorded = host.recorder().map(|recorder| (recorder.clone(), request, sent.clone()));
         let cut = move |tissue: &Tissue, now_ns| {
             if !is_kept {
                 deadline.commit()?;
             }
-            Ok::<_, Refused>(tissue.edit(edit, &limits, now_ns)?)
+            let done = tissue.edit(edit, &limits, now_ns)?;
+            // By the one who writes: changes are recorded in the order in which they are made.
+            if let Some((recorder, request, sent)) = recorded {
+                let answer = convert::deform::edited(&sent, &done, 0.0, None);
+                recorder.edited(now_ns, request, answer);
+            }
+            Ok::<_, Refused>(done)
         };
         let written = host.writer.run(Arc::clone(&tissue), cut).await;
         let written = written.map_err(Refused::from);
@@ -202,7 +210,11 @@ impl SceneService for Scenes {
             host.scene.tissue(id)?;
             deadline.commit()?;
             turn.keep(vec![SceneChange::TissueRemoved(id)]).await?;
-            Ok(host.scene.remove_tissue(id)?)
+            host.scene.remove_tissue(id)?;
+            if let Some(recorder) = host.recorder() {
+                recorder.saved(now_ns(), || SceneChange::TissueRemoved(id));
+            }
+            Ok(())
         })
         .await?;
         Ok(Response::new(proto::RemoveTissueResponse {}))
@@ -221,7 +233,11 @@ impl SceneService for Scenes {
             host.scene.tool(id)?;
             deadline.commit()?;
             turn.keep(vec![SceneChange::ToolRemoved(id)]).await?;
-            Ok(host.scene.remove_tool(id)?)
+            host.scene.remove_tool(id)?;
+            if let Some(recorder) = host.recorder() {
+                recorder.saved(now_ns(), || SceneChange::ToolRemoved(id));
+            }
+            Ok(())
         })
         .await?;
         Ok(Response::new(proto::RemoveToolResponse {}))
@@ -260,14 +276,19 @@ impl SceneService for Scenes {
         request: Request<proto::HoldTissueRequest>,
     ) -> Result<Response<proto::HoldTissueResponse>, Status> {
         let (caller, deadline) = (caller(&request), deadline(&request));
-        let request = request.get_ref();
+        let request = request.into_inner();
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
+        let recorder = host.recorder().cloned();
         // By the one who writes, so that what is held is the revision that is told.
-        let hold = move |tissue: &Tissue, _| {
+        let hold = move |tissue: &Tissue, now_ns| {
             deadline.commit()?;
             let held = tissue.hold();
-            Ok::<_, Refused>(convert::deform::held(&tissue.current(), held))
+            let answer = convert::deform::held(&tissue.current(), held);
+            if let Some(recorder) = recorder {
+                recorder.held(now_ns, request, answer.clone());
+            }
+            Ok::<_, Refused>(answer)
         };
         Ok(Response::new(host.writer.run(tissue, hold).await?.result?))
     }

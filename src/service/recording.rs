@@ -1,0 +1,17 @@
+//! Recordings: all that a scene's engine was told and what it answered, as one MCAP file, and that file played through the
+//! engine again.
+//!
+//! Ticks go to the file over a ring of buffers that each loop has of its own (`tick_recorder`), all else over a queue
+//! (`scene_recorder`); a thread of the scene writes (`writer`). `recorded` reads a file, `replay` plays it.
+
+mod clock_readings;
+pub(super) mod pictures;
+pub mod recorded;
+pub(super) mod recorders;
+pub mod replay;
+pub(super) mod scene_recorder;
+mod schemas;
+pub(super) mod tick_recorder;
+mod timeless;
+mod topics;
+mod writer;

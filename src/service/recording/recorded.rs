@@ -1,0 +1,251 @@
+//! A recording as it is read from its file: what happened to the scene, and the ticks of each loop.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, Read},
+    path::Path,
+};
+
+use mcap::{
+    McapError, parse_record,
+    records::Record,
+    sans_io::linear_reader::{LinearReadEvent, LinearReader, LinearReaderOptions},
+};
+use prost::Message;
+
+use super::{
+    recorders::{FORMAT, SAVED_FORMAT},
+    topics::{CHANGES, RECORDING, SESSIONS, TickPart},
+};
+use crate::{
+    proto::{RecordedChange, RecordedSession, RecordingEnd, RecordingHead, TrackStart},
+    scene::{
+        Limits,
+        saved::{NotAScene, SavedScene},
+    },
+};
+
+/// Of one record or chunk: a deformation of the largest mesh, and a chunk around it. A file that says more is not believed.
+const RECORD_BYTES_MAX: usize = 512 << 20;
+const READ_BYTES: usize = 256 << 10;
+
+/// What a recording holds.
+#[derive(Debug)]
+pub struct Recording {
+    /// Of the server that recorded.
+    pub version: String,
+    /// The scene when it began, checked.
+    pub scene: SavedScene,
+    /// When its tissues were published: nanoseconds of the server's clock.
+    pub published_ns: u64,
+    /// Of the server that recorded.
+    pub limits: Limits,
+    /// In the order in which they were made.
+    pub changes: Vec<RecordedChange>,
+    /// Haptic loops by number.
+    pub sessions: BTreeMap<u32, RecordedLoop>,
+    /// How it ended; `None`: the file breaks off, behind what is here.
+    pub end: Option<RecordingEnd>,
+}
+
+/// The ticks of a loop.
+#[derive(Debug, Default)]
+pub struct RecordedLoop {
+    /// Its first message; `None`: it is missing.
+    pub start: Option<TrackStart>,
+    /// By number, from 1.
+    pub ticks: BTreeMap<u32, TickMessages>,
+}
+
+/// The messages of a tick, encoded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TickMessages {
+    /// A `RecordedTick`.
+    pub note: Vec<u8>,
+    /// A `Tick`.
+    pub tick: Vec<u8>,
+    /// A `TrackResponse`; empty when there was none.
+    pub answer: Vec<u8>,
+}
+
+/// Why a file cannot be replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordingError {
+    /// The system's.
+    #[error("it cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// No MCAP file, or a damaged one.
+    #[error("it is damaged, or no MCAP file, at message {at}: {source}")]
+    Mcap {
+        /// Messages before.
+        at: u64,
+        /// What is wrong.
+        source: McapError,
+    },
+    /// An MCAP file of something else, or cut off at its beginning.
+    #[error("it has no {what}, expected a recording of Palpate")]
+    Missing {
+        /// Which message.
+        what: &'static str,
+    },
+    /// Of a later version.
+    #[error("its {what} have format {got}, this program reads {expected}")]
+    Newer {
+        /// "messages" or "scenes".
+        what: &'static str,
+        /// In the file.
+        got: u32,
+        /// Known.
+        expected: u32,
+    },
+    /// A message that is none of its schema.
+    #[error("message {at} of {topic} cannot be decoded: {reason}")]
+    Message {
+        /// Counted from 0 in the file.
+        at: u64,
+        /// Where it stands.
+        topic: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The scene in it is none.
+    #[error("its scene is none: {0}")]
+    Scene(#[from] NotAScene),
+}
+
+/// A file while it is read.
+#[derive(Default)]
+struct RecordingReader {
+    topics: BTreeMap<u16, (String, u16)>,
+    schemas: BTreeMap<u16, String>,
+    head: Option<RecordingHead>,
+    changes: Vec<RecordedChange>,
+    sessions: BTreeMap<u32, RecordedLoop>,
+    end: Option<RecordingEnd>,
+    n_messages: u64,
+}
+
+impl Recording {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it is no recording, or a damaged one. One that breaks off is read up to its last whole chunk.
+    pub fn open(path: &Path) -> Result<Recording, RecordingError> {
+        Recording::read(File::open(path)?)
+    }
+
+    /// The same of what is read from anywhere.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn read(mut from: impl Read) -> Result<Recording, RecordingError> {
+        let options = LinearReaderOptions::default()
+            .with_prevalidate_chunk_crcs(true)
+            .with_record_length_limit(RECORD_BYTES_MAX);
+        let mut reader = LinearReader::new_with_options(options);
+        let mut reading = RecordingReader::default();
+        while let Some(event) = reader.next_event() {
+            let at = reading.n_messages;
+            match event {
+                Ok(LinearReadEvent::ReadRequest(n)) => {
+                    let n = from.read(reader.insert(n.min(READ_BYTES)))?;
+                    reader.notify_read(n);
+                }
+                Ok(LinearReadEvent::Record { data, opcode }) => {
+                    let record = parse_record(opcode, data);
+                    reading
+                        .record(record.map_err(|source| RecordingError::Mcap { at, source })?)?;
+                }
+                // A process that was killed has left whole chunks, and perhaps a part of one.
+                Err(McapError::UnexpectedEof) if reading.head.is_some() => {
+                    reading.end = None;
+                    break;
+                }
+                Err(source) => return Err(RecordingError::Mcap { at, source }),
+            }
+        }
+        reading.whole()
+    }
+}
+
+impl RecordingReader {
+    fn record(&mut self, record: Record) -> Result<(), RecordingError> {
+        match record {
+            Record::Schema { header, .. } => drop(self.schemas.insert(header.id, header.name)),
+            Record::Channel(channel) => {
+                self.topics.insert(channel.id, (channel.topic, channel.schema_id));
+            }
+            Record::Message { header, data } => {
+                let at = self.n_messages;
+                self.n_messages += 1;
+                let channel = self.topics.get(&header.channel_id).cloned();
+                let Some((topic, schema)) = channel else {
+                    let source = McapError::UnknownChannel(header.sequence, header.channel_id);
+                    return Err(RecordingError::Mcap { at, source });
+                };
+                let schema = self.schemas.get(&schema).cloned().unwrap_or_default();
+                self.message(&topic, &schema, header.sequence, &data)
+                    .map_err(|reason| RecordingError::Message { at, topic, reason })?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Pictures, and topics of later versions, are left out.
+    fn message(
+        &mut self,
+        topic: &str,
+        schema: &str,
+        number: u32,
+        data: &[u8],
+    ) -> Result<(), String> {
+        fn decoded<M: Message + Default>(data: &[u8]) -> Result<M, String> {
+            M::decode(data).map_err(|error| error.to_string())
+        }
+        match (topic, schema) {
+            (RECORDING, "palpate.v1.RecordingHead") => self.head = Some(decoded(data)?),
+            (RECORDING, "palpate.v1.RecordingEnd") => self.end = Some(decoded(data)?),
+            (CHANGES, _) => self.changes.push(decoded(data)?),
+            (SESSIONS, _) => {
+                let RecordedSession { session, start, .. } = decoded(data)?;
+                let start = start.ok_or("it has no start")?;
+                self.sessions.entry(session).or_default().start = Some(start);
+            }
+            _ => {
+                let Some((session, part)) = TickPart::of_topic(topic) else { return Ok(()) };
+                let ticks = &mut self.sessions.entry(session).or_default().ticks;
+                let messages = ticks.entry(number).or_default();
+                *match part {
+                    TickPart::Tick => &mut messages.tick,
+                    TickPart::Answer => &mut messages.answer,
+                    TickPart::Replay => &mut messages.note,
+                } = data.to_vec();
+            }
+        }
+        Ok(())
+    }
+
+    fn whole(self) -> Result<Recording, RecordingError> {
+        let RecordingReader { head, changes, sessions, end, .. } = self;
+        let head = head.ok_or(RecordingError::Missing { what: "RecordingHead" })?;
+        let known = |what, got, expected| {
+            let newer = RecordingError::Newer { what, got, expected };
+            (got == expected).then_some(()).ok_or(newer)
+        };
+        known("messages", head.format, FORMAT)?;
+        known("scenes", head.store_format, SAVED_FORMAT)?;
+        let of_head = |reason: String| {
+            let topic = RECORDING.to_owned();
+            RecordingError::Message { at: 0, topic, reason }
+        };
+        let scene = postcard::from_bytes::<SavedScene>(&head.scene);
+        let scene = scene.map_err(|error| of_head(format!("scene: {error}")))?;
+        scene.check()?;
+        let limits = toml::from_str(&head.limits);
+        let limits = limits.map_err(|error| of_head(format!("limits: {}", error.message())))?;
+        let RecordingHead { version, published_ns, .. } = head;
+        Ok(Recording { version, scene, published_ns, limits, changes, sessions, end })
+    }
+}

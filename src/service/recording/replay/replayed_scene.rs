@@ -1,0 +1,293 @@
+//! A scene that a recording's changes are made to, as far as wanted.
+//!
+//! Each loop is replayed against a scene of its own: a tick says which revision of each tissue it saw, and two loops that
+//! ran at the same time may have seen two tissues change in different orders.
+
+use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
+
+use super::difference::{Difference, difference};
+use crate::{
+    proto::{
+        RecordedChange, TissueState,
+        recorded_change::{Answer, Change},
+    },
+    scene::{
+        Limits, Scene, TissueId, Tool, ToolId,
+        saved::{SavedScene, SavedTissue, SceneChange},
+    },
+    sdf::{Field, FieldOptions},
+    service::{convert, recording::timeless},
+    surface::Surface,
+};
+
+/// Changes of a tissue between two times that its writer is given to rest, as a server's has between any two.
+const CHANGES_A_REST: u64 = 32;
+
+/// Builds or knows the field of a link: its name, surface and options.
+pub type FieldOfLink<'a> = &'a (dyn Fn(&str, &Surface, &FieldOptions) -> Field + Sync);
+
+/// What happened to a scene, made ready once for all loops.
+pub struct SceneHistory {
+    /// When the recording began, without tools.
+    initial: SavedScene,
+    published_ns: u64,
+    limits: Limits,
+    /// All there ever were, by id.
+    tools: Vec<Arc<Tool>>,
+    /// Tissues that were added, by id, and when.
+    tissues: Vec<(SavedTissue, u64)>,
+    /// Of all tissues, in the order in which they were made.
+    changes: Vec<TissueStep>,
+}
+
+/// A tissue was moved, cut or held.
+struct TissueStep {
+    tissue: TissueId,
+    recorded: RecordedChange,
+}
+
+/// A scene on its way through its history.
+pub struct ReplayedScene<'a> {
+    /// As it is now.
+    pub scene: Arc<Scene>,
+    history: &'a SceneHistory,
+    /// Tissues that were added, tools that are there.
+    n_tissues: usize,
+    n_tools: usize,
+    /// The next change of each tissue: from which place among all changes on to look for it.
+    next: BTreeMap<TissueId, usize>,
+    n_changes: u64,
+}
+
+/// Why a recording cannot be followed any farther.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HistoryError {
+    /// A change in it cannot be read.
+    #[error("change {at} cannot be read: {reason}")]
+    Unreadable {
+        /// Counted from 0.
+        at: usize,
+        /// Why.
+        reason: String,
+    },
+    /// The engine refuses what it had accepted.
+    #[error("a change of tissue {tissue} was accepted and is refused now: {reason}")]
+    Refused {
+        /// Which.
+        tissue: u32,
+        /// Why.
+        reason: String,
+    },
+    /// Something that a tick saw is not in the recording: it breaks off before that.
+    #[error("{0}, which the recording does not have")]
+    Missing(String),
+}
+
+impl SceneHistory {
+    /// Takes changes in. Builds the fields of all tools.
+    ///
+    /// # Errors
+    /// A change that is none.
+    pub fn new(
+        mut initial: SavedScene,
+        published_ns: u64,
+        limits: Limits,
+        recorded: Vec<RecordedChange>,
+        field_of: FieldOfLink,
+    ) -> Result<SceneHistory, HistoryError> {
+        let tool = |saved: crate::scene::saved::SavedTool| {
+            let made = saved.tool(|label, surface, options| {
+                Ok::<_, Infallible>(field_of(label, surface, options))
+            });
+            Arc::new(made.unwrap_or_else(|never| match never {}))
+        };
+        let mut tools: Vec<Arc<Tool>> =
+            std::mem::take(&mut initial.tools).into_iter().map(tool).collect();
+        initial.next_tool = ToolId(1);
+        let (mut tissues, mut changes) = (Vec::new(), Vec::new());
+        for (at, recorded) in recorded.into_iter().enumerate() {
+            let unreadable = |reason: String| HistoryError::Unreadable { at, reason };
+            let tissue = match &recorded.change {
+                Some(Change::Deform(request)) => request.tissue_id,
+                Some(Change::Edit(request)) => request.tissue_id,
+                Some(Change::Hold(request)) => request.tissue_id,
+                Some(Change::Saved(bytes)) => {
+                    let change = postcard::from_bytes::<SceneChange>(bytes);
+                    let change = change.map_err(|error| unreadable(error.to_string()))?;
+                    change.check().map_err(|error| unreadable(error.to_string()))?;
+                    match change {
+                        SceneChange::TissueAdded(tissue) => tissues.push((*tissue, recorded.at_ns)),
+                        SceneChange::ToolAdded(saved) => tools.push(tool(*saved)),
+                        // Who saw what without it says so.
+                        _ => {}
+                    }
+                    continue;
+                }
+                None => return Err(unreadable("it has no change".to_owned())),
+            };
+            changes.push(TissueStep { tissue: TissueId(tissue), recorded });
+        }
+        let rises = tools.is_sorted_by(|a, b| a.id < b.id)
+            && tissues.is_sorted_by(|(a, _), (b, _)| a.id < b.id);
+        if !rises {
+            let reason = "ids do not rise".to_owned();
+            return Err(HistoryError::Unreadable { at: 0, reason });
+        }
+        Ok(SceneHistory { initial, published_ns, limits, tools, tissues, changes })
+    }
+
+    /// The scene as it was when the recording began.
+    pub fn begin(&self) -> ReplayedScene<'_> {
+        let scene = Scene::restored(
+            self.initial.clone(),
+            self.limits.clone(),
+            self.published_ns,
+            |_, _, _| -> Result<Field, crate::scene::saved::NotAScene> {
+                unreachable!("its tools are added by themselves")
+            },
+        );
+        let scene = Arc::new(scene.expect("it was checked when it was read"));
+        let (n_tissues, n_tools, next, n_changes) = Default::default();
+        ReplayedScene { scene, history: self, n_tissues, n_tools, next, n_changes }
+    }
+
+    /// Changes of surfaces.
+    pub fn n_changes(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Makes all changes and compares each answer with that which was given. How many were equal, and the first that was
+    /// not.
+    ///
+    /// # Errors
+    /// When a change cannot be made.
+    pub fn replay(&self) -> Result<(usize, Option<Difference>), HistoryError> {
+        let mut scene = self.begin();
+        for (at, change) in self.changes.iter().enumerate() {
+            scene.add_tissue(change.tissue)?;
+            scene.next.insert(change.tissue, at);
+            if let Some(difference) = scene.step(change.tissue)? {
+                return Ok((at, Some(difference)));
+            }
+        }
+        Ok((self.changes.len(), None))
+    }
+}
+
+impl ReplayedScene<'_> {
+    /// Adds these tools.
+    ///
+    /// # Errors
+    /// When one is not in the recording.
+    pub fn add_tools(&mut self, ids: &[u32]) -> Result<(), HistoryError> {
+        for id in ids {
+            while self.scene.tool(ToolId(*id)).is_err() {
+                let missing = || HistoryError::Missing(format!("tool {id} was posed"));
+                let next = self.history.tools.get(self.n_tools).ok_or_else(missing)?;
+                self.scene.share_tool(Arc::clone(next));
+                self.n_tools += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes these tools.
+    pub fn remove_tools(&mut self, ids: &[u32]) {
+        // What is not there is gone already.
+        ids.iter().for_each(|id| drop(self.scene.remove_tool(ToolId(*id))));
+    }
+
+    /// Becomes what a tick saw.
+    ///
+    /// # Errors
+    /// When that is not in the recording, or cannot be made.
+    pub fn advance(&mut self, seen: &[TissueState]) -> Result<(), HistoryError> {
+        for state in seen {
+            self.add_tissue(TissueId(state.tissue_id))?;
+        }
+        let is_seen = |id: TissueId| seen.iter().any(|state| state.tissue_id == id.0);
+        let gone: Vec<TissueId> =
+            self.scene.tissues().iter().map(|t| t.id()).filter(|id| !is_seen(*id)).collect();
+        gone.into_iter().for_each(|id| drop(self.scene.remove_tissue(id)));
+        for state in seen {
+            let id = TissueId(state.tissue_id);
+            let target = (state.geometry_revision, state.topology_revision);
+            while self.revisions(id)? != target {
+                let (geometry, topology) = self.revisions(id)?;
+                if geometry > target.0 || topology > target.1 {
+                    let what = format!("tissue {} was seen at revision {target:?}", id.0);
+                    return Err(HistoryError::Missing(what));
+                }
+                self.step(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn revisions(&self, id: TissueId) -> Result<(u64, u64), HistoryError> {
+        let gone = |_| HistoryError::Missing(format!("tissue {} was seen again", id.0));
+        let tissue = self.scene.tissue(id).map_err(gone)?;
+        let now = tissue.current();
+        Ok((now.geometry_revision, now.topology_revision))
+    }
+
+    /// Ids rise: whatever was added before it is added too.
+    fn add_tissue(&mut self, id: TissueId) -> Result<(), HistoryError> {
+        while self.scene.tissue(id).is_err() {
+            let missing = || HistoryError::Missing(format!("tissue {} was seen", id.0));
+            let next = self.history.tissues.get(self.n_tissues);
+            let (saved, at_ns) = next.ok_or_else(missing)?.clone();
+            self.n_tissues += 1;
+            let (expected, tissue) = (saved.id, saved.tissue(at_ns));
+            let refused = |reason: String| HistoryError::Refused { tissue: expected.0, reason };
+            let added =
+                self.scene.put_tissue(tissue).map_err(|error| refused(error.to_string()))?;
+            if added.id() != expected {
+                return Err(refused(format!("it got id {}", added.id().0)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the next change of a tissue, and compares its answer with that which was given.
+    fn step(&mut self, id: TissueId) -> Result<Option<Difference>, HistoryError> {
+        let from = self.next.get(&id).copied().unwrap_or(0);
+        let mut rest = self.history.changes.iter().enumerate().skip(from);
+        let next = rest.find(|(_, change)| change.tissue == id);
+        let missing =
+            || HistoryError::Missing(format!("a later revision of tissue {} was seen", id.0));
+        let (at, TissueStep { recorded, .. }) = next.ok_or_else(missing)?;
+        self.next.insert(id, at + 1);
+        let refused = |reason: String| HistoryError::Refused { tissue: id.0, reason };
+        let found = self.scene.tissue(id).map_err(|error| refused(error.to_string()))?;
+        self.n_changes += 1;
+        if self.n_changes.is_multiple_of(CHANGES_A_REST) {
+            found.catch_up();
+        }
+        let at_ns = recorded.at_ns;
+        match (&recorded.change, &recorded.answer) {
+            (Some(Change::Deform(request)), Some(Answer::Deformed(expected))) => {
+                let deformation = convert::deform::deformation(request);
+                let deformation = deformation.map_err(|error| refused(error.to_string()))?;
+                let done = found.deform(deformation, at_ns).map_err(|e| refused(e.to_string()))?;
+                let held = if request.hold { found.hold() } else { Vec::new() };
+                let mut got = convert::deform::deformed(request.sequence, &done, held, 0.0, None);
+                timeless::deformed(&mut got);
+                Ok(difference(&got, expected))
+            }
+            (Some(Change::Edit(request)), Some(Answer::Edited(expected))) => {
+                let edit = convert::deform::edit(request).map_err(|e| refused(e.to_string()))?;
+                let done = found.edit(edit.clone(), self.scene.limits(), at_ns);
+                let done = done.map_err(|error| refused(error.to_string()))?;
+                let mut got = convert::deform::edited(&edit, &done, 0.0, None);
+                timeless::edited(&mut got);
+                Ok(difference(&got, expected))
+            }
+            (Some(Change::Hold(_)), Some(Answer::Held(expected))) => {
+                let held = found.hold();
+                Ok(difference(&convert::deform::held(&found.current(), held), expected))
+            }
+            _ => Err(refused("its answer is missing".to_owned())),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What a scene tells its recording beside ticks: changes that were made, and loops that begin.
+//!
+//! Such an entry is never left out, and nobody waits for the disk with it: it waits in memory. When more waits than there
+//! is room for, the recording ends where it is, and says so: with a change missing nothing behind it could be replayed.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
+};
+
+use crossbeam::channel::Sender;
+use prost::Message;
+
+use super::{
+    tick_recorder::{TickRecorder, TickRing},
+    timeless,
+};
+use crate::{
+    proto::{
+        DeformRequest, DeformResponse, EditTopologyRequest, EditTopologyResponse,
+        HoldTissueRequest, HoldTissueResponse, RecordedChange, RecordedSession, TrackStart,
+        recorded_change::Answer, recorded_change::Change,
+    },
+    scene::saved::SceneChange,
+};
+
+/// Entries that wait take so much memory at most: a second of the deformations of 300,000 vertices.
+const QUEUED_BYTES_MAX: u64 = 256 << 20;
+
+/// Hands entries of a scene to the thread that writes them.
+#[derive(Clone)]
+pub struct SceneRecorder {
+    entries: Sender<Entry>,
+    state: Arc<RecorderState>,
+}
+
+/// What those who hand in and the one who writes know of each other.
+#[derive(Default)]
+pub struct RecorderState {
+    last_session: AtomicU32,
+    /// Of entries that wait.
+    queued_bytes: AtomicU64,
+    /// Nothing more is written.
+    is_over: AtomicBool,
+    /// Entries came faster than the disk took them.
+    has_overflown: AtomicBool,
+    /// The server ends.
+    is_ending: AtomicBool,
+    /// Ticks that are left out, of all scenes.
+    dropped_ticks: Arc<AtomicU64>,
+}
+
+/// One entry.
+pub enum Entry {
+    /// Of a surface that moved or was cut.
+    Changed(Box<RecordedChange>, u64),
+    /// Something came or went; when: nanoseconds of the server's clock.
+    Saved(u64, SceneChange),
+    /// A loop begins.
+    Session(RecordedSession, Arc<TickRing>),
+}
+
+impl SceneRecorder {
+    /// Of a new recording.
+    pub fn new(entries: Sender<Entry>, state: Arc<RecorderState>) -> SceneRecorder {
+        SceneRecorder { entries, state }
+    }
+
+    /// A loop begins; `None` when the recording is over.
+    pub fn session(&self, start: &TrackStart, at_ns: u64) -> Option<TickRecorder> {
+        if self.state.is_over() {
+            return None;
+        }
+        let session = self.state.last_session.fetch_add(1, Relaxed) + 1;
+        let dropped = Arc::clone(&self.state.dropped_ticks);
+        let (recorder, ring) = TickRecorder::new(session, dropped);
+        let start = Some(start.clone());
+        self.hand_in(Entry::Session(RecordedSession { session, at_ns, start }, ring), 0);
+        Some(recorder)
+    }
+
+    /// A tissue or tool came or went.
+    pub fn saved(&self, at_ns: u64, change: impl FnOnce() -> SceneChange) {
+        if !self.state.is_over() {
+            self.hand_in(Entry::Saved(at_ns, change()), 0);
+        }
+    }
+
+    /// A tissue was deformed.
+    pub fn deformed(&self, at_ns: u64, deform: DeformRequest, mut answer: DeformResponse) {
+        timeless::deformed(&mut answer);
+        self.changed(at_ns, Change::Deform(deform), Answer::Deformed(answer));
+    }
+
+    /// A tissue was cut.
+    pub fn edited(&self, at_ns: u64, edit: EditTopologyRequest, mut answer: EditTopologyResponse) {
+        timeless::edited(&mut answer);
+        self.changed(at_ns, Change::Edit(edit), Answer::Edited(answer));
+    }
+
+    /// A revision of a tissue was held.
+    pub fn held(&self, at_ns: u64, hold: HoldTissueRequest, answer: HoldTissueResponse) {
+        self.changed(at_ns, Change::Hold(hold), Answer::Held(answer));
+    }
+
+    fn changed(&self, at_ns: u64, change: Change, answer: Answer) {
+        let (change, answer) = (Some(change), Some(answer));
+        let change = RecordedChange { at_ns, change, answer };
+        let bytes = change.encoded_len() as u64;
+        self.hand_in(Entry::Changed(Box::new(change), bytes), bytes);
+    }
+
+    fn hand_in(&self, entry: Entry, bytes: u64) {
+        if self.state.is_over() {
+            return;
+        }
+        if self.state.queued_bytes.fetch_add(bytes, Relaxed) + bytes > QUEUED_BYTES_MAX {
+            self.state.has_overflown.store(true, Relaxed);
+            self.state.end();
+            return;
+        }
+        // An error: the thread has ended, after it has said why.
+        let _ = self.entries.send(entry);
+    }
+}
+
+impl RecorderState {
+    /// Of a recording that has begun.
+    pub fn new(dropped_ticks: Arc<AtomicU64>) -> RecorderState {
+        RecorderState { dropped_ticks, ..RecorderState::default() }
+    }
+
+    /// An entry was taken out of the queue.
+    pub fn taken(&self, bytes: u64) {
+        self.queued_bytes.fetch_sub(bytes, Relaxed);
+    }
+
+    /// Nothing more is handed in from now on.
+    pub fn end(&self) {
+        self.is_over.store(true, Relaxed);
+    }
+
+    /// Whether anything more will be written.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Relaxed)
+    }
+
+    /// Whether entries came faster than the disk took them.
+    pub fn has_overflown(&self) -> bool {
+        self.has_overflown.load(Relaxed)
+    }
+
+    /// The server ends: what is there is written, and no more waited for.
+    pub fn ask_to_end(&self) {
+        self.is_ending.store(true, Relaxed);
+    }
+
+    /// Whether the server ends.
+    pub fn is_asked_to_end(&self) -> bool {
+        self.is_ending.load(Relaxed)
+    }
+}

@@ -1,0 +1,286 @@
+//! The thread that writes a scene's recording.
+//!
+//! A chunk is written whole, and at least once a second: a process that is killed leaves all but the last second.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, BufWriter, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use crossbeam::channel::{Receiver, RecvTimeoutError};
+use mcap::{
+    Compression, McapError, McapResult, WriteOptions, Writer, records::MessageHeader, write::NoSeek,
+};
+use prost::Message;
+use tracing::{error, info, warn};
+
+use super::{
+    pictures::Pictures,
+    scene_recorder::{Entry, RecorderState},
+    schemas::Schemas,
+    tick_recorder::{TickBuffer, TickRing},
+    topics::{CHANGES, RECORDING, SESSIONS, SURFACES, TRANSFORMS, TickPart},
+};
+use crate::{
+    proto::{RecordedChange, RecordingEnd, RecordingHead, recorded_change::Change},
+    service::{clock::now_ns, metrics::record::RecordMetrics},
+};
+
+/// How often rings are looked into: they hold a second.
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
+/// A chunk is not older.
+const FLUSH_INTERVAL_NS: u64 = 1_000_000_000;
+const CHUNK_BYTES: u64 = 1 << 20;
+
+/// What the thread is given.
+pub struct RecordingJob {
+    /// For the log.
+    pub scene: String,
+    /// The first message.
+    pub head: RecordingHead,
+    /// Opens the file: it may take its time.
+    pub open: Box<dyn FnOnce() -> io::Result<Box<dyn Write + Send>> + Send>,
+    /// What a viewer draws.
+    pub pictures: Pictures,
+    /// Changes and loops.
+    pub queue: Receiver<Entry>,
+    /// What others know of it.
+    pub state: Arc<RecorderState>,
+    /// Of the server.
+    pub metrics: Arc<RecordMetrics>,
+    /// A file is ended at this size.
+    pub bytes_max: u64,
+}
+
+/// A file that is written.
+struct RecordingFile {
+    mcap: Writer<NoSeek<BufWriter<CountedSink>>>,
+    schemas: Schemas,
+    channels: BTreeMap<String, u16>,
+    epoch_ns: i64,
+    bytes: Arc<AtomicU64>,
+}
+
+/// Counts what goes through.
+struct CountedSink {
+    sink: Box<dyn Write + Send>,
+    own: Arc<AtomicU64>,
+    all: Arc<AtomicU64>,
+}
+
+/// Rings of loops, and ticks that ended ones lack.
+#[derive(Default)]
+struct Rings {
+    now: Vec<Arc<TickRing>>,
+    dropped: u64,
+}
+
+/// Writes until the scene or the server ends, or the disk fails.
+pub fn work(job: RecordingJob) {
+    let (scene, state) = (job.scene.clone(), Arc::clone(&job.state));
+    let metrics = Arc::clone(&job.metrics);
+    let written = write(job);
+    state.end();
+    match written {
+        Ok(end) if end.reason.is_empty() => {
+            info!(scene, dropped_ticks = end.dropped_ticks, "recording ended");
+        }
+        Ok(RecordingEnd { dropped_ticks, reason }) => {
+            metrics.ended_early.fetch_add(1, Relaxed);
+            warn!(scene, dropped_ticks, "recording ended early: {reason}");
+        }
+        Err(failed) => {
+            metrics.ended_early.fetch_add(1, Relaxed);
+            error!(scene, "recording ended early, the file cannot be written: {failed}");
+        }
+    }
+}
+
+fn write(mut job: RecordingJob) -> McapResult<RecordingEnd> {
+    let open = std::mem::replace(&mut job.open, Box::new(|| unreachable!("it is opened once")));
+    let mut file = RecordingFile::begin(open()?, &job.head, &job.metrics)?;
+    let (mut rings, mut flushed_ns) = (Rings::default(), now_ns());
+    loop {
+        let next = job.queue.recv_timeout(DRAIN_INTERVAL);
+        let is_gone = matches!(next, Err(RecvTimeoutError::Disconnected));
+        let is_last = is_gone || job.state.is_asked_to_end();
+        for entry in next.into_iter().chain(job.queue.try_iter()) {
+            file.entry(entry, &job.state, &mut rings, &mut job.pictures)?;
+        }
+        rings.drain(|ring, tick| {
+            job.metrics.ticks.fetch_add(1, Relaxed);
+            file.tick(ring.session, tick, &mut job.pictures)
+        })?;
+        let at_ns = now_ns();
+        if let Some(surfaces) = job.pictures.surfaces(job.head.epoch_ns, at_ns) {
+            file.put(SURFACES, "foxglove.SceneUpdate", (0, at_ns), &surfaces.encode_to_vec())?;
+        }
+        let reason = match () {
+            () if file.bytes.load(Relaxed) >= job.bytes_max => "it is as large as record.bytes_max",
+            () if job.state.has_overflown() => "changes came faster than the disk took them",
+            () => "",
+        };
+        if is_last || !reason.is_empty() {
+            job.state.end();
+            // What was handed in before that; with a change missing nothing behind it is of use.
+            for entry in job.queue.try_iter().filter(|_| reason.is_empty()) {
+                file.entry(entry, &job.state, &mut rings, &mut job.pictures)?;
+            }
+            let dropped_ticks = rings.dropped();
+            let end = RecordingEnd { dropped_ticks, reason: reason.to_owned() };
+            file.put(RECORDING, "palpate.v1.RecordingEnd", (0, at_ns), &end.encode_to_vec())?;
+            file.mcap.finish()?;
+            return Ok(end);
+        }
+        if at_ns - flushed_ns >= FLUSH_INTERVAL_NS {
+            flushed_ns = at_ns;
+            file.mcap.flush()?;
+        }
+    }
+}
+
+impl RecordingFile {
+    fn begin(
+        sink: Box<dyn Write + Send>,
+        head: &RecordingHead,
+        metrics: &RecordMetrics,
+    ) -> McapResult<RecordingFile> {
+        let bytes = Arc::new(AtomicU64::new(0));
+        let (own, all) = (Arc::clone(&bytes), Arc::clone(&metrics.bytes));
+        let sink = NoSeek::new(BufWriter::new(CountedSink { sink, own, all }));
+        let options = WriteOptions::new()
+            .compression(Some(Compression::Lz4))
+            .chunk_size(Some(CHUNK_BYTES))
+            .library(format!("palpate {}", head.version))
+            // Never a byte behind what is there: a file that breaks off has whole chunks up to its end.
+            .disable_seeking(true);
+        let mcap = options.create(sink)?;
+        let (schemas, channels, epoch_ns) = (Schemas::new(), BTreeMap::new(), head.epoch_ns);
+        let mut file = RecordingFile { mcap, schemas, channels, epoch_ns, bytes };
+        let at = (0, now_ns());
+        file.put(RECORDING, "palpate.v1.RecordingHead", at, &head.encode_to_vec())?;
+        file.mcap.flush()?;
+        Ok(file)
+    }
+
+    /// One message: of a topic and schema, with its number there, at a time of the server's clock.
+    fn put(
+        &mut self,
+        topic: &str,
+        schema: &str,
+        (sequence, at_ns): (u32, u64),
+        data: &[u8],
+    ) -> McapResult<()> {
+        // Head and end have one topic and two schemas.
+        let key = format!("{topic} {schema}");
+        let channel_id = match self.channels.get(&key) {
+            Some(channel) => *channel,
+            None => {
+                let descriptors = self.schemas.schema(schema);
+                let schema = self.mcap.add_schema(schema, "protobuf", &descriptors)?;
+                let channel = self.mcap.add_channel(schema, topic, "protobuf", &BTreeMap::new())?;
+                self.channels.insert(key, channel);
+                channel
+            }
+        };
+        let time = (self.epoch_ns + at_ns as i64).max(0) as u64;
+        let header = MessageHeader { channel_id, sequence, log_time: time, publish_time: time };
+        self.mcap.write_to_known_channel(&header, data)
+    }
+
+    fn entry(
+        &mut self,
+        entry: Entry,
+        state: &RecorderState,
+        rings: &mut Rings,
+        pictures: &mut Pictures,
+    ) -> McapResult<()> {
+        match entry {
+            Entry::Changed(change, bytes) => {
+                state.taken(bytes);
+                self.change(&change)
+            }
+            Entry::Saved(at_ns, change) => {
+                let saved = postcard::to_stdvec(&change).expect("plain data");
+                let change = Some(Change::Saved(saved));
+                self.change(&RecordedChange { at_ns, change, answer: None })
+            }
+            Entry::Session(session, ring) => {
+                rings.now.push(ring);
+                let (data, at_ns) = (session.encode_to_vec(), session.at_ns);
+                self.put(SESSIONS, "palpate.v1.RecordedSession", (session.session, at_ns), &data)?;
+                let shapes = pictures.begin(&session, self.epoch_ns).encode_to_vec();
+                self.put(SURFACES, "foxglove.SceneUpdate", (0, at_ns), &shapes)
+            }
+        }
+    }
+
+    fn change(&mut self, change: &RecordedChange) -> McapResult<()> {
+        let (at_ns, data) = (change.at_ns, change.encode_to_vec());
+        self.put(CHANGES, "palpate.v1.RecordedChange", (0, at_ns), &data)
+    }
+
+    fn tick(&mut self, session: u32, tick: &TickBuffer, pictures: &mut Pictures) -> McapResult<()> {
+        let at = (tick.number, tick.at_ns);
+        // A tick that was coalesced has no answer.
+        let is_there = |part: &TickPart| *part != TickPart::Answer || !tick.answer().is_empty();
+        for part in TickPart::ALL.into_iter().filter(is_there) {
+            let (schema, data) = match part {
+                TickPart::Tick => ("palpate.v1.Tick", tick.tick()),
+                TickPart::Answer => ("palpate.v1.TrackResponse", tick.answer()),
+                TickPart::Replay => ("palpate.v1.RecordedTick", tick.note()),
+            };
+            self.put(&part.topic(session), schema, at, data)?;
+        }
+        match pictures.transforms(session, tick, self.epoch_ns) {
+            Some(transforms) => {
+                let data = transforms.encode_to_vec();
+                self.put(TRANSFORMS, "foxglove.FrameTransforms", (0, tick.at_ns), &data)
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Rings {
+    fn drain(
+        &mut self,
+        mut each: impl FnMut(&TickRing, &TickBuffer) -> McapResult<()>,
+    ) -> McapResult<()> {
+        let mut failed = None;
+        let mut dropped = 0;
+        self.now.retain(|ring| {
+            let drained = ring.drain(|tick| each(ring, tick));
+            let is_over = drained.unwrap_or_else(|error: McapError| {
+                failed.get_or_insert(error);
+                false
+            });
+            dropped += if is_over { ring.dropped() } else { 0 };
+            !is_over
+        });
+        self.dropped += dropped;
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn dropped(&self) -> u64 {
+        self.dropped + self.now.iter().map(|ring| ring.dropped()).sum::<u64>()
+    }
+}
+
+impl Write for CountedSink {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let n = self.sink.write(data)?;
+        self.own.fetch_add(n as u64, Relaxed);
+        self.all.fetch_add(n as u64, Relaxed);
+        Ok(n)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}

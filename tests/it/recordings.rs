@@ -1,0 +1,6 @@
+//! Recordings: what a server wrote of a scene is answered by the engine as it was then, to the bit; whatever happens to the
+//! disk costs the recording alone.
+
+mod equal;
+mod files;
+mod performance;
