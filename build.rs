@@ -6,6 +6,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
     #[cfg(feature = "contract")]
     generate()?;
+    #[cfg(feature = "agones")]
+    generate_agones()?;
     Ok(())
 }
 
@@ -28,5 +30,13 @@ fn generate() -> Result<(), Box<dyn Error>> {
         .build_client(cfg!(feature = "client"))
         .build_server(cfg!(feature = "server"))
         .compile_fds(descriptors)?;
+    Ok(())
+}
+
+/// The protocol of Agones' sidecar; its server's side is for the tests.
+#[cfg(feature = "agones")]
+fn generate_agones() -> Result<(), Box<dyn Error>> {
+    let descriptors = protox::compile(["sdk.proto", "beta.proto"], ["proto/agones"])?;
+    tonic_prost_build::configure().compile_fds(descriptors)?;
     Ok(())
 }

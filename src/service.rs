@@ -17,6 +17,8 @@
 //! watchdog have a thread of their own (`control`).
 
 mod access;
+#[cfg(feature = "agones")]
+mod agones;
 mod catch_panic;
 pub mod clock;
 #[cfg(not(fuzzing))]

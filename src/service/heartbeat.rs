@@ -12,6 +12,9 @@ use super::clock::now_ns;
 /// How often it beats.
 const BEAT: Duration = Duration::from_millis(20);
 
+/// A runtime that has not run for so long hangs: no task keeps its thread for longer than `ticks.time_max`, milliseconds.
+const SILENCE_MAX: Duration = Duration::from_secs(5);
+
 /// When a runtime last ran.
 #[derive(Default)]
 pub struct Heartbeat(AtomicU64);
@@ -23,6 +26,11 @@ impl Heartbeat {
             self.0.store(now_ns(), Relaxed);
             sleep(BEAT).await;
         }
+    }
+
+    /// Whether it runs, busy or not.
+    pub fn is_beating(&self) -> bool {
+        self.silence() < SILENCE_MAX
     }
 
     /// Time since it beat last.

@@ -32,6 +32,8 @@ use tower::{
 };
 use tracing::{info, warn};
 
+#[cfg(feature = "agones")]
+use super::agones::Sidecar;
 use super::{
     access::{Access, credential_file::AccessError},
     catch_panic::catch_panic_blocking,
@@ -172,19 +174,31 @@ pub async fn serve(
     };
     let watches = WatchServiceServer::new(Watches::new(Arc::clone(&registry)))
         .max_decoding_message_size(WATCH_REQUEST_BYTES_MAX);
+    let heart = Arc::new(Heartbeat::default());
     let port = match &metrics_listener {
         Some(listener) => {
             let address = listener.local_addr()?;
             info!("metrics and health are at http://{address}");
-            Some(web_port(config, address, watches.clone(), calls.clone(), (&registry, &sessions))?)
+            Some(web_port(
+                config,
+                address,
+                watches.clone(),
+                calls.clone(),
+                (&registry, &sessions, &heart),
+            )?)
         }
         None => None,
     };
     let router = router(haptics, scenes, watches, &health, &config.transport, calls).await;
     let metrics_listener = metrics_listener.map(TcpListener::into_std).transpose()?;
     let (told, drain_max) = (Notify::new(), config.transport.drain_max);
+    // By Agones, where it is there.
+    let to_end = Arc::new(Notify::new());
     let drain = async {
-        shutdown.await;
+        tokio::select! {
+            () = shutdown => {}
+            () = to_end.notified() => {}
+        }
         info!("shutting down");
         systemd::stopping();
         // Before streams end, so that a balancer sends no new client.
@@ -198,9 +212,12 @@ pub async fn serve(
     };
     let table = Arc::new(ConnectionTable::new(&config.transport, registry.metrics()));
     let acceptor = Acceptor::new(&config.transport, &table, &access, registry.metrics());
-    let heart = Arc::new(Heartbeat::default());
-    let _control = Control::start(metrics_listener.zip(port), &heart)?;
     registry.life().set_recovering(true);
+    #[cfg(feature = "agones")]
+    let sidecar = Sidecar::new(&registry, &sessions, &heart, &to_end).talking();
+    #[cfg(not(feature = "agones"))]
+    let sidecar = None::<std::future::Pending<()>>;
+    let _control = Control::start(metrics_listener.zip(port), &heart, sidecar)?;
     let mut recovered = pin!(async {
         let (scenes, of_links) = (Arc::clone(&registry), fields.clone());
         let recovered = catch_panic_blocking(move || recover(&scenes, &of_links)).await;
@@ -291,13 +308,14 @@ fn web_port(
     address: SocketAddr,
     watches: WatchServiceServer<Watches>,
     calls: CallLayer,
-    (registry, sessions): (&Arc<SceneRegistry>, &Arc<SessionRegistry>),
+    (registry, sessions, heart): (&Arc<SceneRegistry>, &Arc<SessionRegistry>, &Arc<Heartbeat>),
 ) -> Result<WebPort, ServeError> {
     let services = calls.layer(Routes::new(watches).prepare());
     let cors_origin = config.metrics.cors_origin.as_deref();
     Ok(WebPort {
         registry: Arc::clone(registry),
         sessions: Arc::clone(sessions),
+        heart: Arc::clone(heart),
         calls: BrowserCalls {
             services: BrowserServices::new(GrpcWebLayer::new().layer(services)),
             has_keys: config.access.keys_file.is_some(),

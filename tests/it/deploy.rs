@@ -17,7 +17,7 @@ use crate::support::{
 /// The documents for whoever runs a server.
 const DOCUMENTS: [&str; 3] = ["OPERATIONS.md", "RUNBOOK.md", "RESILIENCE.md"];
 /// A variable that these documents name and that is no setting: it makes tests longer.
-const OF_TESTS: [&str; 3] = ["PALPATE_DATA", "PALPATE_SEED", "PALPATE_TEST_SCALE"];
+const OF_TESTS: [&str; 4] = ["PALPATE_DATA", "PALPATE_ENVOY", "PALPATE_SEED", "PALPATE_TEST_SCALE"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -152,9 +152,8 @@ fn variables() -> BTreeSet<String> {
 #[test]
 fn variables_of_deployment_files_are_settings() {
     let known = variables();
-    for entry in fs::read_dir(root().join("deploy")).expect("the folder") {
-        let path = entry.expect("an entry").path();
-        if !path.is_file() || path.ends_with("palpate.toml") {
+    for path in files_below(&root().join("deploy")) {
+        if path.ends_with("palpate.toml") {
             continue;
         }
         let text = fs::read_to_string(&path).expect("text");
@@ -167,18 +166,24 @@ fn variables_of_deployment_files_are_settings() {
     }
 }
 
-/// All files below a folder, as one text.
-fn text_below(folder: &Path) -> String {
-    let mut text = String::new();
+/// All files below a folder, but for secrets.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder of the project") {
         let path = entry.expect("an entry").path();
-        if path.is_dir() {
-            text.push_str(&text_below(&path));
-        } else {
-            text.push_str(&fs::read_to_string(&path).expect("text"));
+        match path.is_dir() {
+            true if path.ends_with("deploy/secrets") => {}
+            true => files.extend(files_below(&path)),
+            false => files.push(path),
         }
     }
-    text
+    files
+}
+
+/// All files below a folder, as one text.
+fn text_below(folder: &Path) -> String {
+    let text = |path: &PathBuf| fs::read_to_string(path).expect("text");
+    files_below(folder).iter().map(text).collect()
 }
 
 /// A table that says which test shows what is worth something only while these tests are there.

@@ -6,6 +6,8 @@
 //! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
 //! `PALPATE_DATA` names the folder of the shared meshes, `PALPATE_CCD` one of continuous collision queries.
 
+#[cfg(feature = "agones")]
+mod agones;
 mod client;
 mod config;
 mod continuous;
@@ -20,6 +22,7 @@ mod faults;
 mod field;
 mod golden;
 mod hostile;
+mod kubernetes;
 mod layers;
 mod lifecycle;
 mod load;

@@ -365,6 +365,12 @@ impl SceneRegistry {
         self.hosts.read().values().cloned().collect()
     }
 
+    /// How many there are.
+    #[cfg(feature = "agones")]
+    pub fn n_scenes(&self) -> usize {
+        self.hosts.read().len()
+    }
+
     /// Takes a scene away, its files too; streams that use it see that at their next message. Waits for the disk.
     pub fn delete(&self, id: &str, caller: &Caller) -> Result<(), SceneRegistryError> {
         let host = match self.get(id) {

@@ -245,6 +245,12 @@ impl SessionRegistry {
         }
     }
 
+    /// Sessions now, those that wait for their client included.
+    #[cfg(feature = "agones")]
+    pub fn n_sessions(&self) -> usize {
+        self.now.lock().len()
+    }
+
     fn end(&self, token: &Token) {
         self.now.lock().remove(token);
     }

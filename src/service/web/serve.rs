@@ -15,6 +15,7 @@ use super::{
     viewer_files::ViewerFiles,
 };
 use crate::service::{
+    heartbeat::Heartbeat,
     host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
     metrics::{WATCHERS_MAX, exposition::exposition, page::page},
 };
@@ -36,6 +37,8 @@ pub struct WebPort {
     pub registry: Arc<SceneRegistry>,
     /// The haptic loops.
     pub sessions: Arc<SessionRegistry>,
+    /// Of the runtime of ticks.
+    pub heart: Arc<Heartbeat>,
     /// The live view.
     pub calls: BrowserCalls,
     /// Its page, where there is one.
@@ -96,8 +99,14 @@ impl WebPort {
                 Ok(()) => text(StatusCode::OK, PLAIN, "SERVING\n".to_owned()),
                 Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, PLAIN, "NOT_SERVING\n".to_owned()),
             },
+            // Of no use to whoever would place a scene: a server that drains is well.
+            "/alive" => match self.heart.is_beating() {
+                true => text(StatusCode::OK, PLAIN, "ALIVE\n".to_owned()),
+                false => text(StatusCode::SERVICE_UNAVAILABLE, PLAIN, "HANGS\n".to_owned()),
+            },
             path => self.file(path).unwrap_or_else(|| {
-                let there = "there are /, /health, /metrics and, with metrics.viewer_dir, /view/\n";
+                let there =
+                    "there are /, /alive, /health, /metrics and, with metrics.viewer_dir, /view/\n";
                 text(StatusCode::NOT_FOUND, PLAIN, there.to_owned())
             }),
         }

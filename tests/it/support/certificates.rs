@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use palpate::config::{self, Config};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 
 use super::{folder::Folder, server::TestServer};
 
@@ -20,8 +20,10 @@ impl Authority {
 
     /// Certificate and private key, PEM.
     pub fn sign(&self) -> (String, String) {
-        let params =
-            CertificateParams::new(["localhost", "127.0.0.1"].map(str::to_owned)).expect("good");
+        let names = ["localhost", "palpate", "127.0.0.1"].map(str::to_owned);
+        let mut params = CertificateParams::new(names).expect("good");
+        // Not the authority's name: one that has its issuer's is taken for one that signed itself (BoringSSL).
+        params.distinguished_name.push(DnType::CommonName, "palpate");
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.0).expect("signed");
         (certificate.pem(), key.serialize_pem())

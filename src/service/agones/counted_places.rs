@@ -1,0 +1,118 @@
+//! A counter of places: what is here, and what Agones has promised to clients that are on their way.
+//!
+//! An allocation raises the counter before its client comes. If the server then told what is here, the promise would be
+//! gone, and the next allocation could have the same place. So what the counter has beyond what is here counts as promised:
+//! until somebody comes, who takes one of these places, or for a while.
+
+use std::{collections::VecDeque, time::Duration};
+
+/// Until a place that nobody came for is free again.
+pub const PROMISED_MAX: Duration = Duration::from_secs(30);
+
+/// One counter.
+pub struct CountedPlaces {
+    name: &'static str,
+    there: i64,
+    /// When each was promised, the oldest first.
+    promised_ns: VecDeque<u64>,
+    /// What Agones has, as far as is known.
+    told: Option<i64>,
+}
+
+impl CountedPlaces {
+    /// Nothing is here, and nothing known.
+    pub fn new(name: &'static str) -> CountedPlaces {
+        CountedPlaces { name, there: 0, promised_ns: VecDeque::new(), told: None }
+    }
+
+    /// As Agones calls it.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Whether a place is kept for somebody.
+    pub fn are_promised(&self) -> bool {
+        !self.promised_ns.is_empty()
+    }
+
+    /// Agones has this count.
+    pub fn see(&mut self, count: i64, now_ns: u64) {
+        self.told = Some(count);
+        for _ in self.taken()..count {
+            self.promised_ns.push_back(now_ns);
+        }
+    }
+
+    /// So many are here. Whoever came takes a place that was promised, if there is one.
+    pub fn set_there(&mut self, n: i64) {
+        let came = (n - self.there).max(0) as usize;
+        self.promised_ns.drain(..came.min(self.promised_ns.len()));
+        self.there = n;
+    }
+
+    /// What Agones is to be told: nothing before it has said what it has, or while it has that already.
+    pub fn due(&mut self, now_ns: u64) -> Option<i64> {
+        let is_over = |at: &u64| u128::from(now_ns.saturating_sub(*at)) > PROMISED_MAX.as_nanos();
+        while self.promised_ns.front().is_some_and(is_over) {
+            self.promised_ns.pop_front();
+        }
+        let taken = self.taken();
+        self.told.is_some_and(|told| told != taken).then_some(taken)
+    }
+
+    /// Agones was told.
+    pub fn set_told(&mut self, count: i64) {
+        self.told = Some(count);
+    }
+
+    fn taken(&self) -> i64 {
+        self.there + self.promised_ns.len() as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LATER_NS: u64 = PROMISED_MAX.as_nanos() as u64 + 1;
+
+    #[test]
+    fn a_promise_is_kept_until_its_client_comes() {
+        let mut places = CountedPlaces::new("scenes");
+        places.set_there(0);
+        assert_eq!(places.due(0), None, "nobody knows what Agones has");
+        places.see(0, 0);
+        assert_eq!(places.due(0), None);
+        // Two allocations, and then their clients.
+        places.see(2, 10);
+        assert_eq!(places.due(10), None, "the promises stay");
+        places.set_there(1);
+        assert_eq!(places.due(10), None, "one of two was taken");
+        places.set_there(2);
+        assert_eq!((places.due(10), places.are_promised()), (None, false));
+        // One without an allocation.
+        places.set_there(3);
+        assert_eq!(places.due(10), Some(3));
+        places.set_told(3);
+        assert_eq!(places.due(10), None);
+        places.set_there(0);
+        assert_eq!(places.due(10), Some(0));
+    }
+
+    #[test]
+    fn a_promise_that_nobody_comes_for_ends() {
+        let mut places = CountedPlaces::new("scenes");
+        places.see(1, 0);
+        assert_eq!(places.due(LATER_NS - 1), None);
+        assert_eq!(places.due(LATER_NS), Some(0));
+    }
+
+    #[test]
+    fn a_count_that_is_too_small_is_put_right() {
+        let mut places = CountedPlaces::new("scenes");
+        places.see(4, 0);
+        places.set_there(4);
+        places.see(1, 0);
+        assert_eq!(places.due(0), Some(4));
+    }
+}

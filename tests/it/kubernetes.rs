@@ -1,0 +1,140 @@
+//! The manifests say what the server, its settings and `palpate plan` say. Against schemas they are checked by
+//! `deploy/kubernetes/check.py`, which `.ci/run` runs.
+
+use std::{fs, path::Path, process::Command, sync::mpsc, thread, time::Duration};
+
+use palpate::config::Config;
+use serde_json::Value;
+
+use crate::support::{
+    metrics::get,
+    server::{TestServer, free_address},
+};
+
+const STATEFUL_SET: &str = "overlays/statefulset/stateful-set.yaml";
+const FLEET: &str = "overlays/agones/fleet.yaml";
+/// What the manifests ask of a machine.
+const CORES: u64 = 8;
+const MEMORY_GIB: u64 = 32;
+
+fn read(file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/kubernetes").join(file);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What follows `key: ` wherever it stands.
+fn values(text: &str, key: &str) -> Vec<String> {
+    let found = text.lines().filter_map(|line| {
+        line.trim_start_matches([' ', '-']).strip_prefix(key)?.strip_prefix(": ")
+    });
+    found.map(|value| value.trim_matches('"').to_owned()).collect()
+}
+
+/// The value of a variable of a container.
+fn variable(text: &str, name: &str) -> String {
+    let (_, rest) = text.split_once(&format!("name: {name}\n")).unwrap_or_else(|| panic!("{name}"));
+    values(rest, "value").first().expect("a value").clone()
+}
+
+#[test]
+fn a_server_has_time_to_drain() {
+    let drain_max = Config::default().transport.drain_max;
+    for file in [STATEFUL_SET, FLEET] {
+        let grace = &values(&read(file), "terminationGracePeriodSeconds")[0];
+        let grace = Duration::from_secs(grace.parse().expect("seconds"));
+        // A second for what is under way, another for the sidecar, and the newest positions.
+        assert!(grace >= drain_max + Duration::from_secs(3), "{file}: {grace:?} of {drain_max:?}");
+    }
+}
+
+#[test]
+fn a_server_has_the_cores_that_it_is_planned_with_and_no_quota() {
+    for file in [STATEFUL_SET, FLEET] {
+        let text = read(file);
+        // Asked for, and not limited.
+        assert_eq!(values(&text, "cpu"), [CORES.to_string()], "{file}");
+        let memory = format!("{MEMORY_GIB}Gi");
+        assert_eq!(values(&text, "memory"), [memory.clone(), memory], "{file}");
+        assert_eq!(variable(&text, "PALPATE_RUNTIME_THREADS"), CORES.to_string(), "{file}");
+    }
+}
+
+/// The counters are what a plan for such machines and the default workload says.
+#[test]
+fn a_fleet_has_as_many_places_as_a_plan_says() {
+    let (cores, memory) = (CORES.to_string(), MEMORY_GIB.to_string());
+    let args = [
+        "--scenes",
+        "1000",
+        "--loops",
+        "1000",
+        "--cores",
+        &cores,
+        "--memory-gib",
+        &memory,
+        "--json",
+    ];
+    let done = Command::new(env!("CARGO_BIN_EXE_palpate")).arg("plan").args(args).output();
+    let plan: Value = serde_json::from_slice(&done.expect("built").stdout).expect("JSON");
+    let planned =
+        ["scenes_per_machine", "loops_per_machine"].map(|name| plan["sizing"][name].to_string());
+    let fleet = read(FLEET);
+    assert_eq!(values(&fleet, "capacity"), planned, "scenes and loops");
+    let scaler = read("overlays/agones/fleet-autoscaler.yaml");
+    let number = |key| values(&scaler, key)[0].parse::<u64>().expect("a number");
+    let replicas: u64 = values(&fleet, "replicas")[0].parse().expect("a number");
+    let places: u64 = planned[0].parse().expect("a number");
+    assert_eq!(number("minCapacity"), replicas * places);
+    assert!((2 * places..=number("minCapacity")).contains(&number("bufferSize")));
+}
+
+#[tokio::test]
+async fn probes_ask_for_what_is_served() {
+    let metrics = free_address();
+    let mut config = Config::default();
+    config.metrics.listen = Some(metrics);
+    let mut server = TestServer::configured(config).await;
+    server.create("any").await.expect("a new scene");
+    for file in [STATEFUL_SET, FLEET] {
+        let text = read(file);
+        let paths: Vec<_> = values(&text, "path").into_iter().collect();
+        assert!(paths.contains(&"/health".to_owned()), "{file}: {paths:?}");
+        for path in paths {
+            let (status, _) = get(metrics, &path).await;
+            assert!(status.contains(" 200 "), "{file}: {path} is {status}");
+        }
+        for port in ["containerPort: 7447", "containerPort: 9464"] {
+            assert!(text.contains(port), "{file} has no {port}");
+        }
+        assert_eq!(variable(&text, "PALPATE_METRICS_LISTEN"), "0.0.0.0:9464", "{file}");
+    }
+}
+
+/// A server whose runtime of ticks hangs has `/alive` say so, and `/health` answer.
+#[tokio::test]
+async fn a_runtime_that_hangs_is_not_alive() {
+    let metrics = free_address();
+    let mut config = Config::default();
+    config.metrics.listen = Some(metrics);
+    let mut server = TestServer::configured(config).await;
+    server.create("any").await.expect("a new scene");
+    let (told, tell) = mpsc::channel();
+    thread::spawn(move || {
+        let own = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        own.expect("a runtime").block_on(async move {
+            let hangs = async {
+                while !get(metrics, "/alive").await.0.contains(" 503 ") {
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+                get(metrics, "/health").await.0
+            };
+            // An error: the test has failed by itself.
+            let _ = told.send(tokio::time::timeout(Duration::from_secs(60), hangs).await.ok());
+        });
+    });
+    // The server is on this test's only thread, which stands still here.
+    let health = tell.recv().expect("the other thread ends").expect("/alive never said so");
+    assert!(health.contains(" 200 "), "{health}");
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(get(metrics, "/alive").await.0.contains(" 200 "), "it runs again");
+}
