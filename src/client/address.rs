@@ -3,12 +3,12 @@
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use tonic::{
     Request, Status,
-    metadata::{Ascii, MetadataValue},
+    metadata::{Ascii, MetadataMap, MetadataValue},
     service::Interceptor,
     transport::{Certificate, ClientTlsConfig, Endpoint, Error, Identity},
 };
@@ -22,7 +22,27 @@ pub struct ServerAddress {
     /// PEM; what the server is shown when it asks who calls.
     identity: Option<Arc<Shown>>,
     key: Option<Arc<Bearer>>,
+    /// Of a client that is connected, and of all that comes from it.
+    host: ProxiedHost,
 }
+
+/// The header by which a proxy in front of several servers (`deploy/envoy`) says which of them has answered, and by which it
+/// is told where a call has to go.
+const HOST: &str = "palpate-host";
+
+/// The server that a client's calls go to, behind such a proxy: that of the first call that was answered well. `None`: of no
+/// client yet.
+#[derive(Clone, Debug, Default)]
+struct ProxiedHost(Option<Arc<OnceLock<MetadataValue<Ascii>>>>);
+
+/// It is found out and not part of an address.
+impl PartialEq for ProxiedHost {
+    fn eq(&self, _: &ProxiedHost) -> bool {
+        true
+    }
+}
+
+impl Eq for ProxiedHost {}
 
 /// A certificate chain and its private key.
 #[derive(PartialEq, Eq)]
@@ -42,14 +62,20 @@ impl fmt::Debug for Shown {
 #[derive(Debug, PartialEq, Eq)]
 struct Bearer(MetadataValue<Ascii>);
 
-/// Puts the key of an address, if it has one, on each call.
+/// Puts the key of an address, if it has one, on each call, and behind a proxy the server that the call has to go to.
 #[derive(Clone)]
-pub(super) struct BringKey(Option<Arc<Bearer>>);
+pub(super) struct BringKey {
+    key: Option<Arc<Bearer>>,
+    host: ProxiedHost,
+}
 
 impl Interceptor for BringKey {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(key) = &self.0 {
+        if let Some(key) = &self.key {
             request.metadata_mut().insert("authorization", key.0.clone());
+        }
+        if let Some(host) = self.host.0.as_ref().and_then(|host| host.get()) {
+            request.metadata_mut().insert(HOST, host.clone());
         }
         Ok(request)
     }
@@ -58,7 +84,13 @@ impl Interceptor for BringKey {
 impl ServerAddress {
     /// Without TLS, unless the text begins with `https`.
     pub fn new(text: &str) -> ServerAddress {
-        ServerAddress { text: text.to_owned(), ca: None, identity: None, key: None }
+        ServerAddress {
+            text: text.to_owned(),
+            ca: None,
+            identity: None,
+            key: None,
+            host: ProxiedHost::default(),
+        }
     }
 
     /// Trusts the certificates in a PEM file.
@@ -98,7 +130,21 @@ impl ServerAddress {
 
     /// What puts the key on each call.
     pub(super) fn key(&self) -> BringKey {
-        BringKey(self.key.clone())
+        BringKey { key: self.key.clone(), host: self.host.clone() }
+    }
+
+    /// Of one client: a connection that takes the place of this one's goes to the same server behind a proxy, and another
+    /// client's need not.
+    pub(super) fn of_one_client(&self) -> ServerAddress {
+        let host = self.host.0.clone().unwrap_or_default();
+        ServerAddress { host: ProxiedHost(Some(host)), ..self.clone() }
+    }
+
+    /// What a good answer says of where it comes from.
+    pub(super) fn note_host(&self, answer: &MetadataMap) {
+        if let (Some(known), Some(host)) = (&self.host.0, answer.get(HOST)) {
+            known.get_or_init(|| host.clone());
+        }
     }
 
     /// Ready to connect, without waiting to fill segments (TCP_NODELAY).

@@ -64,12 +64,13 @@ impl Client {
         };
         // Not lazily: an address where nobody answers is told here and not by the first call.
         let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
+        let server = server.of_one_client();
         Ok(Client {
-            server: server.clone(),
             // All services over one connection: a clone of a channel is a handle to it.
             scenes: SceneServiceClient::with_interceptor(channel.clone(), server.key()),
             haptics: HapticServiceClient::with_interceptor(channel.clone(), server.key()),
             watches: WatchServiceClient::with_interceptor(channel, server.key()),
+            server,
         })
     }
 
@@ -293,9 +294,9 @@ impl Client {
         call: &'static str,
         answer: Result<Response<A>, Status>,
     ) -> Result<A, ClientError> {
-        answer
-            .map(Response::into_inner)
-            .map_err(|status| ClientError::of(&self.server, call, &status))
+        let answer = answer.map_err(|status| ClientError::of(&self.server, call, &status))?;
+        self.server.note_host(answer.metadata());
+        Ok(answer.into_inner())
     }
 }
 

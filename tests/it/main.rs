@@ -17,6 +17,7 @@ mod deploy;
 mod differential;
 mod doctor;
 mod durability;
+mod envoy;
 mod example;
 mod faults;
 mod field;

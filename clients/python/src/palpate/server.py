@@ -35,6 +35,9 @@ _OPTIONS = [
     ("grpc.use_local_subchannel_pool", 1),
 ]
 
+# By this header a proxy in front of several servers says which of them answered, and is told where a call has to go.
+_HOST = "palpate-host"
+
 PathLike = Union[str, "os.PathLike[str]"]
 
 
@@ -96,7 +99,8 @@ class Server:
         self._channel = channel
         # Those that are open, to be ended before the channel is.
         self.loops: WeakSet[HapticLoop] = WeakSet()
-        self._metadata = () if key is None else (("authorization", f"Bearer {key}"),)
+        self._metadata: tuple[tuple[str, str], ...] = () if key is None else (("authorization", f"Bearer {key}"),)
+        self._has_host = False
 
     def create_scene(self, scene_id: str, *, durable: bool | None = None) -> Scene:
         """Makes an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and `-`.
@@ -191,6 +195,15 @@ class Server:
 
     def _told(self, call: str, method: Any, request: Any, timeout_s: float | None) -> Any:
         try:
-            return method(request, timeout=timeout_s, metadata=self._metadata)
+            answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata)
         except grpc.RpcError as error:
             raise of_status(self.address, call, error) from None
+        self._note_host(done.initial_metadata())
+        return answer
+
+    def _note_host(self, metadata: Iterable[tuple[str, str | bytes]]) -> None:
+        """Behind a proxy in front of several servers (`deploy/envoy`) all calls go to the one that answered first."""
+        hosts = [(name, value) for name, value in metadata if name == _HOST and isinstance(value, str)]
+        if hosts and not self._has_host:
+            self._has_host = True
+            self._metadata += (hosts[0],)

