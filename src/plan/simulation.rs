@@ -1,9 +1,10 @@
 //! Scenes on many machines, played event by event: they are opened, placed, lost, taken over, moved and closed.
 //!
-//! What is played is the rule of ownership, not the engine: a scene has one owner, who holds a lease; an owner that cannot
-//! renew acknowledges nothing from a margin before its lease ends, and nobody takes a scene before that. An edit is lost
-//! when it was acknowledged by an old owner after a new one had taken over. With a margin of twice what clocks may be off
-//! there is none; with less the simulation finds them.
+//! What is played is ownership in time, not the engine: a scene has one owner, who gives signs of life; an owner that cannot
+//! acknowledges nothing from a margin before its lease ends, and nobody takes a scene before that. An edit is lost when it
+//! was acknowledged by an old owner after a new one had taken over. With a margin of twice what clocks may be off there is
+//! none; with less the simulation finds them. (`store::lease` does not rely on clocks for that: it asks for the newest claim
+//! before it acknowledges. So this is the worse case.)
 
 mod event_queue;
 mod fleet;
@@ -377,8 +378,8 @@ pub fn assumptions(faults: &Faults) -> Vec<String> {
          machines is fixed"
             .to_owned(),
         format!(
-            "simulated: a new scene goes to the fullest machine with room; scenes of a lost one wait for the lease ({} s, \
-             renewed each third of that), then for a client that asks (each {} ms), room, and {} ms of reading each, one \
+            "simulated: a new scene goes to the fullest machine with room; scenes of a lost one wait for the lease ({} s, a \
+             sign of life each quarter of that), then for a client that asks (each {} ms), room, and {} ms of reading each, one \
              after the other",
             faults.lease_s, faults.retry_ms, faults.recover_ms
         ),

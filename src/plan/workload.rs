@@ -75,12 +75,12 @@ pub struct Faults {
     /// Between two rolling upgrades, hours; 0: none.
     #[arg(long, value_name = "HOURS", default_value_t = 168.0, value_parser = not_negative)]
     pub upgrade_hours: f64,
-    /// How long a lease of a scene lasts, seconds; it is renewed three times in that.
-    #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = positive)]
+    /// How long a lease lasts, seconds; a server gives a sign of life four times in that, for all its scenes.
+    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = positive)]
     pub lease_s: f64,
-    /// An owner that could not renew acknowledges nothing from so long before its lease ends, milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 1000.0, value_parser = not_negative)]
-    pub lease_margin_ms: f64,
+    /// Share of a lease that is left when an owner that could give no sign stops to acknowledge.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.125, value_parser = share)]
+    pub lease_margin: f64,
     /// How far a machine's clock may be off over one lease, milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 100.0, value_parser = not_negative)]
     pub clock_error_ms: f64,
