@@ -35,6 +35,8 @@ enum ScenesCommand {
     List,
     /// Read all files of all scenes; fails when any is damaged.
     Verify,
+    /// Write each scene anew as it is, without the journals that led there. Damaged ones are left as they are.
+    Compact,
     /// Write a scene into one file.
     Export {
         /// The scene.
@@ -106,6 +108,7 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
     match &args.what {
         ScenesCommand::List => list(&store),
         ScenesCommand::Verify => verify(&store),
+        ScenesCommand::Compact => compact(&store),
         ScenesCommand::Export { id, file } => {
             let found = read(&store, id)?;
             let failed = |source| SceneFilesError::Write { path: file.clone(), source };
@@ -157,6 +160,35 @@ fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
         }
     }
     if bad.is_empty() { Ok(good) } else { Err(SceneFilesError::Damaged(bad)) }
+}
+
+fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
+    let (mut done, mut bad) = (String::new(), String::new());
+    for id in store.ids().map_err(SceneFilesError::List)? {
+        let folder = store.folder(&id);
+        match folder.read() {
+            Ok(found) if found.damage.is_empty() => {
+                let failed = |source| SceneFilesError::Write { path: store.path(&id), source };
+                let before = bytes_in(&store.path(&id)).map_err(failed)?;
+                let epoch = folder.newest_epoch().map_err(failed)?;
+                // Twice: two snapshots are kept, and the older one has the journals since.
+                let mut found = found;
+                for _ in 0..2 {
+                    folder.take_over(&found, epoch).map_err(failed)?;
+                    found = read(store, &id)?;
+                }
+                let after = bytes_in(&store.path(&id)).map_err(failed)?;
+                line(&mut done, &format!("{id}: {before} bytes before, {after} now"));
+            }
+            Ok(found) => found.damage.iter().for_each(|d| line(&mut bad, &format!("{id}: {d}"))),
+            Err(error) => line(&mut bad, &format!("{id}: unreadable: {error}")),
+        }
+    }
+    if bad.is_empty() { Ok(done) } else { Err(SceneFilesError::Damaged(done + &bad)) }
+}
+
+fn bytes_in(folder: &Path) -> io::Result<u64> {
+    fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }
 
 fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, SceneFilesError> {

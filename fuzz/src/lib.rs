@@ -2,6 +2,7 @@
 
 mod allocation;
 pub mod edits;
+pub mod kept;
 pub mod mesh_file;
 pub mod poses;
 pub mod renderings;

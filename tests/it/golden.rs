@@ -6,8 +6,11 @@
 //! build their fields anew, have to give these digests. `meshes` is no conversation: it tells a machine that generates
 //! other meshes from a server that gives other answers.
 //!
+//! Each server records what it plays. What the one with narrow instructions has recorded is replayed here with wide ones,
+//! and `tests/golden` has a few recordings of earlier builds ([`recordings`]).
+//!
 //! `PALPATE_SERVER_BIN` names another build's server, as `target/release/palpate`, to be asked instead of this one's.
-//! `PALPATE_GOLDEN=write` writes `digests.txt` anew, for a change that is meant to change answers.
+//! `PALPATE_GOLDEN=write` writes `digests.txt` and `tests/golden` anew, for a change that is meant to change answers.
 //! `PALPATE_GOLDEN_DUMP=DIR` writes each conversation as text, `DIR/CONFIGURATION/CONVERSATION.txt`: dump before and
 //! after a change, and `diff -r` shows the first answer that differs.
 
@@ -16,6 +19,7 @@ mod configuration;
 mod conversation;
 mod digests;
 mod path;
+mod recordings;
 mod script;
 mod scripts;
 mod stage;
@@ -37,6 +41,9 @@ fn digests_of(configuration: &Configuration, stages: &[Stage]) -> Digests {
     let server = configuration.start();
     let runtime = tokio::runtime::Runtime::new().expect("threads");
     let transcripts = runtime.block_on(play_all(server.address, stages));
+    if configuration.is_replayed() {
+        recordings::replay_all(&server, transcripts.len());
+    }
     if let Some(folder) = env::var_os("PALPATE_GOLDEN_DUMP") {
         let folder = PathBuf::from(folder).join(configuration.name);
         fs::create_dir_all(&folder).expect("a folder to dump to");

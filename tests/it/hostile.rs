@@ -6,7 +6,7 @@
 //! them, and asks the engine for nothing. A find is printed at once, with its episode:
 //!
 //! `PALPATE_TEST_SCALE=720 cargo test --release --test it -- --nocapture hostile` takes an hour;
-//! `PALPATE_SEED=N` begins with the episode of that number.
+//! `PALPATE_SEED=N` begins with the episode of that number. What failed leaves a recording, for `palpate replay`.
 
 mod client;
 mod fault;
@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use crate::{
     seed::{Seed, scaled},
-    support::server::TestServer,
+    support::{kept_recordings::KeptRecordings, server::TestServer},
 };
 use client::Episode;
 use fault::Fault;
@@ -40,7 +40,10 @@ const TOLD_EVERY: u64 = 100;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_answer_to_a_hostile_client_is_wrong() {
     let seed = Seed::or(1_801);
-    let mut server = TestServer::configured(Config::default()).await;
+    let recordings = KeptRecordings::new("hostile");
+    let mut config = Config::default();
+    config.record.dir = Some(recordings.folder().to_owned());
+    let mut server = TestServer::configured(config).await;
     let until = Instant::now() + RUN.mul_f64(scaled(1_000) as f64 / 1_000.0);
     let mut tally = Tally::default();
     for n in 0.. {

@@ -3,6 +3,7 @@
 pub mod bench;
 pub mod certificates;
 pub mod folder;
+pub mod kept_recordings;
 pub mod keys;
 pub mod meshes;
 pub mod messages;

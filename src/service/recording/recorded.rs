@@ -15,7 +15,7 @@ use mcap::{
 use prost::Message;
 
 use super::{
-    recorders::{FORMAT, SAVED_FORMAT},
+    recorders::FORMAT,
     topics::{CHANGES, RECORDING, SESSIONS, TickPart},
 };
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
         Limits,
         saved::{NotAScene, SavedScene},
     },
+    store::scenes::file_head,
 };
 
 /// Of one record or chunk: a deformation of the largest mesh, and a chunk around it. A file that says more is not believed.
@@ -235,7 +236,7 @@ impl RecordingReader {
             (got == expected).then_some(()).ok_or(newer)
         };
         known("messages", head.format, FORMAT)?;
-        known("scenes", head.store_format, SAVED_FORMAT)?;
+        known("scenes", head.store_format, file_head::VERSION)?;
         let of_head = |reason: String| {
             let topic = RECORDING.to_owned();
             RecordingError::Message { at: 0, topic, reason }

@@ -24,12 +24,11 @@ use crate::{
     service::{
         clock::now_ns, metrics::record::RecordMetrics, transport::background::lower_priority,
     },
+    store::scenes::file_head,
 };
 
 /// Of the messages of recordings.
 pub const FORMAT: u32 = 1;
-/// Of saved scenes and changes in them: that of the files of `store::scenes`.
-pub const SAVED_FORMAT: u32 = 1;
 /// Files of one scene name; nobody makes as many.
 const FILES_MAX: u32 = 1 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
@@ -115,7 +114,7 @@ impl Recorders {
             epoch_ns: since_1970.as_nanos() as i64 - now_ns() as i64,
             limits: self.limits.clone(),
             scene: postcard::to_stdvec(&scene.saved()).expect("plain data"),
-            store_format: SAVED_FORMAT,
+            store_format: file_head::VERSION,
             // Of a scene that was read from the disk, all at once; a new one has none.
             published_ns: tissues.first().map_or(0, |t| t.current().published_ns),
         }

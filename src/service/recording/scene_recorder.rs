@@ -16,6 +16,7 @@ use super::{
     timeless,
 };
 use crate::{
+    geometry::MeshData,
     proto::{
         DeformRequest, DeformResponse, EditTopologyRequest, EditTopologyResponse,
         HoldTissueRequest, HoldTissueResponse, RecordedChange, RecordedSession, TrackStart,
@@ -50,12 +51,12 @@ pub struct RecorderState {
     dropped_ticks: Arc<AtomicU64>,
 }
 
-/// One entry.
+/// One entry, with the bytes that it counts for.
 pub enum Entry {
     /// Of a surface that moved or was cut.
     Changed(Box<RecordedChange>, u64),
     /// Something came or went; when: nanoseconds of the server's clock.
-    Saved(u64, SceneChange),
+    Saved(u64, SceneChange, u64),
     /// A loop begins.
     Session(RecordedSession, Arc<TickRing>),
 }
@@ -82,7 +83,9 @@ impl SceneRecorder {
     /// A tissue or tool came or went.
     pub fn saved(&self, at_ns: u64, change: impl FnOnce() -> SceneChange) {
         if !self.state.is_over() {
-            self.hand_in(Entry::Saved(at_ns, change()), 0);
+            let change = change();
+            let bytes = bytes(&change);
+            self.hand_in(Entry::Saved(at_ns, change, bytes), bytes);
         }
     }
 
@@ -122,6 +125,17 @@ impl SceneRecorder {
         // An error: the thread has ended, after it has said why.
         let _ = self.entries.send(entry);
     }
+}
+
+/// What a change takes of memory while it waits: its meshes.
+fn bytes(change: &SceneChange) -> u64 {
+    let of = |mesh: &MeshData| size_of_val(&*mesh.positions) + size_of_val(&*mesh.triangles);
+    let bytes = match change {
+        SceneChange::TissueAdded(tissue) => of(&tissue.mesh),
+        SceneChange::ToolAdded(tool) => tool.links.iter().map(|link| of(&link.mesh)).sum(),
+        _ => 0,
+    };
+    bytes as u64
 }
 
 impl RecorderState {

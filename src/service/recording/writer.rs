@@ -205,7 +205,8 @@ impl RecordingFile {
                 state.taken(bytes);
                 self.change(&change)
             }
-            Entry::Saved(at_ns, change) => {
+            Entry::Saved(at_ns, change, bytes) => {
+                state.taken(bytes);
                 let saved = postcard::to_stdvec(&change).expect("plain data");
                 let change = Some(Change::Saved(saved));
                 self.change(&RecordedChange { at_ns, change, answer: None })

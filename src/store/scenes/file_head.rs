@@ -6,8 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Of both kinds of file.
-const VERSION: u32 = 1;
+/// The format of both kinds of file, and of the scenes and changes in them.
+pub const VERSION: u32 = 1;
 /// Of a head on disk.
 pub const HEAD_BYTES: usize = 8 + 4 + 8 + 8 + CHECKSUM_BYTES;
 /// Of a checksum on disk.

@@ -1,6 +1,6 @@
 //! `palpate scenes`, on folders that servers left.
 
-use std::{fs, process::Command};
+use std::{fs, path::PathBuf, process::Command};
 
 use palpate::proto::EditTopologyRequest;
 
@@ -34,6 +34,16 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
         ..Default::default()
     };
     server.scenes.edit_topology(cut).await.expect("a cut");
+    // A journal that is longer than a snapshot.
+    for _ in 0..40 {
+        let more = EditTopologyRequest {
+            scene_id: SCENE.to_owned(),
+            tissue_id: 1,
+            added_positions_m: vec![0.1; 3],
+            ..Default::default()
+        };
+        server.scenes.edit_topology(more).await.expect("a cut");
+    }
     server.deform(vec![sparse(1, &[0], &[0.12, 0.0, 0.0])]).await.remove(0).expect("good");
     let in_use = scenes(&here, &["list"]).expect_err("the server has it");
     assert!(in_use.contains("in use by another server"), "{in_use}");
@@ -42,9 +52,16 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
     process.signal("TERM");
     process.end();
     let list = scenes(&here, &["list"]).expect("free");
-    let described = "tissue liver of 8 triangle ids, deformed 1 times, cut 1 times";
+    let described = "tissue liver of 8 triangle ids, deformed 1 times, cut 41 times";
     assert!(list.contains(SCENE) && list.contains(described), "{list}");
     assert_eq!(scenes(&here, &["verify"]).expect("good"), format!("{SCENE}: whole\n"));
+    let compacted = scenes(&here, &["compact"]).expect("room");
+    let numbers = compacted.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
+    let [bytes_before, bytes_after] = numbers.collect::<Vec<_>>()[..] else {
+        panic!("{compacted}")
+    };
+    assert!(bytes_after < bytes_before, "{compacted}");
+    assert_eq!(scenes(&here, &["list"]).expect("good"), list, "nothing of the scene has changed");
 
     let file = there.0.join("liver.scene");
     let file = file.to_str().expect("UTF-8");
@@ -62,10 +79,16 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
     process.signal("KILL");
     process.end();
 
-    let snapshot = here.0.join("scenes").join(SCENE).join("0.snapshot");
+    let snapshots = fs::read_dir(here.0.join("scenes").join(SCENE)).expect("there");
+    let snapshots = snapshots.map(|entry| entry.expect("there").path());
+    let is_snapshot = |path: &PathBuf| path.extension().is_some_and(|e| e == "snapshot");
+    let snapshot = snapshots.filter(is_snapshot).max().expect("two are kept");
+    let number = snapshot.file_stem().and_then(|name| name.to_str()).expect("a number").to_owned();
     let mut bytes = fs::read(&snapshot).expect("there");
     bytes[60] ^= 1;
     fs::write(&snapshot, bytes).expect("room");
-    let damaged = scenes(&here, &["verify"]).expect_err("damaged");
-    assert!(damaged.contains("snapshot 0 is damaged at byte 44"), "{damaged}");
+    for what in ["verify", "compact"] {
+        let damaged = scenes(&here, &[what]).expect_err("damaged");
+        assert!(damaged.contains(&format!("snapshot {number} is damaged at byte 44")), "{damaged}");
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::{env, net::SocketAddr, path::PathBuf};
 
+use palpate::store::FieldCache;
+
 use crate::support::{folder::Folder, process::Process};
 
 /// How a server is run.
@@ -37,17 +39,36 @@ pub const CONFIGURATIONS: [Configuration; 3] = [
 pub struct Started {
     pub address: SocketAddr,
     _process: Process,
-    _data: Folder,
+    data: Folder,
+}
+
+impl Started {
+    /// Where its scenes are recorded.
+    pub fn recordings(&self) -> PathBuf {
+        self.data.0.join("recordings")
+    }
+
+    /// The fields that it has built.
+    pub fn fields(&self) -> FieldCache {
+        FieldCache::new(&self.data.0, u64::MAX)
+    }
 }
 
 impl Configuration {
+    /// One of them is enough, and as much work again: that whose instructions are not those of this process.
+    pub fn is_replayed(&self) -> bool {
+        self.wide_instructions == "false"
+    }
+
     /// A server that has not built a field yet. No session of it is ever stale or given up, and no tick cut short.
     pub fn start(&self) -> Started {
         let program = env::var_os("PALPATE_SERVER_BIN")
             .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_palpate")), PathBuf::from);
         let data = Folder::new(&format!("golden-{}", self.name));
+        let recordings = data.0.join("recordings");
         let variables = [
             ("PALPATE_DATA_DIR", data.0.to_str().expect("UTF-8")),
+            ("PALPATE_RECORD_DIR", recordings.to_str().expect("UTF-8")),
             // What is on the disk at an answer is a matter of time.
             ("PALPATE_STORE_SCENES", "false"),
             ("PALPATE_RUNTIME_THREADS", self.threads),
@@ -58,6 +79,6 @@ impl Configuration {
             ("PALPATE_TICKS_TIME_MAX", "1h"),
         ];
         let mut process = Process::serve_of(&program, &variables);
-        Started { address: process.address(), _process: process, _data: data }
+        Started { address: process.address(), _process: process, data }
     }
 }

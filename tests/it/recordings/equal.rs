@@ -15,10 +15,11 @@ use palpate::{
 };
 use prost::Message;
 
-use super::performance::{Instrument, TICKS, at, burst, end, furnish, play, rendered};
+use super::performance::{Instrument, TICKS, at, burst, dent, end, furnish, play, rendered};
 use crate::support::{
     folder::Folder,
     messages::{SCENE, start_message, tick_message},
+    process::Process,
     server::TestServer,
 };
 
@@ -164,4 +165,36 @@ async fn an_answer_that_the_clock_cut_short_is_cut_at_the_same_place() {
     assert_eq!((session.equal, session.not_comparable), (300, 0), "{report:?}");
     assert!(session.cut_short > 20, "{report:?}");
     println!("{} of 300 were cut short", session.cut_short);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_scene_that_was_read_from_the_disk_is_recorded_from_there_on() {
+    let (folder, record) = (Folder::new("kept-and-recorded"), Folder::new("recordings"));
+    let variables = [
+        ("PALPATE_RECORD_DIR", record.0.to_str().expect("UTF-8")),
+        ("PALPATE_TICKS_TIME_MAX", "60s"),
+    ];
+    for run in 1..=2 {
+        let mut process = Process::serve_keeping(&folder.0, &[], &variables);
+        let mut server = TestServer::connect(process.address()).await;
+        if run == 1 {
+            server.create(SCENE).await.expect("a new scene");
+            furnish(&mut server, Instrument::Pliers).await;
+            assert!(server.deform(vec![dent(1, 0.004)]).await[0].is_ok());
+        } else {
+            play(&mut server).await;
+        }
+        drop(server);
+        process.signal("TERM");
+        process.end();
+    }
+    // In order: the server has waited for its recordings.
+    let second = record.0.join(format!("{SCENE}-2.mcap"));
+    let recording = Recording::open(&second).expect("whole");
+    assert!(recording.end.is_some());
+    assert_eq!((recording.scene.tissues.len(), recording.scene.tools.len()), (1, 1));
+    assert_eq!(recording.scene.tissues[0].geometry_revision, 1);
+    let report = replayed(recording);
+    assert!(report.is_equal() && report.changes_stopped.is_none(), "{report:?}");
+    assert_eq!(report.sessions[0].equal, TICKS + 2, "{report:?}");
 }

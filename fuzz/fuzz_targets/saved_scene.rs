@@ -1,0 +1,8 @@
+//! Scenes and changes as files on disk hold them.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use palpate_fuzz::kept;
+
+fuzz_target!(|bytes: &[u8]| kept::check_scene(bytes));
