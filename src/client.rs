@@ -81,7 +81,7 @@ impl Client {
     /// # Errors
     /// When it is refused or the server is gone.
     pub async fn deformations(&mut self, scene_id: &str) -> Result<DeformStream, ClientError> {
-        let stream = self.deform(1).await?;
+        let stream = self.deform_scene(scene_id).await?;
         Ok(DeformStream::new(self.server().clone(), scene_id, stream))
     }
 }

@@ -51,6 +51,8 @@ pub struct Config {
     pub store: StoreSettings,
     /// Recordings of scenes.
     pub record: RecordSettings,
+    /// Other servers with scenes of the same data folder.
+    pub cluster: ClusterSettings,
     /// Haptic loops.
     pub sessions: SessionSettings,
     /// What one answer may take.
@@ -176,6 +178,20 @@ pub struct RecordSettings {
     pub bytes_max: u64,
 }
 
+/// Servers that share a data folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClusterSettings {
+    /// The data folder's scenes are shared with other servers: each scene is one server's at a time.
+    pub shared: bool,
+    /// Where clients find this server, as other servers tell them; `None`: the address that it listens at.
+    #[serde(with = "unset")]
+    pub address: Option<String>,
+    /// A server that has given no sign of life for this long has lost its scenes to whoever is asked for them.
+    #[serde(with = "humantime_serde")]
+    pub lease: Duration,
+}
+
 /// Haptic loops.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -256,6 +272,7 @@ impl Default for Config {
             transport: TransportSettings::default(),
             store: StoreSettings::default(),
             record: RecordSettings::default(),
+            cluster: ClusterSettings::default(),
             sessions: SessionSettings::default(),
             ticks: TickSettings::default(),
             metrics: MetricsSettings::default(),
@@ -321,6 +338,12 @@ impl Default for RecordSettings {
     fn default() -> RecordSettings {
         // An hour of one loop at 1 kHz with ten contacts.
         RecordSettings { dir: None, bytes_max: 4 << 30 }
+    }
+}
+
+impl Default for ClusterSettings {
+    fn default() -> ClusterSettings {
+        ClusterSettings { shared: false, address: None, lease: Duration::from_secs(3) }
     }
 }
 

@@ -1,5 +1,5 @@
 //! Layer 4: `palpate scenes`, which looks at the scenes of a data folder that no server has open, and carries one from a
-//! folder to another as one file.
+//! folder to another as one file; and has running servers hand one over.
 
 use std::{
     fmt::Write,
@@ -9,6 +9,9 @@ use std::{
 
 use clap::{Args, Subcommand};
 
+use tokio::runtime;
+
+use crate::client::{Client, ClientError, ServerAddress};
 use crate::store::{
     default_data_dir,
     scenes::{
@@ -52,6 +55,27 @@ enum ScenesCommand {
         #[arg(long)]
         id: Option<String>,
     },
+    /// Ask the running servers of a shared folder to hand a scene over to another of them.
+    Move(MoveArgs),
+}
+
+/// Which scene goes where, and whom to ask.
+#[derive(Args)]
+struct MoveArgs {
+    /// The scene.
+    id: String,
+    /// The server that is to have it, as it tells its address (cluster.address).
+    #[arg(long, value_name = "ADDR")]
+    to: String,
+    /// Any server of the folder: host:port, https://host:port or unix:/path.
+    #[arg(long, default_value = "127.0.0.1:7447", value_name = "ADDR")]
+    server: String,
+    /// Trust this certificate authority (PEM file).
+    #[arg(long, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+    /// Send the API key in this file.
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
 }
 
 /// Why it was not done.
@@ -93,6 +117,20 @@ pub enum SceneFilesError {
         /// Why.
         source: io::Error,
     },
+    /// It was not handed over.
+    #[error(transparent)]
+    Moved(#[from] ClientError),
+    /// A key or certificate that cannot be read.
+    #[error("{} cannot be read: {source}", path.display())]
+    Secret {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Nothing to connect with.
+    #[error("cannot connect: {0}")]
+    Start(#[source] io::Error),
     /// No scene can be called that.
     #[error("no scene can be called {0:?}, expected a-z, 0-9 and '-'")]
     Id(String),
@@ -103,6 +141,9 @@ pub enum SceneFilesError {
 /// # Errors
 /// When a server has the folder open, or it cannot be done.
 pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
+    if let ScenesCommand::Move(args) = &args.what {
+        return move_scene(args);
+    }
     let data_dir = args.data_dir.clone().or_else(default_data_dir);
     let store = SceneStore::open(&data_dir.ok_or(SceneFilesError::NoFolder)?)?;
     match &args.what {
@@ -121,7 +162,31 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
             Ok(said)
         }
         ScenesCommand::Import { file, id } => import(&store, file, id.as_deref()),
+        ScenesCommand::Move(_) => unreachable!("it opens no folder"),
     }
+}
+
+fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
+    let secret = |path: &Path| {
+        let path = path.to_owned();
+        move |source| SceneFilesError::Secret { path, source }
+    };
+    let mut server = ServerAddress::new(&args.server);
+    if let Some(ca) = &args.tls_ca {
+        server = server.trusting(ca).map_err(secret(ca))?;
+    }
+    if let Some(key) = &args.key_file {
+        server = server.with_key(key).map_err(secret(key))?;
+    }
+    let runtime = runtime::Builder::new_current_thread().enable_all().build();
+    let moved = runtime.map_err(SceneFilesError::Start)?.block_on(async {
+        let mut client = Client::connect(&server).await?;
+        let moved = client.move_scene(&args.id, &args.to).await?;
+        // The new owner takes it in now, and not when its clients come.
+        client.scene(&args.id).await?;
+        Ok::<_, ClientError>(moved)
+    })?;
+    Ok(format!("{}: served at {} since epoch {}\n", args.id, moved.address, moved.epoch))
 }
 
 fn list(store: &SceneStore) -> Result<String, SceneFilesError> {

@@ -13,7 +13,8 @@ use tonic::{
     transport::{Certificate, ClientTlsConfig, Endpoint, Error, Identity},
 };
 
-/// `host:port` or `http://host:port`, `https://host:port`, or `unix:/path`.
+/// `host:port` or `http://host:port`, `https://host:port`, or `unix:/path`; several with commas between them, where
+/// servers share scenes: each is tried in turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerAddress {
     text: String,
@@ -126,6 +127,23 @@ impl ServerAddress {
         // Kept out of logs and out of HPACK's table.
         value.set_sensitive(true);
         Ok(ServerAddress { key: Some(Arc::new(Bearer(value))), ..self })
+    }
+
+    /// Each of them by itself.
+    pub(super) fn each(&self) -> Vec<ServerAddress> {
+        let one = |text: &str| ServerAddress { text: text.trim().to_owned(), ..self.clone() };
+        // A path may have commas.
+        if self.text.starts_with("unix:") {
+            return vec![one(&self.text)];
+        }
+        self.text.split(',').map(one).collect()
+    }
+
+    /// The server that one of these named: with TLS, key and certificates as here.
+    pub(super) fn at(&self, host_and_port: &str) -> ServerAddress {
+        let scheme = if self.text.starts_with("https://") { "https://" } else { "" };
+        let host = ProxiedHost::default();
+        ServerAddress { text: format!("{scheme}{host_and_port}"), host, ..self.clone() }
     }
 
     /// What puts the key on each call.

@@ -1,6 +1,6 @@
 //! One connection, and the calls that are made over it.
 
-use std::path::Path;
+use std::{collections::HashMap, path::Path};
 
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
@@ -17,21 +17,56 @@ use super::{
 use crate::proto::{
     AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
     AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
-    EditTopologyRequest, EditTopologyResponse, GetSceneRequest, LinkHeader, Pose, Probe,
-    QueryDistancesRequest, QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene,
-    TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request,
-    add_tool_request, haptic_service_client::HapticServiceClient,
-    scene_service_client::SceneServiceClient, track_request,
-    watch_service_client::WatchServiceClient,
+    EditTopologyRequest, EditTopologyResponse, GetSceneRequest, LinkHeader, MoveSceneRequest,
+    MoveSceneResponse, Pose, Probe, QueryDistancesRequest, QueryDistancesResponse,
+    RemoveTissueRequest, RemoveToolRequest, Scene, TrackRequest, TrackResponse, TrackStart,
+    WatchRequest, WatchResponse, add_tissue_request, add_tool_request,
+    haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
+    track_request, watch_service_client::WatchServiceClient,
 };
+
+/// A server, and those that it names as the owners of scenes: a connection to each, made when it is needed.
+#[derive(Clone)]
+pub struct Client {
+    server: ServerAddress,
+    home: ServerConnection,
+    /// By scene: that to its owner, where that was named.
+    elsewhere: HashMap<String, ServerConnection>,
+}
 
 /// One connection.
 #[derive(Clone)]
-pub struct Client {
+struct ServerConnection {
     server: ServerAddress,
     scenes: SceneServiceClient<WithKey>,
     haptics: HapticServiceClient<WithKey>,
     watches: WatchServiceClient<WithKey>,
+}
+
+/// Owners that a call asks one after the other, as each names the next.
+const HOPS_MAX: u32 = 4;
+
+/// Makes a call for a scene, again where its owner is named.
+macro_rules! of_scene {
+    ($client:ident, $scene:expr, $call:literal, $connection:ident => $asked:expr) => {{
+        let mut hops = 0;
+        loop {
+            let $connection = $client.of($scene);
+            let answer = $asked.await;
+            match $connection.take($call, answer) {
+                Err(ClientError::Elsewhere { address, .. }) if hops < HOPS_MAX => {
+                    hops += 1;
+                    $client.go($scene, &address).await?;
+                }
+                Err(gone @ ClientError::Gone { .. }) => {
+                    // The next call asks at home who has it by then.
+                    $client.elsewhere.remove($scene);
+                    break Err(gone);
+                }
+                done => break done,
+            }
+        }
+    }};
 }
 
 type WithKey = InterceptedService<Channel, BringKey>;
@@ -47,17 +82,8 @@ pub struct LinkUpload {
     pub rest_pose: Option<Pose>,
 }
 
-impl Client {
-    /// Where it is connected to.
-    pub fn server(&self) -> &ServerAddress {
-        &self.server
-    }
-
-    /// Connects.
-    ///
-    /// # Errors
-    /// When nobody answers there.
-    pub async fn connect(server: &ServerAddress) -> Result<Client, ClientError> {
+impl ServerConnection {
+    async fn open(server: &ServerAddress) -> Result<ServerConnection, ClientError> {
         let failed = |e: tonic::transport::Error| ClientError::Connect {
             server: server.to_string(),
             reason: innermost(&e),
@@ -65,7 +91,7 @@ impl Client {
         // Not lazily: an address where nobody answers is told here and not by the first call.
         let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
         let server = server.of_one_client();
-        Ok(Client {
+        Ok(ServerConnection {
             // All services over one connection: a clone of a channel is a handle to it.
             scenes: SceneServiceClient::with_interceptor(channel.clone(), server.key()),
             haptics: HapticServiceClient::with_interceptor(channel.clone(), server.key()),
@@ -74,16 +100,56 @@ impl Client {
         })
     }
 
+    fn take<A>(
+        &self,
+        call: &'static str,
+        answer: Result<Response<A>, Status>,
+    ) -> Result<A, ClientError> {
+        let answer = answer.map_err(|status| ClientError::of(&self.server, call, &status))?;
+        self.server.note_host(answer.metadata());
+        Ok(answer.into_inner())
+    }
+}
+
+impl Client {
+    /// As it was given.
+    pub fn server(&self) -> &ServerAddress {
+        &self.server
+    }
+
+    /// Connects, to the first that answers where several addresses were given.
+    ///
+    /// # Errors
+    /// When nobody answers there.
+    pub async fn connect(server: &ServerAddress) -> Result<Client, ClientError> {
+        let (server, mut tried) = (server.of_one_client(), Err(ClientError::Closed));
+        for one in server.each() {
+            tried = ServerConnection::open(&one).await;
+            if tried.is_ok() {
+                break;
+            }
+        }
+        Ok(Client { server, home: tried?, elsewhere: HashMap::new() })
+    }
+
+    fn of(&mut self, scene_id: &str) -> &mut ServerConnection {
+        self.elsewhere.get_mut(scene_id).unwrap_or(&mut self.home)
+    }
+
+    async fn go(&mut self, scene_id: &str, address: &str) -> Result<(), ClientError> {
+        let owner = ServerConnection::open(&self.server.at(address)).await?;
+        self.elsewhere.insert(scene_id.to_owned(), owner);
+        Ok(())
+    }
+
     /// Makes an empty scene.
     ///
     /// # Errors
     /// When it is refused or the server is gone.
     pub async fn create_scene(&mut self, scene_id: &str) -> Result<(), ClientError> {
-        let answer = self
-            .scenes
-            .create_scene(CreateSceneRequest { scene_id: scene_id.to_owned(), durable: None })
-            .await;
-        self.take("CreateScene", answer).map(|_| ())
+        let request = CreateSceneRequest { scene_id: scene_id.to_owned(), durable: None };
+        of_scene!(self, scene_id, "CreateScene", at => at.scenes.create_scene(request.clone()))
+            .map(drop)
     }
 
     /// Removes a scene.
@@ -91,9 +157,23 @@ impl Client {
     /// # Errors
     /// When it is refused or the server is gone.
     pub async fn delete_scene(&mut self, scene_id: &str) -> Result<(), ClientError> {
-        let answer =
-            self.scenes.delete_scene(DeleteSceneRequest { scene_id: scene_id.to_owned() }).await;
-        self.take("DeleteScene", answer).map(|_| ())
+        let request = DeleteSceneRequest { scene_id: scene_id.to_owned() };
+        of_scene!(self, scene_id, "DeleteScene", at => at.scenes.delete_scene(request.clone()))
+            .map(drop)
+    }
+
+    /// Hands a scene over to the server at an address, as that server tells it.
+    ///
+    /// # Errors
+    /// When it is refused or the server is gone.
+    pub async fn move_scene(
+        &mut self,
+        scene_id: &str,
+        to_address: &str,
+    ) -> Result<MoveSceneResponse, ClientError> {
+        let (scene, to) = (scene_id.to_owned(), to_address.to_owned());
+        let request = MoveSceneRequest { scene_id: scene, to_address: to };
+        of_scene!(self, scene_id, "MoveScene", at => at.scenes.move_scene(request.clone()))
     }
 
     /// Takes a tissue out of a scene.
@@ -106,8 +186,8 @@ impl Client {
         tissue_id: u32,
     ) -> Result<(), ClientError> {
         let request = RemoveTissueRequest { scene_id: scene_id.to_owned(), tissue_id };
-        let answer = self.scenes.remove_tissue(request).await;
-        self.take("RemoveTissue", answer).map(|_| ())
+        of_scene!(self, scene_id, "RemoveTissue", at => at.scenes.remove_tissue(request.clone()))
+            .map(drop)
     }
 
     /// Takes a tool out of a scene.
@@ -116,8 +196,8 @@ impl Client {
     /// When it is refused or the server is gone.
     pub async fn remove_tool(&mut self, scene_id: &str, tool_id: u32) -> Result<(), ClientError> {
         let request = RemoveToolRequest { scene_id: scene_id.to_owned(), tool_id };
-        let answer = self.scenes.remove_tool(request).await;
-        self.take("RemoveTool", answer).map(|_| ())
+        of_scene!(self, scene_id, "RemoveTool", at => at.scenes.remove_tool(request.clone()))
+            .map(drop)
     }
 
     /// What is in a scene.
@@ -125,8 +205,10 @@ impl Client {
     /// # Errors
     /// When it is refused or the server is gone.
     pub async fn scene(&mut self, scene_id: &str) -> Result<Scene, ClientError> {
-        let answer = self.scenes.get_scene(GetSceneRequest { scene_id: scene_id.to_owned() }).await;
-        Ok(self.take("GetScene", answer)?.scene.unwrap_or_default())
+        let request = GetSceneRequest { scene_id: scene_id.to_owned() };
+        let answer =
+            of_scene!(self, scene_id, "GetScene", at => at.scenes.get_scene(request.clone()));
+        Ok(answer?.scene.unwrap_or_default())
     }
 
     /// Uploads a tissue.
@@ -147,11 +229,12 @@ impl Client {
             options: None,
         };
         // The header first: it says how much follows, so the server can refuse before it takes any of the mesh.
-        let messages = once(Message::Header(header))
-            .chain(iter(mesh.chunks(0)).map(Message::Chunk))
-            .map(|message| AddTissueRequest { message: Some(message) });
-        let answer = self.scenes.add_tissue(messages).await;
-        self.take("AddTissue", answer)
+        let messages = || {
+            once(Message::Header(header.clone()))
+                .chain(iter(mesh.chunks(0)).map(Message::Chunk))
+                .map(|message| AddTissueRequest { message: Some(message) })
+        };
+        of_scene!(self, scene_id, "AddTissue", at => at.scenes.add_tissue(messages()))
     }
 
     /// Uploads a mesh file, its format told by its extension, as a tissue. `scale_to_m`: metres for each of its units.
@@ -216,11 +299,12 @@ impl Client {
         // Made before the call: the stream of a request owns all that it sends.
         let chunks: Vec<_> =
             (0..).zip(links).flat_map(|(number, link)| link.mesh.chunks(number)).collect();
-        let messages = once(Message::Header(header))
-            .chain(iter(chunks).map(Message::Chunk))
-            .map(|message| AddToolRequest { message: Some(message) });
-        let answer = self.scenes.add_tool(messages).await;
-        self.take("AddTool", answer)
+        let messages = || {
+            once(Message::Header(header.clone()))
+                .chain(iter(chunks.clone()).map(Message::Chunk))
+                .map(|message| AddToolRequest { message: Some(message) })
+        };
+        of_scene!(self, scene_id, "AddTool", at => at.scenes.add_tool(messages()))
     }
 
     /// Cuts a tissue.
@@ -231,8 +315,8 @@ impl Client {
         &mut self,
         request: EditTopologyRequest,
     ) -> Result<EditTopologyResponse, ClientError> {
-        let answer = self.scenes.edit_topology(request).await;
-        self.take("EditTopology", answer)
+        let scene = request.scene_id.as_str();
+        of_scene!(self, scene, "EditTopology", at => at.scenes.edit_topology(request.clone()))
     }
 
     /// Signed distances of points.
@@ -243,11 +327,11 @@ impl Client {
         &mut self,
         request: QueryDistancesRequest,
     ) -> Result<QueryDistancesResponse, ClientError> {
-        let answer = self.haptics.query_distances(request).await;
-        self.take("QueryDistances", answer)
+        let scene = request.scene_id.as_str();
+        of_scene!(self, scene, "QueryDistances", at => at.haptics.query_distances(request.clone()))
     }
 
-    /// Opens a haptic loop; at most `waiting_max` ticks wait for the transport.
+    /// Opens a haptic loop at this server alone; at most `waiting_max` ticks wait for the transport.
     ///
     /// # Errors
     /// When it is refused or the server is gone.
@@ -260,8 +344,9 @@ impl Client {
         // In front of the channel and not through it: it is first whatever the caller sends, and takes none of the
         // ticks' room.
         let start = TrackRequest { message: Some(track_request::Message::Start(start)) };
-        let answer = self.haptics.track(once(start).chain(ReceiverStream::new(taken))).await;
-        Ok(Duplex { requests, answers: self.take("Track", answer)? })
+        let home = &mut self.home;
+        let answer = home.haptics.track(once(start).chain(ReceiverStream::new(taken))).await;
+        Ok(Duplex { requests, answers: home.take("Track", answer)? })
     }
 
     /// Opens a stream of deformations; at most `waiting_max` wait for the transport.
@@ -273,8 +358,21 @@ impl Client {
         waiting_max: usize,
     ) -> Result<Duplex<DeformRequest, DeformResponse>, ClientError> {
         let (requests, taken) = mpsc::channel(waiting_max);
-        let answer = self.scenes.deform(ReceiverStream::new(taken)).await;
-        Ok(Duplex { requests, answers: self.take("Deform", answer)? })
+        let answer = self.home.scenes.deform(ReceiverStream::new(taken)).await;
+        Ok(Duplex { requests, answers: self.home.take("Deform", answer)? })
+    }
+
+    /// The same at the server that has a scene.
+    pub(super) async fn deform_scene(
+        &mut self,
+        scene_id: &str,
+    ) -> Result<Duplex<DeformRequest, DeformResponse>, ClientError> {
+        // The stream's own refusal would come with its first request: who has the scene is asked before.
+        self.scene(scene_id).await?;
+        let (requests, taken) = mpsc::channel(1);
+        let owner = self.of(scene_id);
+        let answer = owner.scenes.deform(ReceiverStream::new(taken)).await;
+        Ok(Duplex { requests, answers: owner.take("Deform", answer)? })
     }
 
     /// Opens a live view.
@@ -285,18 +383,8 @@ impl Client {
         &mut self,
         request: WatchRequest,
     ) -> Result<Streaming<WatchResponse>, ClientError> {
-        let answer = self.watches.watch(request).await;
-        self.take("Watch", answer)
-    }
-
-    fn take<A>(
-        &self,
-        call: &'static str,
-        answer: Result<Response<A>, Status>,
-    ) -> Result<A, ClientError> {
-        let answer = answer.map_err(|status| ClientError::of(&self.server, call, &status))?;
-        self.server.note_host(answer.metadata());
-        Ok(answer.into_inner())
+        let answer = self.home.watches.watch(request).await;
+        self.home.take("Watch", answer)
     }
 }
 

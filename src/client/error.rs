@@ -3,9 +3,13 @@
 use std::{error::Error as _, sync::Arc, time::Duration};
 
 use tonic::{Code, Status};
+use tonic_types::StatusExt;
 
 use super::{address::ServerAddress, mesh_source::MeshFileError};
 use crate::{proto::TrackResponse, servo::ServoOptionsError};
+
+/// The reason of `google.rpc.ErrorInfo` when another server has the scene.
+const OWNED_ELSEWHERE: &str = "SCENE_OWNED_ELSEWHERE";
 
 /// Why a call did not do what it should.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +45,15 @@ pub enum ClientError {
         /// The server's words.
         message: String,
     },
+    /// Another server has the scene. Calls and loops go there by themselves; this is what is left when that one says the
+    /// same of others, and of a stream of deformations: open it anew.
+    #[error("{call} was refused: the scene is served at {address}")]
+    Elsewhere {
+        /// What was asked.
+        call: &'static str,
+        /// As that server tells it: host:port.
+        address: String,
+    },
     /// A servo that cannot be.
     #[error("{0}")]
     Servo(#[from] ServoOptionsError),
@@ -66,9 +79,11 @@ impl ClientError {
                 reason.unwrap_or_else(|| status.message().to_owned()),
             ),
             (_, Some(reason)) => ClientError::gone(server, call, reason),
-            (code, None) => {
-                ClientError::Refused { call, code, message: status.message().to_owned() }
-            }
+            (Code::FailedPrecondition, None) => match owner(status) {
+                Some(address) => ClientError::Elsewhere { call, address },
+                None => ClientError::refused(call, status),
+            },
+            (_, None) => ClientError::refused(call, status),
         }
     }
 
@@ -97,9 +112,20 @@ impl ClientError {
         })
     }
 
+    fn refused(call: &'static str, status: &Status) -> ClientError {
+        ClientError::Refused { call, code: status.code(), message: status.message().to_owned() }
+    }
+
     fn gone(server: &ServerAddress, call: &'static str, reason: String) -> ClientError {
         ClientError::Gone { server: server.to_string(), call, reason }
     }
+}
+
+/// Where the scene is served, when that is what a status says.
+fn owner(status: &Status) -> Option<String> {
+    let info = status.get_details_error_info()?;
+    let address = info.metadata.get("address").filter(|address| !address.is_empty());
+    address.filter(|_| info.reason == OWNED_ELSEWHERE).cloned()
 }
 
 /// The last of an error's causes: "connection refused" rather than "transport error".

@@ -44,6 +44,9 @@ impl Config {
             let expected = "a filter as \"info\" or \"palpate=debug,info\"".to_owned();
             return Err(ConfigError::Range { key, got, expected });
         }
+        if self.cluster.shared && !self.store.scenes {
+            return Err(ConfigError::Needs { key: "cluster.shared", needs: "store.scenes" });
+        }
         self.check_otlp()?;
         self.check_viewer()?;
         self.check_access()
@@ -107,6 +110,7 @@ impl Config {
             ("transport.drain_max", t.drain_max, Duration::ZERO),
             ("store.positions_interval", self.store.positions_interval, 100 * MOMENT),
             ("store.snapshot_interval", self.store.snapshot_interval, second),
+            ("cluster.lease", self.cluster.lease, 1_000 * MOMENT),
             ("sessions.stale_after", s.stale_after, 10 * MOMENT),
             ("sessions.grace", s.grace, Duration::ZERO),
             ("sessions.objective", s.objective, MOMENT),

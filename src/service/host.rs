@@ -2,6 +2,7 @@
 //! share: places, and the threads' time.
 
 pub(super) mod answer_room;
+pub(super) mod cluster;
 pub(super) mod durable;
 pub(super) mod fair_places;
 pub(super) mod field_build;
@@ -10,6 +11,7 @@ pub(super) mod live_view;
 pub(super) mod memory_limit;
 pub(super) mod notifier;
 pub(super) mod quota;
+pub(super) mod scene_error;
 pub(super) mod scene_life;
 pub(super) mod scene_registry;
 pub(super) mod sessions;

@@ -1,6 +1,7 @@
 //! What the server counts. A tick writes into its stream's own metrics, which nobody else writes: no lock, no
 //! contended cache line. They are put together when somebody asks.
 
+pub mod cluster;
 pub mod exposition;
 pub mod histogram;
 pub mod page;
@@ -28,6 +29,7 @@ use super::{
         quota::{self, OverQuota},
     },
 };
+use cluster::ClusterMetrics;
 use histogram::Histogram;
 use record::RecordMetrics;
 use store::StoreMetrics;
@@ -52,6 +54,8 @@ pub struct Metrics {
     pub store: Arc<StoreMetrics>,
     /// Recordings.
     pub record: Arc<RecordMetrics>,
+    /// Whose they are.
+    pub cluster: ClusterMetrics,
     /// Streams now, by number, and what the ended ones counted.
     // Locked when a stream begins or ends and by a scrape, never in a tick.
     streams: Mutex<Streams>,
@@ -213,6 +217,7 @@ impl Metrics {
             writer_panics: AtomicU64::new(0),
             store: Arc::default(),
             record: Arc::default(),
+            cluster: ClusterMetrics::default(),
             streams: Mutex::default(),
             calls: Mutex::default(),
         }

@@ -3,8 +3,15 @@
 //! Every handler returns this one error type. `status` makes it of each error of the engine and of the service, so
 //! handlers name neither that file nor the errors below it.
 
+use std::collections::HashMap;
+
 use tonic::{Code, Status};
 use tonic_types::{ErrorDetails, StatusExt};
+
+/// The reason of `google.rpc.ErrorInfo` in a refusal that names a scene's owner.
+const OWNED_ELSEWHERE: &str = "SCENE_OWNED_ELSEWHERE";
+/// Of that reason.
+const DOMAIN: &str = "palpate";
 
 /// A refusal, ready for the wire as a status or inside an answer.
 #[derive(Debug)]
@@ -21,6 +28,7 @@ enum About {
     Resource { kind: &'static str, name: String, field: String },
     Quota { limit: &'static str, field: String },
     Condition { kind: &'static str, field: String },
+    Elsewhere { scene: String, address: String, epoch: u64 },
     Server,
 }
 
@@ -58,6 +66,12 @@ impl Refused {
         Refused { code: Code::FailedPrecondition, about, message }
     }
 
+    /// A scene that another server has, and is to be asked for there.
+    pub fn elsewhere(scene: String, address: String, epoch: u64, message: String) -> Refused {
+        let about = About::Elsewhere { scene, address, epoch };
+        Refused { code: Code::FailedPrecondition, about, message }
+    }
+
     /// Nothing of the request: the server or its connection.
     pub fn server(code: Code, message: String) -> Refused {
         Refused { code, about: About::Server, message }
@@ -75,7 +89,7 @@ impl Refused {
             | About::Quota { field, .. }
             | About::Condition { field, .. }
             | About::Resource { field, .. } => field,
-            About::Server => "",
+            About::Elsewhere { .. } | About::Server => "",
         }
     }
 
@@ -97,6 +111,13 @@ impl From<Refused> for Status {
             About::Quota { limit, .. } => ErrorDetails::with_quota_failure_violation(limit, text),
             About::Condition { kind, field } => {
                 ErrorDetails::with_precondition_failure_violation(kind, field, text)
+            }
+            About::Elsewhere { scene, address, epoch } => {
+                let epoch = epoch.to_string();
+                let all = [("scene_id", scene), ("address", address), ("epoch", epoch)];
+                let metadata: HashMap<_, _> =
+                    all.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+                ErrorDetails::with_error_info(OWNED_ELSEWHERE, DOMAIN, metadata)
             }
             About::Server => ErrorDetails::new(),
         };

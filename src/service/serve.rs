@@ -41,6 +41,9 @@ use super::{
     heartbeat::Heartbeat,
     host::{
         answer_room::AnswerRooms,
+        cluster::{
+            hand_over::leave, membership::Membership, opening::SceneOpener, renewal::LeaseRenewal,
+        },
         durable::{
             recovery::{RecoveryError, recover},
             scene_keeper::SceneKeeper,
@@ -146,6 +149,7 @@ pub async fn serve(
     config: &Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
+    let address = listeners.address()?.to_string();
     let Listeners { tcp, unix, metrics: metrics_listener } = listeners;
     let (_socket, unix) = unix.unzip();
     let access = Arc::new(Access::open(&config.access)?);
@@ -156,13 +160,15 @@ pub async fn serve(
     let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);
     let fields = Fields::new(config.data_dir.as_deref().map(cache), config.field_build_max);
     let store = config.data_dir.as_deref().filter(|_| config.store.scenes);
-    let store = store.map(SceneStore::open).transpose().map_err(RecoveryError::from)?;
+    let open = if config.cluster.shared { SceneStore::open_shared } else { SceneStore::open };
+    let store = store.map(open).transpose().map_err(RecoveryError::from)?;
     let is_keeping = store.is_some();
     store.map_or(Ok(()), |store| registry.keep_in(store))?;
     if let Some(folder) = &config.record.dir {
         info!("scenes are recorded in {}", folder.display());
         registry.record_in(Recorders::new(folder.clone(), config, &registry.metrics().record)?);
     }
+    let _renewal = share(&registry, &fields, config, address)?;
     let upload_pause_max = config.transport.upload_pause_max;
     let scenes = Scenes::new(Arc::clone(&registry), fields.clone(), upload_pause_max);
     let haptics = Haptics::new(Arc::clone(&registry), Arc::clone(&sessions));
@@ -204,6 +210,12 @@ pub async fn serve(
         // Before streams end, so that a balancer sends no new client.
         report_health(&health, ServingStatus::NotServing).await;
         registry.shut_down();
+        if let Some(membership) = registry.membership().cloned() {
+            // At once: clients of its scenes are on their way to other servers.
+            let leaving = Arc::clone(&registry);
+            let left = catch_panic_blocking(move || leave(&leaving, &membership)).await;
+            left.unwrap_or_else(|panicked| warn!("scenes are not given up: {panicked}"));
+        }
         told.notify_one();
     };
     let out_of_time = async {
@@ -259,6 +271,26 @@ pub async fn serve(
     // A panic there is in the log, and the server ends all the same.
     let _ = catch_panic_blocking(move || recorded.end_recordings(RECORDINGS_END_MAX)).await;
     served
+}
+
+/// Becomes one of the servers that share the data folder, if it is to.
+fn share(
+    registry: &Arc<SceneRegistry>,
+    fields: &Fields,
+    config: &Config,
+    listens_at: String,
+) -> io::Result<Option<LeaseRenewal>> {
+    let Some(folder) = config.data_dir.as_deref().filter(|_| config.cluster.shared) else {
+        return Ok(None);
+    };
+    let address = config.cluster.address.clone().unwrap_or(listens_at);
+    let membership = Arc::new(Membership::join(folder, address, config.cluster.lease)?);
+    let own = membership.own();
+    info!(server = own.server, address = own.address, "scenes are shared with other servers");
+    let opener = SceneOpener::new(fields, &membership);
+    let open = move |registry: &SceneRegistry, id: &str| opener.open(registry, id);
+    registry.share(Arc::clone(&membership), Arc::new(open));
+    Ok(Some(LeaseRenewal::start(registry, &membership)?))
 }
 
 /// Whether the files of keys and certificates can be used.

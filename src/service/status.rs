@@ -9,11 +9,12 @@ use super::{
     catch_panic::Panicked,
     convert::{FieldError, Problem, deform::RefusedDeformation},
     host::{
+        cluster::{hand_over::NotHandedOver, scene_lease::NewOwner},
         durable::scene_journal::NotKept,
         field_build::BuildTookTooLong,
         quota::{OverQuota, RoomRefused},
+        scene_error::SceneRegistryError,
         scene_life::Ended,
-        scene_registry::SceneRegistryError,
         sessions::SessionError,
         writer::WriterError,
     },
@@ -76,6 +77,7 @@ impl From<SceneRegistryError> for Refused {
             SceneRegistryError::Full { .. } => Refused::quota("scenes", "scene_id", message),
             SceneRegistryError::KeepsNone => Refused::condition("DURABLE", "durable", message),
             SceneRegistryError::NotKept(error) => error.into(),
+            SceneRegistryError::Claims { .. } => Refused::server(Code::Unavailable, message),
             SceneRegistryError::Unreadable { id, .. } => {
                 Refused::resource(Code::DataLoss, "scene", id, message)
             }
@@ -92,9 +94,14 @@ impl From<Ended> for Refused {
             Ended::Quarantined { .. } => {
                 Refused::condition("SCENE_QUARANTINED", "scene_id", message)
             }
-            Ended::Replaced { .. } | Ended::ShuttingDown | Ended::Recovering => {
-                Refused::server(Code::Unavailable, message)
+            Ended::Elsewhere { id, owner: NewOwner { address: Some(address), epoch } } => {
+                Refused::elsewhere(id, address, epoch, message)
             }
+            Ended::Elsewhere { .. }
+            | Ended::Unsure { .. }
+            | Ended::Replaced { .. }
+            | Ended::ShuttingDown
+            | Ended::Recovering => Refused::server(Code::Unavailable, message),
         }
     }
 }
@@ -104,7 +111,22 @@ impl From<NotKept> for Refused {
         let message = error.to_string();
         match error {
             NotKept::Disk(_) => Refused::quota("disk", "", message),
-            NotKept::Gone => Refused::server(Code::Unavailable, message),
+            NotKept::Ended(ended) => ended.into(),
+            NotKept::Unknown(_) | NotKept::Gone => Refused::server(Code::Unavailable, message),
+        }
+    }
+}
+
+impl From<NotHandedOver> for Refused {
+    fn from(error: NotHandedOver) -> Refused {
+        let message = error.to_string();
+        match error {
+            NotHandedOver::NotShared => Refused::condition("SHARED", "scene_id", message),
+            NotHandedOver::NotDurable { .. } => Refused::condition("DURABLE", "scene_id", message),
+            NotHandedOver::NoSuchServer { .. } => Refused::field("to_address", message),
+            NotHandedOver::NotKept(error) => error.into(),
+            NotHandedOver::Ended(ended) => ended.into(),
+            NotHandedOver::Claims { .. } => Refused::server(Code::Unavailable, message),
         }
     }
 }

@@ -22,8 +22,13 @@ const LAYERS: [&[&str]; 7] = [
     &["proto", "config", "store"],
     &["service", "client", "load", "inspect", "doctor", "scene_files", "plan", "replay"],
 ];
-const SIBLINGS: [(&str, &str); 4] =
-    [("mesh_io", "geometry"), ("oracle", "geometry"), ("load", "client"), ("replay", "service")];
+const SIBLINGS: [(&str, &str); 5] = [
+    ("mesh_io", "geometry"),
+    ("oracle", "geometry"),
+    ("load", "client"),
+    ("scene_files", "client"),
+    ("replay", "service"),
+];
 /// The engine: layers below this one.
 const CONTRACT_LAYER: usize = 5;
 const LINES_MAX: usize = 600;

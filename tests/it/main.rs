@@ -9,6 +9,7 @@
 #[cfg(feature = "agones")]
 mod agones;
 mod client;
+mod cluster;
 mod config;
 mod continuous;
 mod deadline;

@@ -60,7 +60,9 @@ impl From<ClientError> for Failure {
 
 fn code_of(error: &ClientError) -> palpate_code {
     match error {
-        ClientError::Connect { .. } | ClientError::Gone { .. } => PALPATE_UNAVAILABLE,
+        ClientError::Connect { .. } | ClientError::Gone { .. } | ClientError::Elsewhere { .. } => {
+            PALPATE_UNAVAILABLE
+        }
         ClientError::Mesh(_) | ClientError::Servo(_) => PALPATE_INVALID_ARGUMENT,
         ClientError::Over(cause) => code_of(cause),
         ClientError::Closed => PALPATE_WRONG_ORDER,

@@ -22,7 +22,7 @@ use crate::{
         local_model::{fill, on_the_wire},
     },
     coupling::local_model::LocalModel,
-    proto::{ToolPose, TrackRequest, TrackResponse, TrackStart, track_request::Message},
+    proto::{Refusal, ToolPose, TrackRequest, TrackResponse, TrackStart, track_request::Message},
     servo::DeviceFeed,
 };
 
@@ -32,6 +32,8 @@ pub(super) const CLOSE_MAX: Duration = Duration::from_secs(1);
 const WAITING_MAX: usize = 1;
 /// Between two tries to come back.
 const PAUSE: Duration = Duration::from_millis(50);
+/// Servers that may name another before a new loop is told that it cannot be opened.
+const HOPS_MAX: u32 = 4;
 /// How long one takes at most, the first included: a server that is stopped takes connections, and answers nothing.
 const OPEN_MAX: Duration = Duration::from_secs(2);
 /// How long a new loop waits for its refusal. One that takes longer is told by the first tick.
@@ -42,8 +44,19 @@ const SILENT_MAX: Duration = Duration::from_secs(2);
 type TrackStream = Duplex<TrackRequest, TrackResponse>;
 
 pub(super) struct LoopThread {
+    /// Those that were given; where servers share scenes there may be several.
+    home: Vec<ServerAddress>,
+    /// Of these, the one that is tried next.
+    next_home: usize,
+    /// The one that has the scene, as far as is known.
     server: ServerAddress,
     start: TrackStart,
+    /// The server that has the session of the start's token.
+    session_at: ServerAddress,
+    /// When the stream broke off that was answered last.
+    lost_at: Option<Instant>,
+    /// Servers since then that have named another.
+    hops: u32,
     reconnect_max: Duration,
     feed: Option<DeviceFeed>,
     sampling: Option<Duration>,
@@ -73,8 +86,15 @@ impl LoopThread {
     ) -> LoopThread {
         let rate_hz = options.rate_hz.clamp(0.0, 1e3);
         let sampling = (rate_hz >= 1.0).then(|| Duration::from_secs_f64(1.0 / rate_hz));
+        let home = server.each();
+        let server = home[0].clone();
         LoopThread {
+            home,
+            next_home: 1,
+            session_at: server.clone(),
             server,
+            lost_at: None,
+            hops: 0,
             start,
             reconnect_max: options.reconnect_max,
             sampling: sampling.filter(|_| options.device.is_some()),
@@ -108,21 +128,21 @@ impl LoopThread {
         &mut self,
         opened: oneshot::Sender<Result<(), ClientError>>,
     ) -> Result<(), ClientError> {
-        let mut stream = match self.open().await {
-            Ok(stream) => stream,
-            Err(error) => {
-                let _ = opened.send(Err(error));
-                return Ok(());
+        let mut stream = loop {
+            match self.open_accepted().await {
+                Ok(stream) => break stream,
+                Err(ClientError::Elsewhere { address, .. }) if self.hops < HOPS_MAX => {
+                    self.go(&address);
+                }
+                Err(ClientError::Connect { .. }) if self.next_home < self.home.len() => {
+                    self.go_home();
+                }
+                Err(error) => {
+                    let _ = opened.send(Err(error));
+                    return Ok(());
+                }
             }
         };
-        // Headers come before the start was looked at, and nothing says that it was accepted.
-        if let Ok(first) = timeout(REFUSAL_MAX, stream.answers.message()).await {
-            let first = first.map_err(|s| ClientError::of(&self.server, "Track", &s));
-            if let Err(error) = first.and_then(|first| self.take(first)) {
-                let _ = opened.send(Err(error));
-                return Ok(());
-            }
-        }
         self.shared.opened();
         let _ = opened.send(Ok(()));
         loop {
@@ -133,11 +153,43 @@ impl LoopThread {
         }
     }
 
+    /// Opens a stream whose start was not refused.
+    async fn open_accepted(&mut self) -> Result<TrackStream, ClientError> {
+        let mut stream = self.open().await?;
+        // Headers come before the start was looked at, and nothing says that it was accepted.
+        if let Ok(first) = timeout(REFUSAL_MAX, stream.answers.message()).await {
+            let first = first.map_err(|s| ClientError::of(&self.server, "Track", &s));
+            self.take(first?)?;
+        }
+        Ok(stream)
+    }
+
+    /// To the server that another has named.
+    fn go(&mut self, address: &str) {
+        self.server = self.home[0].at(address);
+        self.hops += 1;
+    }
+
+    /// To the next of those that were given: whoever had the scene is not there.
+    fn go_home(&mut self) {
+        self.server = self.home[self.next_home % self.home.len()].clone();
+        self.next_home += 1;
+    }
+
+    /// Whether the server has the session, as far as is known.
+    fn has_session(&self) -> bool {
+        !self.start.resume_token.is_empty() && self.session_at == self.server
+    }
+
     async fn open(&mut self) -> Result<TrackStream, ClientError> {
+        let mut start = self.start.clone();
+        if !self.has_session() {
+            start.resume_token.clear();
+        }
         let opening = async {
             // A connection of its own, driven by this thread: nobody else's upload is in front of a tick.
             let mut client = Client::connect(&self.server).await?;
-            client.track(self.start.clone(), WAITING_MAX).await
+            client.track(start, WAITING_MAX).await
         };
         let silent = || ClientError::silent(&self.server, "Track", OPEN_MAX);
         timeout(OPEN_MAX, opening).await.unwrap_or_else(|_| Err(silent()))
@@ -145,14 +197,31 @@ impl LoopThread {
 
     /// Seeks the server after a stream broke off.
     async fn come_back(&mut self, mut failure: ClientError) -> Result<TrackStream, ClientError> {
-        let until = Instant::now() + self.reconnect_max;
+        let until = *self.lost_at.get_or_insert_with(Instant::now) + self.reconnect_max;
+        let mut tries = 0;
         loop {
+            let mut pause = if tries == 0 { Duration::ZERO } else { PAUSE };
             let is_refused = match &failure {
-                ClientError::Gone { .. } | ClientError::Connect { .. } => false,
+                ClientError::Gone { .. } | ClientError::Connect { .. } => {
+                    // The first try is at the same server: it has the session.
+                    if tries > 0 {
+                        self.go_home();
+                    }
+                    false
+                }
+                // At once, but not round and round: who is named may be gone, and is named until its lease is over.
+                ClientError::Elsewhere { address, .. } => {
+                    let address = address.clone();
+                    self.go(&address);
+                    pause = if self.hops > 1 { PAUSE } else { Duration::ZERO };
+                    false
+                }
                 // Its session was over before the loop came back: what the hand touches is begun anew. Without a session
                 // it is the scene that is unknown.
                 ClientError::Refused { code: Code::NotFound, .. } => {
-                    std::mem::take(&mut self.start.resume_token).is_empty()
+                    let had_session = self.has_session();
+                    self.start.resume_token.clear();
+                    !had_session
                 }
                 // Another stream had the session until now; the server has let it go by the next try.
                 ClientError::Refused { code: Code::Aborted, .. } => false,
@@ -161,12 +230,13 @@ impl LoopThread {
             if is_refused || self.shared.is_closed() || Instant::now() >= until {
                 return Err(failure);
             }
-            self.is_coming_back = Some(!self.start.resume_token.is_empty());
+            tokio::time::sleep(pause).await;
+            self.is_coming_back = Some(self.has_session());
             match self.open().await {
                 Ok(stream) => return Ok(stream),
                 Err(error) => failure = error,
             }
-            tokio::time::sleep(PAUSE).await;
+            tries += 1;
         }
     }
 
@@ -229,10 +299,14 @@ impl LoopThread {
         let answer = answer.ok_or_else(|| ClientError::ended(&self.server, "Track"))?;
         if !answer.session_token.is_empty() {
             self.start.resume_token.clone_from(&answer.session_token);
+            self.session_at = self.server.clone();
         }
-        if answer.is_notice {
+        // No answer either: for a moment the scene may pass to another server, and the stream goes on or says to which.
+        let passes = |refusal: &Refusal| refusal.code as i32 == Code::Unavailable as i32;
+        if answer.is_notice || answer.refusal.as_ref().is_some_and(passes) {
             return Ok(());
         }
+        (self.lost_at, self.hops) = (None, 0);
         if let Some(with_session) = self.is_coming_back.take() {
             self.shared.came_back(with_session);
         }

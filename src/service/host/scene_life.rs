@@ -1,11 +1,14 @@
 //! Whether a scene, and the server, are still served.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
 
-use super::notifier::{Notifier, Subscription};
+use super::{
+    cluster::scene_lease::{NewOwner, SceneLease},
+    notifier::{Notifier, Subscription},
+};
 use crate::scene::Scene;
 
 /// Panics of its writer in a row that quarantine a scene.
@@ -33,11 +36,17 @@ pub struct SceneLife {
     lost: Arc<AtomicBool>,
     /// It was read from the disk again, and goes on as another.
     replaced: Arc<AtomicBool>,
+    /// Where servers share scenes: that it is this server's.
+    lease: Option<Arc<SceneLease>>,
+    /// It is not sure yet, or not any more for long, that it is.
+    passing: Arc<AtomicBool>,
+    /// It is another's.
+    elsewhere: Arc<OnceLock<NewOwner>>,
     server: ServerLife,
 }
 
 /// Why a scene is not served any more.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 pub enum Ended {
     /// Somebody deleted it.
     #[error("scene {id:?} was deleted")]
@@ -62,6 +71,22 @@ pub enum Ended {
         /// The scene.
         id: String,
     },
+    /// Another server has it.
+    #[error("scene {id:?} {owner}")]
+    Elsewhere {
+        /// The scene.
+        id: String,
+        /// Which.
+        owner: NewOwner,
+    },
+    /// It may be another server's by now.
+    #[error(
+        "scene {id:?}: this server's lease is over until it is renewed, or passes to another server"
+    )]
+    Unsure {
+        /// The scene.
+        id: String,
+    },
     /// The whole server ends.
     #[error("the server is shutting down")]
     ShuttingDown,
@@ -71,10 +96,13 @@ pub enum Ended {
 }
 
 impl ServerLife {
-    /// Of a new scene.
-    pub fn of_scene(&self) -> SceneLife {
+    /// Of a new scene. `lease`: where servers share scenes.
+    pub fn of_scene(&self, lease: Option<Arc<SceneLease>>) -> SceneLife {
         let (deleted, quarantined, lost, replaced) = Default::default();
-        SceneLife { deleted, quarantined, lost, replaced, server: self.clone() }
+        let (passing, elsewhere, server) = Default::default();
+        let life =
+            SceneLife { deleted, quarantined, lost, replaced, lease, passing, elsewhere, server };
+        SceneLife { server: self.clone(), ..life }
     }
 
     /// Ends every stream, those that wait for their client too.
@@ -112,7 +140,16 @@ impl SceneLife {
         if self.is_quarantined() {
             return Err(Ended::Quarantined { id: scene.id().to_owned() });
         }
-        Ok(())
+        self.check_lease(scene)
+    }
+
+    /// Whether `scene` is this server's for sure.
+    pub fn check_lease(&self, scene: &Scene) -> Result<(), Ended> {
+        let is_sure = self.lease.as_ref().is_none_or(|lease| lease.answers());
+        if is_sure && !self.passing.load(Relaxed) {
+            return Ok(());
+        }
+        Err(Ended::Unsure { id: scene.id().to_owned() })
     }
 
     /// Whether there is a point in waiting for `scene` to be served.
@@ -122,6 +159,10 @@ impl SceneLife {
         }
         if self.replaced.load(Relaxed) {
             return Err(Ended::Replaced { id: scene.id().to_owned() });
+        }
+        if let Some(owner) = self.elsewhere.get() {
+            let (id, owner) = (scene.id().to_owned(), owner.clone());
+            return Err(Ended::Elsewhere { id, owner });
         }
         self.server.check_served()
     }
@@ -137,6 +178,23 @@ impl SceneLife {
     pub fn set_replaced(&self) {
         self.replaced.store(true, Relaxed);
         self.server.0.streams.wake_all();
+    }
+
+    /// Refuses the scene while it comes from another server, or goes to one; its streams wait.
+    pub fn set_passing(&self, passing: bool) {
+        self.passing.store(passing, Relaxed);
+    }
+
+    /// Ends the scene's streams: it is another server's.
+    pub fn set_elsewhere(&self, owner: NewOwner) {
+        // The first that is told stays.
+        let _ = self.elsewhere.set(owner);
+        self.server.0.streams.wake_all();
+    }
+
+    /// That the scene is this server's, where servers share scenes.
+    pub fn lease(&self) -> Option<&Arc<SceneLease>> {
+        self.lease.as_ref()
     }
 
     /// Whether it is worth reading from the disk again; asked once.

@@ -11,24 +11,34 @@ use parking_lot::RwLock;
 use tracing::{Span, error, info};
 
 use super::{
+    cluster::{
+        membership::Membership,
+        scene_lease::{NewOwner, SceneLease},
+    },
     durable::scene_journal::{ChangeTurn, CommitThread, DurableRevisions, NotKept, SceneJournal},
     live_view::device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
-    quota::{self, Ledger, OverQuota, Reservation, RoomRefused, Share},
+    quota::{self, Ledger, Reservation, RoomRefused, Share},
+    scene_error::SceneRegistryError,
     scene_life::{Ended, SceneLife, ServerLife},
     tick_budget::TickBudgets,
     writer::SceneWriter,
 };
 use crate::service::{
     access::caller::Caller,
+    catch_panic::catch_panic_blocking,
     convert::{FieldError, scene_id},
     metrics::Metrics,
     recording::{recorders::Recorders, scene_recorder::SceneRecorder},
+    refused::Refused,
 };
 use crate::{
     config::Config,
     scene::{Limits, Scene, Tissue, saved::SavedScene},
-    store::scenes::scene_store::SceneStore,
+    store::{
+        lease::claim::{ClaimState, SceneClaim},
+        scenes::scene_store::SceneStore,
+    },
 };
 
 /// All scenes of a server.
@@ -44,6 +54,8 @@ pub struct SceneRegistry {
     keeping: OnceLock<Keeping>,
     /// Never set where no scene is recorded.
     recorders: OnceLock<Recorders>,
+    /// Never set where no other server has scenes of the same folder.
+    sharing: OnceLock<Sharing>,
     /// Scenes on the disk that cannot be read, and why.
     unreadable: RwLock<BTreeMap<String, String>>,
 }
@@ -52,6 +64,15 @@ pub struct SceneRegistry {
 struct Keeping {
     store: SceneStore,
     commits: CommitThread,
+}
+
+type Opener = dyn Fn(&SceneRegistry, &str) -> Result<(), SceneRegistryError> + Send + Sync;
+
+/// How scenes are shared with other servers.
+struct Sharing {
+    membership: Arc<Membership>,
+    /// Takes a scene in that is not here; above this file, as it reads scenes and their fields.
+    opener: Arc<Opener>,
 }
 
 /// A scene and its writer.
@@ -71,76 +92,6 @@ pub struct SceneHost {
     recorder: Option<SceneRecorder>,
 }
 
-/// Why a scene could not be made or found.
-#[derive(Debug, thiserror::Error)]
-pub enum SceneRegistryError {
-    /// Not an id that a scene can have.
-    #[error(transparent)]
-    Id(#[from] FieldError),
-    /// The id is in use.
-    #[error("there is a scene {id:?} already")]
-    Taken {
-        /// The scene.
-        id: String,
-    },
-    /// No such scene.
-    #[error("there is no scene {id:?}")]
-    Unknown {
-        /// The scene.
-        id: String,
-    },
-    /// It is there, but not served now.
-    #[error(transparent)]
-    Ended(#[from] Ended),
-    /// It is another key's.
-    #[error("scene {id:?} is another key's, expected its own or an admin's")]
-    NotOwner {
-        /// The scene.
-        id: String,
-    },
-    /// It is to be durable, and the server keeps none.
-    #[error(
-        "durable is true, but this server keeps no scenes; expected false or none, or a server with store.scenes and a \
-         data_dir"
-    )]
-    KeepsNone,
-    /// It is not durable, as there is no room for it on the disk.
-    #[error(transparent)]
-    NotKept(#[from] NotKept),
-    /// Its files are damaged.
-    #[error(
-        "scene {id:?} is on the server's disk but cannot be read: {reason}; repair its files or delete it"
-    )]
-    Unreadable {
-        /// The scene.
-        id: String,
-        /// What is wrong with them.
-        reason: String,
-    },
-    /// The key may not have so much.
-    #[error(transparent)]
-    Quota(#[from] OverQuota),
-    /// No room for another.
-    #[error("there are {limit} scenes already, the limit")]
-    Full {
-        /// The configured limit.
-        limit: usize,
-    },
-    /// The system gave no thread to write with.
-    #[error("no thread for the scene's writer: {0}")]
-    NoThread(#[source] io::Error),
-}
-
-impl SceneRegistryError {
-    /// The same, seen from the message that holds the scene id in `parent`.
-    pub fn within(self, parent: &str) -> SceneRegistryError {
-        match self {
-            SceneRegistryError::Id(error) => SceneRegistryError::Id(error.within(parent)),
-            other => other,
-        }
-    }
-}
-
 impl SceneRegistry {
     /// No scenes yet.
     pub fn new(config: &Config) -> SceneRegistry {
@@ -154,6 +105,7 @@ impl SceneRegistry {
             ledger: Arc::new(Ledger::new(MemoryLimit::new(config.limits.memory_bytes))),
             keeping: OnceLock::new(),
             recorders: OnceLock::new(),
+            sharing: OnceLock::new(),
             unreadable: RwLock::default(),
         }
     }
@@ -187,6 +139,36 @@ impl SceneRegistry {
         }
     }
 
+    /// Shares its scenes with other servers from now on. `opener`: takes one in that is asked for and not here.
+    pub fn share(&self, membership: Arc<Membership>, opener: Arc<Opener>) {
+        let is_first = self.sharing.set(Sharing { membership, opener }).is_ok();
+        debug_assert!(is_first, "it is shared once");
+    }
+
+    /// This server among those that share scenes; `None` where it has them alone.
+    pub fn membership(&self) -> Option<&Arc<Membership>> {
+        self.sharing.get().map(|sharing| &sharing.membership)
+    }
+
+    /// Whether a scene may be in the store and not here: [`SceneRegistry::open`] looks.
+    pub fn may_open(&self, id: &str) -> bool {
+        self.sharing.get().is_some() && scene_id(id).is_ok() && !self.has(id)
+    }
+
+    /// Takes a scene in that is nobody's, where servers share scenes. Whether it is here then is for the look-up to say.
+    ///
+    /// # Errors
+    /// Names the server that has it, or why it cannot be taken in.
+    pub async fn open(self: &Arc<Self>, id: &str) -> Result<(), Refused> {
+        let Some(sharing) = self.sharing.get().filter(|_| self.may_open(id)) else {
+            return Ok(());
+        };
+        self.server.check_served()?;
+        let (opener, registry) = (Arc::clone(&sharing.opener), Arc::clone(self));
+        let id = id.to_owned();
+        Ok(catch_panic_blocking(move || opener(&registry, &id)).await??)
+    }
+
     /// What a tick may take in the engine.
     pub fn tick_time_max(&self) -> Duration {
         self.tick_time_max
@@ -207,7 +189,7 @@ impl SceneRegistry {
         &self.limits
     }
 
-    /// Makes an empty scene, which is the caller's and is gone with the server.
+    /// Makes an empty scene, which is the caller's and is gone with the server. No other server knows of it.
     pub fn create(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, SceneRegistryError> {
         self.insert_new(id, caller, None)
     }
@@ -220,16 +202,54 @@ impl SceneRegistry {
     ) -> Result<Arc<SceneHost>, SceneRegistryError> {
         scene_id(id)?;
         let (store, commits) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
-        let journal = Arc::new(SceneJournal::new(store.folder(id), caller.name(), commits));
+        self.check_room()?;
+        let lease = self.claim_new(id)?;
+        let owner = caller.name();
+        let journal = Arc::new(SceneJournal::new(store.folder(id), owner, commits, lease.clone()));
         // Nobody changes it before its files are there, as nobody else has a turn.
         let _turn = journal.first_turn();
-        let host = self.insert_new(id, caller, Some(Arc::clone(&journal)))?;
-        if let Err(error) = journal.create(SavedScene::new(id.to_owned())) {
-            host.life.set_deleted();
-            self.hosts.write().remove(id);
-            return Err(error.into());
+        let made =
+            self.insert_new(id, caller, Some(Arc::clone(&journal))).and_then(|host| match journal
+                .create(SavedScene::new(id.to_owned()))
+            {
+                Ok(()) => Ok(host),
+                Err(error) => {
+                    host.life.set_deleted();
+                    self.hosts.write().remove(id);
+                    Err(error.into())
+                }
+            });
+        if let (Err(_), Some(lease)) = (&made, lease) {
+            // An error: the claim is this server's as long as it runs, and there is no scene.
+            let _ = lease.delete();
         }
-        Ok(host)
+        made
+    }
+
+    /// Claims the id of a new scene, where servers share scenes.
+    fn claim_new(&self, id: &str) -> Result<Option<Arc<SceneLease>>, SceneRegistryError> {
+        let (Some(membership), Some((store, _))) = (self.membership(), self.keeping()) else {
+            return Ok(None);
+        };
+        let failed = |source| SceneRegistryError::Claims { id: id.to_owned(), source };
+        let taken = || SceneRegistryError::Taken { id: id.to_owned() };
+        let folder = store.folder(id);
+        let epoch = match membership.newest(id).map_err(failed)? {
+            Some(claim) if claim.state != ClaimState::Deleted => return Err(taken()),
+            Some(claim) => {
+                let epoch = claim.epoch + 1;
+                // Whoever deleted it may have been stopped before its files were gone.
+                folder.remove_before(epoch).map_err(failed)?;
+                epoch
+            }
+            None if folder.is_there().map_err(failed)? => return Err(taken()),
+            None => 1,
+        };
+        let state = ClaimState::Owned(membership.own().clone());
+        if !membership.put(id, &SceneClaim { epoch, state }).map_err(failed)? {
+            return Err(taken());
+        }
+        Ok(Some(Arc::new(SceneLease::new(membership, id, epoch))))
     }
 
     fn insert_new(
@@ -259,16 +279,40 @@ impl SceneRegistry {
         Ok(host)
     }
 
-    /// Takes in a scene that was read from the disk. No limit and no quota refuses it.
+    /// Takes in a scene that was read from the disk. No limit and no quota refuses it. One of a shared folder is
+    /// refused to its clients before its claim was looked at once more.
     pub fn insert_recovered(
         &self,
         scene: Scene,
         owner: Option<String>,
         journal: SceneJournal,
-    ) -> Result<(), SceneRegistryError> {
+    ) -> Result<Arc<SceneHost>, SceneRegistryError> {
         let host = self.host(scene, owner, Some(Arc::new(journal)))?;
-        self.hosts.write().insert(host.scene.id().to_owned(), host);
-        Ok(())
+        host.life.set_passing(host.lease().is_some());
+        self.hosts.write().insert(host.scene.id().to_owned(), Arc::clone(&host));
+        Ok(host)
+    }
+
+    /// Whether a scene is here, whatever its state.
+    pub fn has(&self, id: &str) -> bool {
+        self.hosts.read().contains_key(id) || self.unreadable.read().contains_key(id)
+    }
+
+    /// Whether there may be one more scene.
+    pub fn check_room(&self) -> Result<(), SceneRegistryError> {
+        let limit = self.limits.scenes;
+        let is_full = self.hosts.read().len() >= limit;
+        if is_full { Err(SceneRegistryError::Full { limit }) } else { Ok(()) }
+    }
+
+    /// Drops a scene that is another server's, and tells its streams.
+    pub fn forget(&self, host: &Arc<SceneHost>, owner: NewOwner) {
+        let mut hosts = self.hosts.write();
+        if hosts.get(host.scene.id()).is_some_and(|now| Arc::ptr_eq(now, host)) {
+            hosts.remove(host.scene.id());
+        }
+        drop(hosts);
+        host.life.set_elsewhere(owner);
     }
 
     /// Puts a scene as it was on the disk in the place of one that cannot go on. Not when that is gone meanwhile.
@@ -299,7 +343,8 @@ impl SceneRegistry {
         owner: Option<String>,
         journal: Option<Arc<SceneJournal>>,
     ) -> Result<Arc<SceneHost>, SceneRegistryError> {
-        let (scene, life) = (Arc::new(scene), self.server.of_scene());
+        let lease = journal.as_ref().and_then(|journal| journal.lease());
+        let (scene, life) = (Arc::new(scene), self.server.of_scene(lease));
         let writer = SceneWriter::spawn(&scene, &life, &self.metrics)
             .map_err(SceneRegistryError::NoThread)?;
         let wishes = DeviceWishes::default();
@@ -341,7 +386,9 @@ impl SceneRegistry {
         check_id(id)?;
         self.check_readable(id)?;
         let unknown = || SceneRegistryError::Unknown { id: id.to_owned() };
-        self.hosts.read().get(id).cloned().ok_or_else(unknown)
+        let host = self.hosts.read().get(id).cloned().ok_or_else(unknown)?;
+        host.life.check_lease(&host.scene)?;
+        Ok(host)
     }
 
     /// Whether all scenes were read, and this one was not found damaged.
@@ -397,7 +444,19 @@ impl SceneRegistry {
 
     fn delete_unreadable(&self, id: &str) -> Result<(), SceneRegistryError> {
         let (store, _) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
-        store.folder(id).remove().map_err(|error| NotKept::Disk(Arc::new(error)))?;
+        let failed = |error| NotKept::Disk(Arc::new(error));
+        match self.membership() {
+            None => store.folder(id).remove().map_err(failed)?,
+            Some(membership) => {
+                let claim = membership.newest(id).map_err(failed)?;
+                let epoch = claim.map_or(0, |claim| claim.epoch) + 1;
+                let end = SceneClaim { epoch, state: ClaimState::Deleted };
+                if !membership.put(id, &end).map_err(failed)? {
+                    return Err(NotKept::Gone.into());
+                }
+                store.folder(id).remove_before(epoch).map_err(failed)?;
+            }
+        }
         self.unreadable.write().remove(id);
         info!(scene = id, "unreadable scene deleted");
         Ok(())
@@ -473,6 +532,21 @@ impl SceneHost {
     /// Whether its writer failed too often.
     pub fn is_quarantined(&self) -> bool {
         self.life.is_quarantined()
+    }
+
+    /// That it is this server's, where servers share scenes.
+    pub fn lease(&self) -> Option<&Arc<SceneLease>> {
+        self.life.lease()
+    }
+
+    /// Refuses it while it comes from another server, or goes to one; its streams wait.
+    pub fn set_passing(&self, passing: bool) {
+        self.life.set_passing(passing);
+    }
+
+    /// Whether the scene is this server's for sure; it is where no other has scenes of the same folder.
+    pub fn check_lease(&self) -> Result<(), Ended> {
+        self.life.check_lease(&self.scene)
     }
 
     /// Whether the scene is still served.

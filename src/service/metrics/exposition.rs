@@ -30,6 +30,7 @@ pub fn exposition(registry: &SceneRegistry, counted: &SessionCounts) -> String {
     writer(&mut text, metrics, &hosts);
     store(&mut text, registry, &hosts);
     record(&mut text, metrics);
+    cluster(&mut text, registry, &hosts);
     sessions(&mut text, counted);
     tissues(&mut text, &hosts);
     connections(&mut text, metrics);
@@ -224,6 +225,30 @@ fn record(text: &mut ExpositionText, metrics: &Metrics) {
     ];
     for (name, help, count) in counts {
         text.one(name, "counter", help, count.load(Relaxed));
+    }
+}
+
+fn cluster(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<SceneHost>]) {
+    let metrics = &registry.metrics().cluster;
+    let leases = hosts.iter().filter(|host| host.lease().is_some()).count();
+    let help = "Scenes that this server owns among those that share its folder.";
+    text.one("palpate_cluster_leases", "gauge", help, leases);
+    let families = [
+        (
+            "palpate_cluster_renewals_failed_total",
+            "Renewals of this server's leases that failed.",
+            &metrics.renewals_failed,
+        ),
+        (
+            "palpate_cluster_fenced_total",
+            "Scenes that another server took because this one was too late.",
+            &metrics.fenced,
+        ),
+        ("palpate_cluster_taken_total", "Scenes that this server took.", &metrics.taken),
+        ("palpate_cluster_given_total", "Scenes given up in good order.", &metrics.given),
+    ];
+    for (name, help, value) in families {
+        text.one(name, "counter", help, value.load(Relaxed));
     }
 }
 

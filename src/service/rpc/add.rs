@@ -43,6 +43,7 @@ pub async fn tissue(
     mut requests: Requests<AddTissueRequest>,
 ) -> Result<AddTissueResponse, Status> {
     let header = tissue_header(requests.next().await?)?;
+    registry.open(&header.scene_id).await?;
     let host = registry.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
     let declared = upload::tissue(&header, registry.limits()).map_err(|e| e.within("header"))?;
     let room = registry.reserve(caller, declared.mesh.share(Share::of_tissue))?;
@@ -89,6 +90,7 @@ pub async fn tool(
     mut requests: Requests<AddToolRequest>,
 ) -> Result<AddToolResponse, Status> {
     let header = tool_header(requests.next().await?)?;
+    registry.open(&header.scene_id).await?;
     let host = registry.owned(&header.scene_id, caller).map_err(|e| e.within("header"))?;
     let declared = upload::tool(&header, registry.limits()).map_err(|e| e.within("header"))?;
     let mut asked = Share::default();

@@ -48,11 +48,12 @@ fn rise(last: &mut Option<u64>, got: u64) -> Result<(), Refused> {
 }
 
 async fn apply(
-    registry: &SceneRegistry,
+    registry: &Arc<SceneRegistry>,
     caller: &Caller,
     deadline: CallDeadline,
     request: &DeformRequest,
 ) -> Result<DeformResponse, Refused> {
+    registry.open(&request.scene_id).await?;
     let host = registry.owned(&request.scene_id, caller)?;
     let tissue = host.scene.tissue(convert::scene::tissue_id(request.tissue_id))?;
     let deformation = convert::deform::deformation(request)?;
@@ -79,6 +80,8 @@ async fn apply(
         })
         .await?;
     let (done, held) = written.result?;
+    // It may have been made after the newest positions went to another server.
+    host.check_lease()?;
     let durable = host.durable(&tissue);
     Ok(convert::deform::deformed(request.sequence, &done, held, written.update_us, durable))
 }

@@ -65,6 +65,7 @@ impl HapticService for Haptics {
         request: Request<proto::QueryDistancesRequest>,
     ) -> Result<Response<proto::QueryDistancesResponse>, Status> {
         let request = request.into_inner();
+        self.registry.open(&request.scene_id).await?;
         let scene = Arc::clone(&self.registry.served(&request.scene_id)?.scene);
         // Few points take microseconds; a hop to the blocking pool and back costs more.
         let few = request.points_xyz_m.len() <= 3 * INLINE_POINTS_MAX;
@@ -78,6 +79,7 @@ impl HapticService for Haptics {
         request: Request<proto::QueryContactsRequest>,
     ) -> Result<Response<proto::QueryContactsResponse>, Status> {
         let request = request.into_inner();
+        self.registry.open(&request.scene_id).await?;
         let scene = Arc::clone(&self.registry.served(&request.scene_id)?.scene);
         let time_max = QUERY_TICKS * self.registry.tick_time_max();
         Ok(Response::new(catch_panic(|| touch(scene, &request, time_max))??))
@@ -89,6 +91,7 @@ impl HapticService for Haptics {
     ) -> Result<Response<Self::DetectSelfCollisionsStream>, Status> {
         let caller = caller(&request);
         let request = request.get_ref();
+        self.registry.open(&request.scene_id).await?;
         let host = self.registry.served(&request.scene_id)?;
         let (intervals, options) = convert::self_collision::asked(request, host.scene.limits())?;
         let found = self.collisions.run(&caller, &host, intervals, options).await?;

@@ -22,6 +22,7 @@ use crate::{
             scene::{scene, tissue_id, tool_id},
         },
         host::{
+            cluster::{hand_over::hand_over, scene_lease::NewOwner},
             fair_places::FairPlaces,
             fields::Fields,
             quota::Share,
@@ -151,6 +152,7 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::GetSceneRequest>,
     ) -> Result<Response<proto::GetSceneResponse>, Status> {
+        self.registry.open(&request.get_ref().scene_id).await?;
         let host = self.registry.get(&request.get_ref().scene_id)?;
         Ok(Response::new(proto::GetSceneResponse { scene: Some(scene(&host)) }))
     }
@@ -174,8 +176,25 @@ impl SceneService for Scenes {
         let (caller, deadline) = (caller(&request), deadline(&request));
         deadline.commit()?;
         let (registry, id) = (Arc::clone(&self.registry), request.into_inner().scene_id);
+        registry.open(&id).await?;
         blocking_to_its_end(move || Ok(registry.delete(&id, &caller)?)).await?;
         Ok(Response::new(proto::DeleteSceneResponse {}))
+    }
+
+    async fn move_scene(
+        &self,
+        request: Request<proto::MoveSceneRequest>,
+    ) -> Result<Response<proto::MoveSceneResponse>, Status> {
+        let (caller, deadline) = (caller(&request), deadline(&request));
+        let proto::MoveSceneRequest { scene_id, to_address } = request.into_inner();
+        self.registry.open(&scene_id).await?;
+        let host = self.registry.owned(&scene_id, &caller)?;
+        deadline.commit()?;
+        let registry = Arc::clone(&self.registry);
+        let moved = move || Ok(hand_over(&registry, &host, &to_address)?);
+        let NewOwner { address, epoch } = blocking_to_its_end(moved).await?;
+        let address = address.unwrap_or_default();
+        Ok(Response::new(proto::MoveSceneResponse { address, epoch }))
     }
 
     async fn add_tissue(
@@ -203,6 +222,7 @@ impl SceneService for Scenes {
     ) -> Result<Response<proto::RemoveTissueResponse>, Status> {
         let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.get_ref();
+        self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let id = tissue_id(request.tissue_id);
         to_its_end(async move {
@@ -226,6 +246,7 @@ impl SceneService for Scenes {
     ) -> Result<Response<proto::RemoveToolResponse>, Status> {
         let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.get_ref();
+        self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let id = tool_id(request.tool_id);
         to_its_end(async move {
@@ -258,6 +279,7 @@ impl SceneService for Scenes {
     ) -> Result<Response<proto::EditTopologyResponse>, Status> {
         let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.into_inner();
+        self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let [vertices, triangles] =
             [&request.added_positions_m.len(), &request.added_triangles.len()]
@@ -277,6 +299,7 @@ impl SceneService for Scenes {
     ) -> Result<Response<proto::HoldTissueResponse>, Status> {
         let (caller, deadline) = (caller(&request), deadline(&request));
         let request = request.into_inner();
+        self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
         let recorder = host.recorder().cloned();
@@ -298,6 +321,7 @@ impl SceneService for Scenes {
         request: Request<proto::ExportToolRequest>,
     ) -> Result<Response<Self::ExportToolStream>, Status> {
         let request = request.get_ref();
+        self.registry.open(&request.scene_id).await?;
         let host = self.registry.served(&request.scene_id)?;
         let messages = convert::export::tool(host.scene.tool(tool_id(request.tool_id))?);
         Ok(Response::new(Box::pin(tokio_stream::iter(messages.map(Ok)))))
@@ -308,6 +332,7 @@ impl SceneService for Scenes {
         request: Request<proto::ExportTissueRequest>,
     ) -> Result<Response<Self::ExportTissueStream>, Status> {
         let request = request.get_ref();
+        self.registry.open(&request.scene_id).await?;
         let host = self.registry.served(&request.scene_id)?;
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
         let messages = convert::export::tissue(Arc::clone(&tissue.current()));

@@ -4,7 +4,7 @@
 //! keeps the newest tick (each one in `Mode::Every`) and computes it on the spot.
 
 use std::{
-    future::Future,
+    future::{Future, ready as ready_now},
     mem,
     pin::Pin,
     sync::Arc,
@@ -47,7 +47,11 @@ pub struct Track<S> {
     gathered: bool,
     /// Until its key may have the threads again.
     pause: Option<Pin<Box<Sleep>>>,
+    /// While its scene is taken in; the first request waits for that.
+    opening: Option<(Opened, TrackRequest)>,
 }
+
+type Opened = Pin<Box<dyn Future<Output = Result<(), Refused>> + Send>>;
 
 /// Why a stream has no next answer.
 enum StreamEnd {
@@ -77,6 +81,7 @@ impl<S> Track<S> {
             token_told: false,
             gathered: false,
             pause: None,
+            opening: None,
         }
     }
 }
@@ -98,6 +103,7 @@ where
             token_told,
             gathered,
             pause,
+            opening,
         } = self.get_mut();
         if let Some(until) = pause {
             ready!(until.as_mut().poll(cx));
@@ -105,15 +111,20 @@ where
         }
         let lease = match lease {
             Some(lease) => &*lease,
-            None => match ready!(Pin::new(&mut *requests).poll_next(cx)) {
-                Some(first) => {
-                    let begun = span.in_scope(|| {
-                        begin(registry, sessions, caller, first?).map_err(Status::from)
-                    });
-                    &*lease.insert(begun?)
+            None => {
+                if opening.is_none() {
+                    let first = ready!(Pin::new(&mut *requests).poll_next(cx));
+                    let Some(first) = first.transpose()? else { return Poll::Ready(None) };
+                    *opening = Some((open(registry, &first), first));
                 }
-                None => return Poll::Ready(None),
-            },
+                let (opened, first) = opening.as_mut().expect("it was set");
+                ready!(opened.as_mut().poll(cx)).map_err(Status::from)?;
+                let first = mem::take(first);
+                *opening = None;
+                let begun = span
+                    .in_scope(|| begin(registry, sessions, caller, first).map_err(Status::from));
+                &*lease.insert(begun?)
+            }
         };
         // The stream that had the session is in the middle of a poll, on another thread. That is over in a tick.
         let Some(mut running) = lease.take().map_err(Refused::from)? else {
@@ -150,6 +161,17 @@ where
                 Poll::Ready(status.map(Err))
             }
         }
+    }
+}
+
+/// Takes the scene in that a first request names, where that is needed.
+fn open(registry: &Arc<SceneRegistry>, first: &TrackRequest) -> Opened {
+    match &first.message {
+        Some(Message::Start(sent)) if registry.may_open(&sent.scene_id) => {
+            let (registry, id) = (Arc::clone(registry), sent.scene_id.clone());
+            Box::pin(async move { registry.open(&id).await })
+        }
+        _ => Box::pin(ready_now(Ok(()))),
     }
 }
 

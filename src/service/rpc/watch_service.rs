@@ -35,6 +35,7 @@ impl WatchService for Watches {
         let options = convert::watch::options(request.get_ref())?;
         if let Some(id) = &options.scene_id {
             // A scene that is not served any more can still be looked at.
+            self.registry.open(id).await?;
             self.registry.get(id)?;
         }
         let caller = caller(&request);
@@ -48,6 +49,7 @@ impl WatchService for Watches {
     ) -> Result<Response<proto::MoveDeviceResponse>, Status> {
         let caller = caller(&request);
         let request = request.get_ref();
+        self.registry.open(&request.scene_id).await?;
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let (tool, position) = convert::watch::wish(request)?;
         host.scene.tool(tool)?;

@@ -227,7 +227,7 @@ const OTHER: Method =
 const DEFORM: &str = "SceneService/Deform";
 
 /// The methods there are; a client cannot make up others to be counted.
-const METHODS: [Method; 21] = {
+const METHODS: [Method; 22] = {
     const fn of(name: &'static str, needs: Option<Role>, runs: Runs) -> Method {
         Method { name, needs, runs, answers: Small }
     }
@@ -241,6 +241,7 @@ const METHODS: [Method; 21] = {
         large("SceneService/GetScene", WhereItArrives, Message(LIST_BYTES)),
         large("SceneService/ListScenes", WhereItArrives, Message(LIST_BYTES)),
         of("SceneService/DeleteScene", CHANGE, InBackground),
+        of("SceneService/MoveScene", CHANGE, InBackground),
         of("SceneService/AddTissue", CHANGE, InBackground),
         of("SceneService/AddTool", CHANGE, InBackground),
         of("SceneService/RemoveTissue", CHANGE, InBackground),

@@ -159,7 +159,7 @@ impl SceneFolder {
     }
 
     /// Goes on with a scene that was read, with files of an epoch of its own: what the owners before it still write is
-    /// not read any more. Returns the journal, and the bytes of the snapshot.
+    /// not read any more. Returns the journal and its generation.
     ///
     /// # Errors
     /// The system's; nothing has changed for who reads the files then.
@@ -167,8 +167,8 @@ impl SceneFolder {
         // Again in the same epoch when the first try came to nothing.
         let generation = first_generation(epoch).max(found.generation + 1);
         let journal = self.begin_journal(generation, found.next_sequence)?;
-        let bytes = self.write_snapshot(&found.kept, generation, found.next_sequence)?;
-        Ok((journal, bytes))
+        self.write_snapshot(&found.kept, generation, found.next_sequence)?;
+        Ok((journal, generation))
     }
 
     /// A journal that goes on after all others.

@@ -7,11 +7,13 @@ use std::{
 
 use tracing::{error, info, warn};
 
-use super::scene_journal::SceneJournal;
+use super::scene_journal::{NotKept, SceneJournal};
 use crate::service::host::{
+    cluster::scene_lease::{NewOwner, SceneLease},
     field_build::BuildTerms,
     fields::Fields,
     quota::Share,
+    scene_error::SceneRegistryError,
     scene_registry::{SceneHost, SceneRegistry},
 };
 use crate::{
@@ -39,12 +41,15 @@ pub enum RecoveryError {
     List(#[from] io::Error),
 }
 
-/// Takes all scenes of the registry's store in. One that cannot be read is refused by name, and its files stay.
+/// Takes all scenes of the registry's store in; none where servers share it: each is taken in when it is asked for. One that cannot be read is refused by name, and its files stay.
 ///
 /// # Errors
 /// When files are of a later version: a server that went on could lose them.
 pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), RecoveryError> {
     let Some((store, commits)) = registry.keeping() else { return Ok(()) };
+    if registry.membership().is_some() {
+        return Ok(());
+    }
     let started_ns = now_ns();
     let metrics = &registry.metrics().store;
     let ids = store.ids()?;
@@ -64,10 +69,11 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
                 error!(scene = id, "damaged on the disk: {damage}");
             }
             folder.keep_damaged(&found);
-            let journal = SceneJournal::of_found(folder, &found, commits);
+            let journal = SceneJournal::of_found(folder, &found, commits, None);
             let owner = found.kept.owner.clone();
             let scene = restored(registry, fields, id, found)?;
-            registry.insert_recovered(scene, owner, journal).map_err(|error| error.to_string())
+            let inserted = registry.insert_recovered(scene, owner, journal);
+            inserted.map(drop).map_err(|error| error.to_string())
         });
         match recovered {
             Ok(()) => {
@@ -82,6 +88,53 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
         }
     }
     metrics.recovery_ns.store(now_ns() - started_ns, Relaxed);
+    Ok(())
+}
+
+/// Takes a scene in that this server has claimed, or was handed over. One that cannot be read is refused by name from
+/// now on.
+///
+/// # Errors
+/// Why it is not served.
+pub fn take_in(
+    registry: &SceneRegistry,
+    fields: &Fields,
+    id: &str,
+    lease: &Arc<SceneLease>,
+) -> Result<(), SceneRegistryError> {
+    let (store, commits) = registry.keeping().ok_or(SceneRegistryError::KeepsNone)?;
+    let folder = store.folder(id);
+    let failed = |error| SceneRegistryError::from(NotKept::Disk(Arc::new(error)));
+    let unreadable = |reason: String| {
+        registry.metrics().store.damaged.fetch_add(1, Relaxed);
+        error!(scene = id, "cannot be read, and is refused until it is deleted: {reason}");
+        registry.insert_unreadable(id.to_owned(), reason.clone());
+        SceneRegistryError::Unreadable { id: id.to_owned(), reason }
+    };
+    let found = match folder.read() {
+        Err(Unreadable::Io(error)) => return Err(failed(error)),
+        found => found.map_err(|reason| unreadable(reason.to_string()))?,
+    };
+    for damage in &found.damage {
+        registry.metrics().store.damaged.fetch_add(1, Relaxed);
+        error!(scene = id, "damaged on the disk: {damage}");
+    }
+    folder.keep_damaged(&found);
+    let journal = SceneJournal::of_taken(folder, &found, commits, lease).map_err(failed)?;
+    let owner = found.kept.owner.clone();
+    let scene = restored(registry, fields, id, found).map_err(|reason| {
+        SceneRegistryError::Claims { id: id.to_owned(), source: io::Error::other(reason) }
+    })?;
+    let host = registry.insert_recovered(scene, owner, journal)?;
+    // A renewal that looked at all claims before this scene was among them says nothing of this one.
+    match lease.new_owner() {
+        Ok(None) => host.set_passing(false),
+        Ok(Some(owner)) => registry.forget(&host, owner),
+        Err(source) => {
+            registry.forget(&host, NewOwner { address: None, epoch: lease.epoch() });
+            return Err(SceneRegistryError::Claims { id: id.to_owned(), source });
+        }
+    }
     Ok(())
 }
 
@@ -106,7 +159,7 @@ pub fn revive(
     let folder = store.folder(id);
     let found = folder.read().map_err(|unreadable| unreadable.to_string())?;
     folder.keep_damaged(&found);
-    let journal = SceneJournal::of_found(folder, &found, commits);
+    let journal = SceneJournal::of_found(folder, &found, commits, lost.lease().cloned());
     let scene = restored(registry, fields, id, found)?;
     registry.replace(lost, scene, journal).map_err(|error| error.to_string())?;
     warn!(scene = id, "read from the disk again and served");

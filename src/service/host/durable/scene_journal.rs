@@ -13,16 +13,24 @@ use std::{
 use crossbeam::channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as TurnMutex, OwnedMutexGuard, oneshot};
-use tracing::error;
+use tracing::{error, warn};
 
 use crate::{
     scene::{
         TissueId,
         saved::{SavedScene, SceneChange},
     },
-    service::{clock::now_ns, metrics::store::StoreMetrics, transport::background::lower_priority},
+    service::{
+        clock::now_ns,
+        host::{
+            cluster::scene_lease::{NewOwner, SceneLease},
+            scene_life::Ended,
+        },
+        metrics::store::StoreMetrics,
+        transport::background::lower_priority,
+    },
     store::scenes::{
-        folder::{FoundScene, SceneFolder},
+        folder::{FoundScene, SceneFolder, first_generation},
         journal::{JournalFile, JournalRecord},
         snapshot::SceneSnapshot,
     },
@@ -51,6 +59,8 @@ pub struct SceneJournal {
 /// Locked while the disk is waited for, by nobody who computes or answers ticks and deformations.
 struct JournalFiles {
     folder: SceneFolder,
+    /// Where servers share the folder: that the scene is this server's.
+    lease: Option<Arc<SceneLease>>,
     /// `None` until something is kept, and once the scene is deleted.
     file: Option<JournalFile>,
     is_deleted: bool,
@@ -81,6 +91,12 @@ pub enum NotKept {
     /// It was deleted meanwhile, or the server ends.
     #[error("the scene is not kept any more")]
     Gone,
+    /// It is another server's; nothing was changed.
+    #[error(transparent)]
+    Ended(#[from] Ended),
+    /// It is on the disk, and whether it counts is for the scene's next owner to say.
+    #[error("{0}; whether the change was made is to be asked of the scene's owner")]
+    Unknown(String),
 }
 
 /// The right to change a scene; for one that is not durable, nothing to wait for.
@@ -144,13 +160,20 @@ fn work(queue: &Receiver<Commit>, metrics: &StoreMetrics) {
 
 impl SceneJournal {
     /// Of a new scene, whose files are still to be made.
-    pub fn new(folder: SceneFolder, owner: Option<&str>, commits: &CommitThread) -> SceneJournal {
+    pub fn new(
+        folder: SceneFolder,
+        owner: Option<&str>,
+        commits: &CommitThread,
+        lease: Option<Arc<SceneLease>>,
+    ) -> SceneJournal {
+        let generation = lease.as_ref().map_or(0, |lease| first_generation(lease.epoch()));
         let files = JournalFiles {
             folder,
+            lease,
             file: None,
             is_deleted: false,
             is_closed: false,
-            generation: 0,
+            generation,
             next_sequence: 0,
         };
         let snapshot = LastSnapshot { taken_ns: now_ns(), ..LastSnapshot::default() };
@@ -169,11 +192,12 @@ impl SceneJournal {
         folder: SceneFolder,
         found: &FoundScene,
         commits: &CommitThread,
+        lease: Option<Arc<SceneLease>>,
     ) -> SceneJournal {
-        let journal = SceneJournal::new(folder, found.kept.owner.as_deref(), commits);
+        let journal = SceneJournal::new(folder, found.kept.owner.as_deref(), commits, lease);
         let mut files = journal.files.lock();
         // A new journal goes on with the first change: whatever the last one ends with stays as it is.
-        files.generation = found.generation;
+        files.generation = files.generation.max(found.generation);
         files.next_sequence = found.next_sequence;
         drop(files);
         journal.snapshot.lock().bytes = found.snapshot_bytes;
@@ -185,6 +209,25 @@ impl SceneJournal {
         journal
     }
 
+    /// The same of a scene that was another server's: with files of its own, so that what that one still writes is not
+    /// read any more.
+    ///
+    /// # Errors
+    /// The system's; nothing has changed for who reads the files then.
+    pub fn of_taken(
+        folder: SceneFolder,
+        found: &FoundScene,
+        commits: &CommitThread,
+        lease: &Arc<SceneLease>,
+    ) -> io::Result<SceneJournal> {
+        let (file, generation) = folder.take_over(found, lease.epoch())?;
+        let journal = SceneJournal::of_found(folder, found, commits, Some(Arc::clone(lease)));
+        let mut files = journal.files.lock();
+        (files.file, files.generation) = (Some(file), generation);
+        drop(files);
+        Ok(journal)
+    }
+
     /// Makes the files of a new scene.
     ///
     /// # Errors
@@ -192,8 +235,8 @@ impl SceneJournal {
     pub fn create(&self, scene: SavedScene) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         let first = SceneSnapshot { owner: self.owner.clone(), scene };
-        files.file = Some(files.folder.create(&first, 0).map_err(failed)?);
-        Ok(())
+        files.file = Some(files.folder.create(&first, files.generation).map_err(failed)?);
+        files.check_written()
     }
 
     /// Removes the files: from then on nothing is kept.
@@ -203,9 +246,9 @@ impl SceneJournal {
     pub fn remove(&self) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         if !std::mem::replace(&mut files.is_deleted, true) {
-            if let Err(error) = files.folder.remove() {
+            if let Err(error) = files.remove() {
                 files.is_deleted = false;
-                return Err(failed(error));
+                return Err(error);
             }
             files.file = None;
         }
@@ -245,6 +288,11 @@ impl SceneJournal {
         self.durable.lock().get(&tissue).copied().unwrap_or_default()
     }
 
+    /// That the scene is this server's, where servers share the folder.
+    pub fn lease(&self) -> Option<Arc<SceneLease>> {
+        self.files.lock().lease.clone()
+    }
+
     /// Of the newest snapshot.
     pub fn last_snapshot(&self) -> LastSnapshot {
         *self.snapshot.lock()
@@ -273,9 +321,7 @@ impl SceneJournal {
         let turn = SceneJournal::turn_blocking(Some(self));
         let (folder, generation, sequence) = {
             let mut files = self.files.lock();
-            if files.is_over() {
-                return Err(NotKept::Gone);
-            }
+            files.check_own()?;
             // Not again at once when it fails.
             let mut last = self.snapshot.lock();
             (last.taken_ns, last.journal_bytes) = (now_ns(), 0);
@@ -286,9 +332,7 @@ impl SceneJournal {
         let kept = SceneSnapshot { owner: self.owner.clone(), scene: saved() };
         drop(turn);
         let written = folder.write_snapshot(&kept, generation, sequence);
-        if self.files.lock().is_over() {
-            return Err(NotKept::Gone);
-        }
+        self.files.lock().check_own()?;
         self.snapshot.lock().bytes = written.map_err(failed)?;
         for tissue in &kept.scene.tissues {
             let mut durable = self.durable.lock();
@@ -313,9 +357,7 @@ impl SceneJournal {
     /// On the commit thread. Returns the number of the first.
     fn append(&self, records: Vec<JournalRecord>) -> Result<u64, NotKept> {
         let mut files = self.files.lock();
-        if files.is_over() {
-            return Err(NotKept::Gone);
-        }
+        files.check_own()?;
         let is_usable = files.file.as_ref().is_some_and(|file| !file.is_broken());
         if !is_usable {
             files.begin_journal()?;
@@ -324,6 +366,7 @@ impl SceneJournal {
         let before = file.bytes();
         let first = file.append(&records).map_err(failed)?;
         let more = file.bytes() - before;
+        files.check_written()?;
         files.next_sequence = first + records.len() as u64;
         drop(files);
         self.snapshot.lock().journal_bytes += more;
@@ -359,8 +402,42 @@ impl SceneJournal {
 }
 
 impl JournalFiles {
-    fn is_over(&self) -> bool {
-        self.is_deleted || self.is_closed
+    /// Before anything is written: whether the scene is this server's.
+    fn check_own(&self) -> Result<(), NotKept> {
+        if self.is_deleted || self.is_closed {
+            return Err(NotKept::Gone);
+        }
+        let Some(lease) = &self.lease else { return Ok(()) };
+        match lease.new_owner().map_err(failed)? {
+            None => Ok(()),
+            Some(owner) => Err(elsewhere(lease, owner).into()),
+        }
+    }
+
+    /// After it is on the disk, and before it is acknowledged: whether it was written in time. Who claims the scene from
+    /// now on reads it.
+    fn check_written(&mut self) -> Result<(), NotKept> {
+        let Some(lease) = &self.lease else { return Ok(()) };
+        let why = match lease.new_owner() {
+            Ok(None) => return Ok(()),
+            Ok(Some(owner)) => elsewhere(lease, owner).to_string(),
+            Err(error) => format!("the claims cannot be read: {error}"),
+        };
+        // Should it be this server's all the same, its next journal goes on before the record.
+        self.file = None;
+        Err(NotKept::Unknown(why))
+    }
+
+    /// All files of the scene. Those of a shared one are nobody's before they go.
+    fn remove(&self) -> Result<(), NotKept> {
+        let Some(lease) = &self.lease else { return self.folder.remove().map_err(failed) };
+        if let Some(owner) = lease.delete().map_err(failed)? {
+            return Err(elsewhere(lease, owner).into());
+        }
+        if let Err(error) = self.folder.remove_before(lease.epoch() + 1) {
+            warn!("a deleted scene's files stay for now: {error}");
+        }
+        Ok(())
     }
 
     fn begin_journal(&mut self) -> Result<(), NotKept> {
@@ -413,4 +490,8 @@ impl ChangeTurn {
 
 fn failed(error: io::Error) -> NotKept {
     NotKept::Disk(Arc::new(error))
+}
+
+fn elsewhere(lease: &SceneLease, owner: NewOwner) -> Ended {
+    Ended::Elsewhere { id: lease.scene().to_owned(), owner }
 }

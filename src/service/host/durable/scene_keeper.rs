@@ -109,7 +109,11 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
     }
 }
 
-fn keep_positions(host: &SceneHost, journal: &Arc<SceneJournal>) -> Result<(), NotKept> {
+/// Keeps the newest positions of a scene, where they are newer than those on the disk.
+///
+/// # Errors
+/// When they are not kept.
+pub fn keep_positions(host: &SceneHost, journal: &Arc<SceneJournal>) -> Result<(), NotKept> {
     let tissues = host.scene.tissues();
     let newer = |t: &&Arc<_>| is_newer(journal, t);
     let moved: Vec<_> = tissues.iter().filter(newer).map(|t| t.moved()).collect();

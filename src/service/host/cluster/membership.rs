@@ -1,0 +1,210 @@
+//! This server among those that share a data folder: its sign of life, and what it has seen of others.
+
+use std::{
+    collections::HashMap,
+    io,
+    path::Path,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+    thread::sleep,
+    time::Duration,
+};
+
+use parking_lot::Mutex;
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::service::clock::lease_now_ns;
+use crate::store::{
+    lease::{
+        claim::{ClaimHolder, SceneClaim},
+        claim_folder::ClaimFolder,
+        server_beat::{BeatFolder, ServerBeat},
+        term::{LeaseTerm, SeenBeat},
+    },
+    scenes::scene_store::LEASES,
+};
+
+/// One of the servers that share a data folder.
+pub struct Membership {
+    own: ClaimHolder,
+    term: LeaseTerm,
+    claims: ClaimFolder,
+    beats: BeatFolder,
+    /// Of the own newest sign of life.
+    count: AtomicU64,
+    /// It answers for its scenes until then: nanoseconds of the lease clock.
+    answers_until_ns: AtomicU64,
+    /// By server.
+    seen: Mutex<HashMap<String, SeenServer>>,
+    /// Nothing is its own any more, and it gives no sign of life.
+    has_left: AtomicBool,
+}
+
+#[derive(Clone, Copy)]
+struct SeenServer {
+    beat: SeenBeat,
+    /// The longer one of its own and this server's.
+    term: LeaseTerm,
+}
+
+impl SeenServer {
+    fn silent_from_ns(&self) -> u64 {
+        self.beat.silent_from_ns(self.term)
+    }
+}
+
+impl Membership {
+    /// Gives the first sign of life. `address`: where clients of other servers are sent.
+    ///
+    /// # Errors
+    /// When the folder cannot be written to, or the system has no random numbers.
+    pub fn join(data_dir: &Path, address: String, term: Duration) -> io::Result<Membership> {
+        let mut id = [0; 8];
+        getrandom(&mut id, GetRandomFlags::empty())?;
+        let server = format!("{:016x}", u64::from_le_bytes(id));
+        let leases = data_dir.join(LEASES);
+        let joined = Membership {
+            claims: ClaimFolder::open(&leases, &server)?,
+            beats: BeatFolder::open(&leases)?,
+            own: ClaimHolder { server, address },
+            term: LeaseTerm::new(term),
+            count: AtomicU64::new(0),
+            answers_until_ns: AtomicU64::new(0),
+            seen: Mutex::default(),
+            has_left: AtomicBool::new(false),
+        };
+        let basis_ns = joined.beat()?;
+        joined.confirm(basis_ns);
+        joined.look_around()?;
+        Ok(joined)
+    }
+
+    /// This server.
+    pub fn own(&self) -> &ClaimHolder {
+        &self.own
+    }
+
+    /// Of its leases.
+    pub fn term(&self) -> LeaseTerm {
+        self.term
+    }
+
+    /// Whether nobody else can have taken its scenes yet, as far as its clock says.
+    pub fn answers(&self) -> bool {
+        lease_now_ns() < self.answers_until_ns.load(Relaxed)
+    }
+
+    /// Whether it has ended in good order.
+    pub fn has_left(&self) -> bool {
+        self.has_left.load(Relaxed)
+    }
+
+    /// Gives a sign of life. Returns the time before, for [`Membership::confirm`].
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn beat(&self) -> io::Result<u64> {
+        let basis_ns = lease_now_ns();
+        let count = self.count.fetch_add(1, Relaxed) + 1;
+        let server = self.own.clone();
+        self.beats.put(&ServerBeat { count, term_ms: self.term.ms(), server })?;
+        Ok(basis_ns)
+    }
+
+    /// After that its claims were the newest: it answers for its scenes for another while.
+    pub fn confirm(&self, basis_ns: u64) {
+        self.answers_until_ns.store(self.term.answers_until_ns(basis_ns), Relaxed);
+    }
+
+    /// Looks at the signs of life of all others, so that it is known since when they are silent.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn look_around(&self) -> io::Result<()> {
+        let all = self.beats.all()?;
+        let now_ns = lease_now_ns();
+        let mut seen = self.seen.lock();
+        let is_gone = |server: &&String| all.iter().all(|beat| beat.server.server != **server);
+        let gone: Vec<String> = seen.keys().filter(is_gone).cloned().collect();
+        for server in gone {
+            self.note(&mut seen, &server, None, now_ns);
+        }
+        for beat in all.iter().filter(|beat| beat.server != self.own) {
+            self.note(&mut seen, &beat.server.server, Some(beat), now_ns);
+        }
+        Ok(())
+    }
+
+    fn note(
+        &self,
+        seen: &mut HashMap<String, SeenServer>,
+        server: &str,
+        beat: Option<&ServerBeat>,
+        now_ns: u64,
+    ) -> SeenServer {
+        let count = beat.map(|beat| beat.count);
+        let theirs = beat.map_or(self.term, |b| LeaseTerm::new(Duration::from_millis(b.term_ms)));
+        let term = self.term.max(theirs);
+        let new = SeenServer { beat: SeenBeat::new(count, now_ns), term };
+        let known = seen.entry(server.to_owned()).or_insert(new);
+        known.beat.see(count, now_ns);
+        *known
+    }
+
+    fn look_at(&self, server: &ClaimHolder) -> io::Result<SeenServer> {
+        let beat = self.beats.newest(&server.server)?;
+        // After it was read: it was written before.
+        let now_ns = lease_now_ns();
+        Ok(self.note(&mut self.seen.lock(), &server.server, beat.as_ref(), now_ns))
+    }
+
+    /// Whether a server has given no sign of life for the term of its lease. One whose sign cannot be read is not silent.
+    pub fn is_silent(&self, server: &ClaimHolder) -> bool {
+        self.look_at(server).is_ok_and(|seen| seen.silent_from_ns() <= lease_now_ns())
+    }
+
+    /// After a claim: looks once more at who had the scene, and waits until that one answers no more, not on the runtime's
+    /// threads. It is no wait but when it gave a sign of life between the look before and the claim.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn wait_out(&self, before: &ClaimHolder) -> io::Result<()> {
+        // What it gives after this does not count: it finds the claim then.
+        let until_ns = self.look_at(before)?.silent_from_ns();
+        sleep(Duration::from_nanos(until_ns.saturating_sub(lease_now_ns())));
+        Ok(())
+    }
+
+    /// The servers that may be there, this one left out.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn others(&self) -> io::Result<Vec<ClaimHolder>> {
+        let all = self.beats.all()?.into_iter().map(|beat| beat.server);
+        Ok(all.filter(|server| *server != self.own && !self.is_silent(server)).collect())
+    }
+
+    /// The claim of a scene that counts.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn newest(&self, scene: &str) -> io::Result<Option<SceneClaim>> {
+        self.claims.newest(scene)
+    }
+
+    /// Puts a claim of the next epoch. False when another was first.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn put(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
+        self.claims.put(scene, claim)
+    }
+
+    /// Gives no sign of life any more, once nothing is its own.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn leave(&self) -> io::Result<()> {
+        self.has_left.store(true, Relaxed);
+        self.beats.remove(&self.own.server)
+    }
+}

@@ -1,0 +1,132 @@
+//! Open by name: a scene that this server is asked for and does not have is taken when nobody else has it.
+
+use std::{
+    collections::HashSet,
+    io,
+    sync::{Arc, atomic::Ordering::Relaxed},
+};
+
+use parking_lot::{Condvar, Mutex};
+use tracing::info;
+
+use super::{
+    membership::Membership,
+    scene_lease::{NewOwner, SceneLease},
+};
+use crate::service::{
+    clock::now_ns,
+    host::{
+        durable::recovery::take_in, fields::Fields, scene_error::SceneRegistryError,
+        scene_life::Ended, scene_registry::SceneRegistry,
+    },
+};
+use crate::store::lease::claim::{ClaimState, Opening, SceneClaim};
+
+/// Takes scenes in that are asked for, each once.
+pub struct SceneOpener {
+    fields: Fields,
+    membership: Arc<Membership>,
+    /// Scenes that are being opened.
+    under_way: Mutex<HashSet<String>>,
+    done: Condvar,
+}
+
+/// Other servers may be first so often before the caller is told to ask again.
+const TRIES: usize = 3;
+
+impl SceneOpener {
+    /// Links get their fields from `fields`.
+    pub fn new(fields: &Fields, membership: &Arc<Membership>) -> SceneOpener {
+        let (under_way, done) = Default::default();
+        let (fields, membership) = (fields.clone(), Arc::clone(membership));
+        SceneOpener { fields, membership, under_way, done }
+    }
+
+    /// Takes a scene into the registry if it is there and nobody's; nothing when it is not there, or here already. Waits for the disk.
+    ///
+    /// # Errors
+    /// Names the owner; or why the scene cannot be taken.
+    pub fn open(&self, registry: &SceneRegistry, id: &str) -> Result<(), SceneRegistryError> {
+        let mut under_way = self.under_way.lock();
+        while !under_way.insert(id.to_owned()) {
+            self.done.wait(&mut under_way);
+        }
+        drop(under_way);
+        let opened = if registry.has(id) { Ok(()) } else { self.take(registry, id) };
+        self.under_way.lock().remove(id);
+        self.done.notify_all();
+        opened
+    }
+
+    fn take(&self, registry: &SceneRegistry, id: &str) -> Result<(), SceneRegistryError> {
+        let unread = |source: io::Error| SceneRegistryError::Claims { id: id.to_owned(), source };
+        for _ in 0..TRIES {
+            let claimed = match self.membership.newest(id).map_err(unread)? {
+                None => self.claim_unshared(registry, id).map_err(unread)?,
+                Some(claim) => match self.opening(&claim) {
+                    Opening::Unknown => return Ok(()),
+                    Opening::Elsewhere { holder, epoch } => {
+                        let owner = NewOwner { address: Some(holder.address), epoch };
+                        return Err(Ended::Elsewhere { id: id.to_owned(), owner }.into());
+                    }
+                    Opening::Own { epoch } => Some(Some(epoch)),
+                    Opening::Claim { epoch, silent } => {
+                        registry.check_room()?;
+                        let is_ours = self.claim(id, epoch).map_err(unread)?;
+                        if let Some(before) = silent.filter(|_| is_ours) {
+                            self.membership.wait_out(&before).map_err(unread)?;
+                        }
+                        Some(is_ours.then_some(epoch))
+                    }
+                },
+            };
+            match claimed {
+                None => return Ok(()),
+                Some(Some(epoch)) => return self.recover(registry, id, epoch),
+                Some(None) => {}
+            }
+        }
+        Err(unread(io::Error::other("several servers claim it at once")))
+    }
+
+    fn opening(&self, claim: &SceneClaim) -> Opening {
+        claim.opening(self.membership.own(), |server| self.membership.is_silent(server))
+    }
+
+    /// Of a scene that was made before the folder was shared; `None` when there is none.
+    fn claim_unshared(
+        &self,
+        registry: &SceneRegistry,
+        id: &str,
+    ) -> io::Result<Option<Option<u64>>> {
+        let folder = registry.keeping().expect("a shared folder").0.folder(id);
+        if !folder.is_there()? {
+            return Ok(None);
+        }
+        let epoch = folder.newest_epoch()? + 1;
+        Ok(Some(self.claim(id, epoch)?.then_some(epoch)))
+    }
+
+    fn claim(&self, id: &str, epoch: u64) -> io::Result<bool> {
+        let state = ClaimState::Owned(self.membership.own().clone());
+        self.membership.put(id, &SceneClaim { epoch, state })
+    }
+
+    fn recover(
+        &self,
+        registry: &SceneRegistry,
+        id: &str,
+        epoch: u64,
+    ) -> Result<(), SceneRegistryError> {
+        let began_ns = now_ns();
+        let lease = Arc::new(SceneLease::new(&self.membership, id, epoch));
+        if let Err(error) = take_in(registry, &self.fields, id, &lease) {
+            // Another may have the room for it that is lacking here. An error: its claim runs out with this server.
+            let _ = lease.give_up(None);
+            return Err(error);
+        }
+        registry.metrics().cluster.taken.fetch_add(1, Relaxed);
+        info!(scene = id, epoch, ms = (now_ns() - began_ns) / 1_000_000, "scene taken");
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! The thread that renews this server's leases, and finds out which of its scenes are another's.
+
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering::Relaxed},
+    thread::{self, JoinHandle},
+};
+
+use crossbeam::channel::{RecvTimeoutError, Sender, bounded};
+use tracing::{info, warn};
+
+use super::membership::Membership;
+use crate::service::host::scene_registry::SceneRegistry;
+
+/// The thread, until it is dropped.
+pub struct LeaseRenewal {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LeaseRenewal {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub fn start(
+        registry: &Arc<SceneRegistry>,
+        membership: &Arc<Membership>,
+    ) -> io::Result<LeaseRenewal> {
+        let (end, ended) = bounded::<()>(0);
+        let (registry, membership) = (Arc::clone(registry), Arc::clone(membership));
+        let work = move || {
+            let mut is_failing = false;
+            let interval = membership.term().beat_interval();
+            while ended.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                let renewed = renew(&registry, &membership);
+                match &renewed {
+                    // Once, and not each time.
+                    Err(error) if !is_failing => {
+                        warn!(
+                            "leases cannot be renewed: {error}; scenes are refused when they end"
+                        );
+                    }
+                    Ok(()) if is_failing => info!("leases are renewed again"),
+                    _ => {}
+                }
+                is_failing = renewed.is_err();
+                let failed = &registry.metrics().cluster.renewals_failed;
+                failed.fetch_add(u64::from(is_failing), Relaxed);
+            }
+        };
+        let thread = thread::Builder::new().name("leases".to_owned()).spawn(work)?;
+        Ok(LeaseRenewal { end: Some(end), thread: Some(thread) })
+    }
+}
+
+impl Drop for LeaseRenewal {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        self.thread.take().into_iter().for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// Gives a sign of life, and looks at each claim after that: who claims one later sees the sign, and waits.
+fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Result<()> {
+    if membership.has_left() {
+        return Ok(());
+    }
+    let basis_ns = membership.beat()?;
+    for host in registry.all() {
+        let Some(lease) = host.lease() else { continue };
+        if let Some(owner) = lease.new_owner()? {
+            warn!(scene = host.scene.id(), "the scene {owner}; this server was too late for it");
+            registry.metrics().cluster.fenced.fetch_add(1, Relaxed);
+            registry.forget(&host, owner);
+        }
+    }
+    membership.confirm(basis_ns);
+    membership.look_around()
+}

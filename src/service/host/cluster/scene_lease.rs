@@ -1,0 +1,102 @@
+//! One scene that is this server's, and whether it still is.
+
+use std::{fmt, io, sync::Arc};
+
+use super::membership::Membership;
+use crate::store::lease::claim::{ClaimHolder, ClaimState, SceneClaim};
+
+/// This server's claim of a scene.
+pub struct SceneLease {
+    scene: String,
+    claim: SceneClaim,
+    membership: Arc<Membership>,
+}
+
+/// Whose a scene is that is not this server's any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewOwner {
+    /// Where it is served; `None`: nobody's, and whoever is asked for it takes it.
+    pub address: Option<String>,
+    /// Since when.
+    pub epoch: u64,
+}
+
+impl NewOwner {
+    /// As a claim says.
+    pub fn of(claim: &SceneClaim) -> NewOwner {
+        let address = claim.holder().map(|holder| holder.address.clone());
+        NewOwner { address, epoch: claim.epoch }
+    }
+}
+
+impl fmt::Display for NewOwner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.address {
+            Some(address) => {
+                write!(f, "is owned by the server at {address} since epoch {}", self.epoch)
+            }
+            None => write!(f, "is no server's since epoch {}: ask for it again", self.epoch),
+        }
+    }
+}
+
+impl SceneLease {
+    /// Of a scene that this server has claimed with this epoch, or was handed over with it.
+    pub fn new(membership: &Arc<Membership>, scene: &str, epoch: u64) -> SceneLease {
+        let state = ClaimState::Owned(membership.own().clone());
+        let claim = SceneClaim { epoch, state };
+        SceneLease { scene: scene.to_owned(), claim, membership: Arc::clone(membership) }
+    }
+
+    /// Its id.
+    pub fn scene(&self) -> &str {
+        &self.scene
+    }
+
+    /// Since when.
+    pub fn epoch(&self) -> u64 {
+        self.claim.epoch
+    }
+
+    /// Whether nobody else answers for the scene yet, as far as this server's clock says. Cheap enough for a tick.
+    pub fn answers(&self) -> bool {
+        self.membership.answers()
+    }
+
+    /// Whose the scene is by now; `None`: still this server's. Reads the claims.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn new_owner(&self) -> io::Result<Option<NewOwner>> {
+        Ok(match self.membership.newest(&self.scene)? {
+            Some(claim) if claim == self.claim => None,
+            Some(claim) => Some(NewOwner::of(&claim)),
+            // Somebody has taken the claims away.
+            None => Some(NewOwner { address: None, epoch: self.claim.epoch }),
+        })
+    }
+
+    /// Ends it in good order. Whose the scene is then: as said, unless another was first.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn give_up(&self, to: Option<&ClaimHolder>) -> io::Result<NewOwner> {
+        let state = to.map_or(ClaimState::Free, |holder| ClaimState::Owned(holder.clone()));
+        let claim = SceneClaim { epoch: self.claim.epoch + 1, state };
+        if self.membership.put(&self.scene, &claim)? {
+            return Ok(NewOwner::of(&claim));
+        }
+        let owner = self.new_owner()?;
+        Ok(owner.unwrap_or(NewOwner { address: None, epoch: claim.epoch }))
+    }
+
+    /// Ends it and the scene. From then on nobody reads its files. The new owner, when another was first.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn delete(&self) -> io::Result<Option<NewOwner>> {
+        let end = SceneClaim { epoch: self.claim.epoch + 1, state: ClaimState::Deleted };
+        let is_first = self.membership.put(&self.scene, &end)?;
+        if is_first { Ok(None) } else { self.new_owner() }
+    }
+}

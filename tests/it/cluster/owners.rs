@@ -1,0 +1,139 @@
+//! Kills, stops, restarts and moves under edits: nothing that was acknowledged is lost, and no scene has two owners.
+
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use palpate::proto::{CreateSceneRequest, EditTopologyRequest, MoveSceneRequest};
+use tokio_stream::iter;
+use tonic::Code;
+
+use super::{
+    editors::{Editors, scene_id},
+    theatre::{LEASE, Theatre, owner},
+};
+use crate::{
+    seed::{Seed, scaled},
+    support::{
+        meshes::octahedron,
+        messages::{tissue_head, tissue_header, tissue_piece},
+        server::TestServer,
+    },
+};
+
+/// As many as servers.
+const N_SERVERS: usize = 3;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners() {
+    let seed = Seed::or(25);
+    let n_scenes = scaled(12);
+    let mut theatre = Theatre::open("owners", N_SERVERS);
+    for n in 0..n_scenes {
+        let mut server = theatre.connect(n % N_SERVERS).await;
+        furnish(&mut server, &scene_id(n)).await;
+    }
+    let editors = Editors::start(&theatre.addresses, n_scenes, |n| seed.random(n));
+    let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
+    editors.gaps(&(0..n_scenes).collect::<Vec<_>>(), Instant::now(), nobody).await;
+
+    // Moves, one after the other.
+    let mut moved = Vec::new();
+    for n in 0..n_scenes {
+        let from = editors.newest()[&n].by;
+        let all = theatre.addresses.all();
+        let to = all[(all.iter().position(|a| *a == from).expect("there") + 1) % N_SERVERS];
+        let asked = Instant::now();
+        let mut server = TestServer::connect(from).await;
+        let request = MoveSceneRequest { scene_id: scene_id(n), to_address: to.to_string() };
+        let done = server.scenes.move_scene(request).await.expect("it moves").into_inner();
+        assert_eq!(done.address, to.to_string());
+        moved.extend(editors.gaps(&[n], asked, from).await);
+    }
+    print("moved", moved);
+
+    // Killed: its scenes are taken when its leases are over.
+    let from = theatre.servers[0].address;
+    let killed = owned(&editors, from);
+    theatre.servers[0].process.signal("KILL");
+    let at = Instant::now();
+    theatre.replace(0);
+    print("killed", editors.gaps(&killed, at, from).await);
+
+    // Stopped for longer than its leases: it wakes and is not the owner any more.
+    let from = theatre.servers[1].address;
+    let stopped = owned(&editors, from);
+    let sleeper = theatre.connect(1).await;
+    theatre.servers[1].process.signal("STOP");
+    let at = Instant::now();
+    print("stopped", editors.gaps(&stopped, at, from).await);
+    tokio::time::sleep(LEASE).await;
+    theatre.servers[1].process.signal("CONT");
+    for n in &stopped {
+        fenced(sleeper.clone(), *n, from).await;
+    }
+
+    // Restarted, one after the other.
+    let mut restarted = Vec::new();
+    for n in 0..N_SERVERS {
+        let from = theatre.servers[n].address;
+        let (own, at) = (owned(&editors, from), Instant::now());
+        theatre.restart(n).await;
+        restarted.extend(editors.gaps(&own, at, from).await);
+    }
+    print("restarted", restarted);
+    let led = editors.led.load(std::sync::atomic::Ordering::Relaxed);
+    let n_cuts = editors.check().await;
+    println!("{n_cuts} cuts of {n_scenes} scenes acknowledged, {led} calls led to the owner");
+    assert!(n_cuts > 20 * n_scenes, "{n_cuts} are too few");
+}
+
+/// Scenes whose newest cut a server has acknowledged.
+fn owned(editors: &Editors, server: SocketAddr) -> Vec<usize> {
+    let newest = editors.newest();
+    newest.iter().filter(|(_, cut)| cut.by == server).map(|(n, _)| *n).collect()
+}
+
+async fn furnish(server: &mut TestServer, id: &str) {
+    let request = CreateSceneRequest { scene_id: id.to_owned(), durable: None };
+    let made = server.scenes.create_scene(request).await.expect("a new scene").into_inner();
+    assert!(made.scene.expect("described").durable);
+    let mesh = octahedron(0.1);
+    let mut header = tissue_header("liver", &mesh);
+    header.scene_id = id.to_owned();
+    let upload = iter([tissue_head(header), tissue_piece(mesh.chunk())]);
+    server.scenes.add_tissue(upload).await.expect("a tissue");
+}
+
+/// A server that slept past its lease refuses what it had: nobody else is asked to be sure of that.
+async fn fenced(mut sleeper: TestServer, n: usize, own: SocketAddr) {
+    let edit = EditTopologyRequest {
+        scene_id: scene_id(n),
+        tissue_id: 1,
+        added_positions_m: vec![0.5, 0.5, 0.5],
+        added_triangles: vec![0, 2, 4],
+        ..Default::default()
+    };
+    for _ in 0..1_000 {
+        match sleeper.scenes.edit_topology(edit.clone()).await {
+            Ok(_) => panic!("scene {n} was acknowledged by a server that had lost it"),
+            Err(status) => match owner(&status) {
+                Some((address, epoch)) => {
+                    assert!(address != own && epoch > 1, "{address} {epoch}");
+                    return;
+                }
+                None => assert_eq!(status.code(), Code::Unavailable, "{status:?}"),
+            },
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("scene {n}: its owner is never named");
+}
+
+fn print(what: &str, mut gaps: Vec<Duration>) {
+    gaps.sort();
+    let at = |share: f64| gaps[((gaps.len() - 1) as f64 * share).round() as usize];
+    assert!(!gaps.is_empty(), "nothing was {what}");
+    println!("{what}: {} scenes, gap p50 {:?}, p99 {:?}", gaps.len(), at(0.5), at(0.99));
+}
