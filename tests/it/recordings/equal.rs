@@ -70,7 +70,7 @@ async fn each_answer_of_a_recording_is_given_again_to_the_bit() {
     for instrument in Instrument::ALL {
         let folder = Folder::new("recordings");
         let recording = recorded(&folder.0, instrument).await;
-        for (_, of_loop) in &recording.sessions {
+        for of_loop in recording.sessions.values() {
             for tick in of_loop.ticks.values() {
                 let answer = TrackResponse::decode(&*tick.answer).expect("whole");
                 assert!(answer.session_token.is_empty(), "a token is a secret");
