@@ -4,6 +4,10 @@
 //! Every case compares answers first, then times both by turns in the same run, and ends with one line that
 //! a script can read.
 
+#[path = "palpate/attack.rs"]
+mod attack;
+#[path = "palpate/attacks.rs"]
+mod attacks;
 #[path = "palpate/continuous_test.rs"]
 mod continuous_test;
 #[path = "../tests/allocation/counting.rs"]
@@ -22,6 +26,9 @@ mod inputs;
 mod moller;
 #[path = "palpate/patch.rs"]
 mod patch;
+#[path = "../tests/it/support/raw_http2.rs"]
+#[allow(dead_code, reason = "tests do more by it")]
+mod raw_http2;
 #[path = "palpate/rendered_tick.rs"]
 mod rendered_tick;
 #[path = "palpate/round_trip.rs"]
@@ -32,8 +39,12 @@ mod run;
 mod served;
 #[path = "palpate/served_check.rs"]
 mod served_check;
+#[path = "palpate/servo_step.rs"]
+mod servo_step;
 #[path = "palpate/tick.rs"]
 mod tick;
+#[path = "palpate/tick_deadline.rs"]
+mod tick_deadline;
 #[path = "palpate/ticks_under_deformation.rs"]
 mod ticks_under_deformation;
 #[path = "palpate/tissue_distance.rs"]
@@ -63,7 +74,7 @@ static ALLOCATOR: Counting = Counting;
 /// What is measured: its id in the targets, its name, and how.
 type Measure = (&'static str, &'static str, fn(&mut Run));
 
-const MEASURES: [Measure; 14] = [
+const MEASURES: [Measure; 17] = [
     ("P1", "triangle_pairs", triangle_pairs::run),
     ("P2", "tissue_distance", tissue_distance::run),
     ("P3", "tool_field", tool_field::run),
@@ -78,6 +89,9 @@ const MEASURES: [Measure; 14] = [
     ("P12", "tissue_memory", tissue_memory::run),
     ("P13", "rendered_tick", rendered_tick::run),
     ("P14", "in_process", in_process::run),
+    ("P15", "servo_step", servo_step::run),
+    ("A1", "attacks", attacks::run),
+    ("A2", "tick_deadline", tick_deadline::run),
 ];
 
 fn main() -> ExitCode {

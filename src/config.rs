@@ -290,7 +290,11 @@ impl Default for RuntimeSettings {
 
 impl Default for LogSettings {
     fn default() -> LogSettings {
-        LogSettings { format: LogFormat::Auto, filter: "info".to_owned(), otlp_endpoint: None }
+        LogSettings {
+            format: LogFormat::Auto,
+            filter: "info,h2=error".to_owned(),
+            otlp_endpoint: None,
+        }
     }
 }
 

@@ -41,6 +41,9 @@ pub struct InspectArgs {
     /// The coordinates are left-handed (as Unity's): negate z and turn the winding.
     #[arg(long)]
     pub left_handed: bool,
+    /// Fill each hole in a box with a diagonal of no more than this, metres.
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = diagonal)]
+    pub fill_holes_m: f64,
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
@@ -53,6 +56,13 @@ pub struct InspectArgs {
     /// Write pictures of the field into this folder: three slices as PNG.
     #[arg(long, value_name = "DIR", requires = "field")]
     pub pictures: Option<PathBuf>,
+}
+
+fn diagonal(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(x) if (0.0..=COORDINATE_MAX_M).contains(&x) => Ok(x),
+        _ => Err(format!("expected a number from 0 to {COORDINATE_MAX_M}")),
+    }
 }
 
 fn tolerance(text: &str) -> Result<f64, String> {
@@ -171,7 +181,12 @@ fn read(args: &InspectArgs) -> Result<LoadedMesh, InspectError> {
     let data = mesh_io::read(&bytes, format)
         .map_err(|error| InspectError::Read { file: file(), error })?;
     let basis = if args.left_handed { Basis::LeftHanded } else { Basis::RightHanded };
-    let options = LoadOptions { scale_to_m: args.scale_to_m, basis, ..LoadOptions::default() };
+    let options = LoadOptions {
+        scale_to_m: args.scale_to_m,
+        basis,
+        fill_holes_m: args.fill_holes_m,
+        ..LoadOptions::default()
+    };
     load(data, &options).map_err(|error| InspectError::Refused { file: file(), error })
 }
 
@@ -198,6 +213,7 @@ fn table(r: &MeshReport) -> String {
         ("duplicate triangles", r.duplicate_triangles.to_string()),
         ("unreferenced vertices", r.unreferenced_vertices.to_string()),
         ("reversed triangles", r.reversed_triangles.to_string()),
+        ("filled holes", r.filled_holes.to_string()),
     ];
     rows.iter().fold(String::new(), |mut table, (name, value)| {
         // Writing to a string cannot fail.
@@ -251,6 +267,7 @@ mod tests {
         let file = shared_data()?.join("meshes").join(name);
         Some(InspectArgs {
             file,
+            fill_holes_m: 0.0,
             scale_to_m: 0.01,
             format: None,
             left_handed: false,

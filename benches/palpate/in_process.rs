@@ -69,9 +69,9 @@ pub fn run(run: &mut Run) {
 /// Beyond the engine, microseconds, and the force of each tick.
 fn in_process(organ: &MeshSource, poses: &[Pose]) -> (Vec<f64>, Vec<f64>) {
     let scene = Arc::new(Scene::new(SCENE.to_owned(), Limits::default()));
-    let organ = organ.load().expect("a mesh");
+    let organ = organ.load(0.0).expect("a mesh");
     scene.add_tissue("organ", organ, TissueOptions::default(), 0).expect("room");
-    let bead = MeshSource::Raw(bead()).load().expect("a mesh");
+    let bead = MeshSource::Raw(bead()).load(0.0).expect("a mesh");
     let link = Link::new("bead".to_owned(), bead, Pose::IDENTITY, default_field);
     let parts = ToolParts { name: "bead".to_owned(), links: vec![link], probes: Vec::new() };
     let tool = scene.add_tool(parts).expect("room").id;
@@ -110,8 +110,12 @@ fn over_grpc(organ: &MeshSource, poses: &[Pose]) -> (Vec<f64>, Vec<f64>) {
         let mut client = Client::connect(&served.server.address()).await.expect("it listens");
         client.create_scene(SCENE).await.expect("a scene");
         client.add_tissue(SCENE, "organ", organ).await.expect("a tissue");
-        let link =
-            LinkUpload { name: "bead".to_owned(), mesh: MeshSource::Raw(bead()), rest_pose: None };
+        let link = LinkUpload {
+            name: "bead".to_owned(),
+            mesh: MeshSource::Raw(bead()),
+            rest_pose: None,
+            fill_holes_m: 0.0,
+        };
         let tool = client.add_tool(SCENE, "bead", &[link], &[]).await.expect("a tool").tool_id;
         let (_, feed) = device_servo(servo_options(&asked(tool))).expect("options");
         let options = LoopOptions { device: Some(feed), rate_hz: 0.0, ..LoopOptions::default() };

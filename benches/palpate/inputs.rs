@@ -21,6 +21,7 @@ pub struct Tool {
     pub name: &'static str,
     file: &'static str,
     scale_to_m: f64,
+    fill_holes_m: f64,
     instead: fn() -> MeshData,
 }
 
@@ -30,23 +31,44 @@ pub const TOOLS: &[Tool] = &[
         name: "probe",
         file: "dental_instrument_light.obj",
         scale_to_m: 0.01,
-        instead: || shapes::tube(0.0005, 0.07, 14, 28),
+        fill_holes_m: 0.0,
+        instead: tube,
     },
     Tool {
         name: "pliers",
         file: "pliers_binary.stl",
         scale_to_m: 0.001,
+        fill_holes_m: 0.0,
         instead: || shapes::jaw(0.009, 48),
     },
 ];
+
+/// The probe with the hole at its tip filled, as somebody would upload it for whom it is closed.
+pub const FILLED_PROBE: Tool = Tool {
+    name: "filled-probe",
+    file: "dental_instrument_light.obj",
+    scale_to_m: 0.01,
+    fill_holes_m: 2e-3,
+    instead: tube,
+};
+
+fn tube() -> MeshData {
+    shapes::tube(0.0005, 0.07, 14, 28)
+}
 
 impl Tool {
     /// The case's name and the mesh, metres.
     pub fn load(&self, effort: Effort) -> (String, LoadedMesh) {
         match file(effort, self.file) {
-            Some(data) => (self.name.to_owned(), loaded(data, self.scale_to_m)),
-            None => (format!("{}-generated", self.name), loaded((self.instead)(), 1.0)),
+            Some(data) => (self.name.to_owned(), self.loaded(data, self.scale_to_m)),
+            None => (format!("{}-generated", self.name), self.loaded((self.instead)(), 1.0)),
         }
+    }
+
+    fn loaded(&self, data: MeshData, scale_to_m: f64) -> LoadedMesh {
+        let fill_holes_m = self.fill_holes_m;
+        let options = LoadOptions { scale_to_m, fill_holes_m, ..LoadOptions::default() };
+        load(data, &options).expect("a mesh")
     }
 }
 

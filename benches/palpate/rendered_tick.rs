@@ -5,6 +5,7 @@
 use std::{hint::black_box, time::Instant};
 
 use palpate::{
+    geometry::LoadedMesh,
     proxy::{RenderOptions, RenderState, RenderedSession},
     scene::{
         Distance,
@@ -15,7 +16,7 @@ use palpate::{
 
 use crate::{
     counting::calls_during,
-    inputs::{TOOLS, liver},
+    inputs::{FILLED_PROBE, TOOLS, Tool, liver},
     run::{Figures, Run, Timed},
     tick::{Stage, ThereAndBack},
     turns::by_turns,
@@ -29,11 +30,17 @@ const TICKS_DOWN: usize = 350;
 /// Of ticks one after the other, nanoseconds.
 const TICK_NS: u64 = 1_000_000;
 
-/// Prints its line.
+/// Prints a line for each tool.
 pub fn run(run: &mut Run) {
     let (name, loaded) = liver(run.effort);
-    let (tool, n) = (&TOOLS[0], run.effort.of(400, 100));
-    let stage = Stage::new(run.effort, loaded, tool, n);
+    for tool in [&TOOLS[0], &FILLED_PROBE] {
+        drag(run, (&name, loaded.clone()), tool);
+    }
+}
+
+fn drag(run: &mut Run, (name, liver): (&str, LoadedMesh), tool: &Tool) {
+    let n = run.effort.of(400, 100);
+    let stage = Stage::new(run.effort, liver, tool, n);
     let case = format!("{}/{name}", tool.name);
     let inwards = stage.way_in();
     let lowered = |pose: &[ToolPose; 1], depth_m: f64| {

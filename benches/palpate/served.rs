@@ -4,7 +4,7 @@
 
 use std::{
     env, fs,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process,
     sync::{
         Arc,
@@ -56,6 +56,11 @@ pub struct Side {
 
 impl Served {
     pub fn start() -> Served {
+        Served::with(&[])
+    }
+
+    /// With more arguments.
+    pub fn with(more: &[&str]) -> Served {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.expect("a runtime");
         let interrupt = runtime.block_on(async { Interrupt::catch() }).expect("signals");
@@ -64,7 +69,7 @@ impl Served {
         let socket = format!("palpate-bench-{}-{number}.sock", process::id());
         let socket = env::temp_dir().join(socket);
         let path = socket.to_str().expect("a plain path");
-        let arguments = [&SERVE[..], &["--unix-socket", path]].concat();
+        let arguments = [&SERVE[..], &["--unix-socket", path], more].concat();
         Served { runtime, interrupt, server: start(&arguments), socket }
     }
 
@@ -75,12 +80,22 @@ impl Served {
 
     /// Compares answers with the engine's in this process, and returns a sum over them.
     pub fn check(&mut self, plan: &Plan, tool: &MeshData) -> f64 {
-        self.runtime.block_on(check(&self.server.address(), plan, tool))
+        self.check_at(&self.server.address(), plan, tool)
+    }
+
+    /// The same at one of the server's addresses, or with a key.
+    pub fn check_at(&self, address: &ServerAddress, plan: &Plan, tool: &MeshData) -> f64 {
+        self.runtime.block_on(check(address, plan, tool))
     }
 
     pub fn set_up(&mut self, plan: &Plan) -> Stage {
         let address = self.server.address();
-        let session = Stage::set_up(plan, &address, &mut self.interrupt);
+        self.set_up_at(&address, plan)
+    }
+
+    /// The same at one of the server's addresses, or with a key.
+    pub fn set_up_at(&mut self, address: &ServerAddress, plan: &Plan) -> Stage {
+        let session = Stage::set_up(plan, address, &mut self.interrupt);
         self.runtime.block_on(session).expect("a scene")
     }
 
@@ -174,10 +189,11 @@ impl Side {
     }
 }
 
-/// The program under test with these arguments.
+/// The program under test with these arguments; `PALPATE_SERVER_BIN` names another build's.
 pub fn start(args: &[&str]) -> ServerProcess {
-    let program = Path::new(env!("CARGO_BIN_EXE_palpate"));
-    ServerProcess::start(program, args).expect("a server")
+    let other = env::var_os("PALPATE_SERVER_BIN").map(PathBuf::from);
+    let program = other.unwrap_or_else(|| env!("CARGO_BIN_EXE_palpate").into());
+    ServerProcess::start(&program, args).expect("a server")
 }
 
 /// A bead against an organ of 20 k triangles: little work in the engine, so that the transport is seen.
@@ -205,7 +221,7 @@ pub fn liver_plan(effort: Effort, deform_hz: f64, seconds: f64) -> (String, Plan
 }
 
 fn plan(organ: Organ, tool: &MeshData, n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
-    let instrument = Instrument::open(&obj_file("tool", tool), 1.0).expect("just written");
+    let instrument = Instrument::open(&obj_file("tool", tool), 1.0, 0.0).expect("just written");
     Plan {
         n_clients,
         is_connection_shared: false,

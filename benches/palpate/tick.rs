@@ -32,7 +32,7 @@ use parry3d::{
 
 use crate::{
     counting::calls_during,
-    inputs::{self, PARRY, TOOLS, liver, parry, vector},
+    inputs::{self, FILLED_PROBE, PARRY, TOOLS, liver, parry, vector},
     run::{Figures, Run, Timed},
     turns::{Effort, by_turns},
 };
@@ -55,11 +55,14 @@ const BRUTE: usize = 8;
 /// Ticks at each pose to see what standing costs.
 const STANDS: usize = 8;
 
-/// Prints its line.
+/// Prints a line for each tool.
 pub fn run(run: &mut Run) {
     let (name, loaded) = liver(run.effort);
-    let (tool, n) = (&TOOLS[0], run.effort.of(400, 100));
-    Stage::new(run.effort, loaded, tool, n).print(run, "P8", &format!("{}/{name}", tool.name));
+    let n = run.effort.of(400, 100);
+    for tool in [&TOOLS[0], &FILLED_PROBE] {
+        let stage = Stage::new(run.effort, loaded.clone(), tool, n);
+        stage.print(run, "P8", &format!("{}/{name}", tool.name));
+    }
 }
 
 /// A tool on its way through a tissue.

@@ -17,10 +17,10 @@ use super::{
 use crate::proto::{
     AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
     AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
-    EditTopologyRequest, EditTopologyResponse, GetSceneRequest, LinkHeader, MoveSceneRequest,
-    MoveSceneResponse, Pose, Probe, QueryDistancesRequest, QueryDistancesResponse,
-    RemoveTissueRequest, RemoveToolRequest, Scene, TrackRequest, TrackResponse, TrackStart,
-    WatchRequest, WatchResponse, add_tissue_request, add_tool_request,
+    EditTopologyRequest, EditTopologyResponse, GetSceneRequest, LinkHeader, MeshHeader,
+    MoveSceneRequest, MoveSceneResponse, Pose, Probe, QueryDistancesRequest,
+    QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TrackRequest,
+    TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request, add_tool_request,
     haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
     track_request, watch_service_client::WatchServiceClient,
 };
@@ -80,6 +80,8 @@ pub struct LinkUpload {
     pub mesh: MeshSource,
     /// Tool frame from link frame at rest.
     pub rest_pose: Option<Pose>,
+    /// Each hole in a box with a diagonal of no more than this is filled, metres; 0: none.
+    pub fill_holes_m: f64,
 }
 
 impl ServerConnection {
@@ -266,7 +268,7 @@ impl Client {
         scale_to_m: f64,
     ) -> Result<u32, ClientError> {
         let (mesh, _) = MeshSource::open(file.as_ref(), scale_to_m)?;
-        let link = LinkUpload { name: name.to_owned(), mesh, rest_pose: None };
+        let link = LinkUpload { name: name.to_owned(), mesh, rest_pose: None, fill_holes_m: 0.0 };
         Ok(self.add_tool(scene_id, name, &[link], &[]).await?.tool_id)
     }
 
@@ -289,7 +291,10 @@ impl Client {
                 .iter()
                 .map(|link| LinkHeader {
                     name: link.name.clone(),
-                    mesh: Some(link.mesh.header()),
+                    mesh: Some(MeshHeader {
+                        fill_holes_m: link.fill_holes_m,
+                        ..link.mesh.header()
+                    }),
                     rest_pose: link.rest_pose,
                     field: None,
                 })

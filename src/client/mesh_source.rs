@@ -70,17 +70,17 @@ impl MeshSource {
             let format = MeshFormat::from_path(file)?;
             let bytes = fs::read(file)?;
             let source = MeshSource::File { bytes, format, scale_to_m };
-            let loaded = source.load()?;
+            let loaded = source.load(0.0)?;
             Ok((source, loaded))
         };
         read().map_err(|cause| MeshFileError { file: file.to_owned(), cause })
     }
 
-    /// The mesh that a scene makes of it, vertex by vertex.
+    /// The mesh that a scene makes of it, vertex by vertex, holes filled up to a diagonal of `fill_holes_m` metres.
     ///
     /// # Errors
     /// When it is damaged or would be refused.
-    pub fn load(&self) -> Result<LoadedMesh, MeshFileProblem> {
+    pub fn load(&self, fill_holes_m: f64) -> Result<LoadedMesh, MeshFileProblem> {
         let (data, scale_to_m) = match self {
             MeshSource::Raw(mesh) => (mesh.clone(), 1.0),
             MeshSource::File { bytes, format, scale_to_m } => {
@@ -90,6 +90,7 @@ impl MeshSource {
         // How large is too large is for the scene's owner to say.
         let options = LoadOptions {
             scale_to_m,
+            fill_holes_m,
             max_vertices: u32::MAX,
             max_triangles: u32::MAX,
             ..LoadOptions::default()
@@ -116,7 +117,7 @@ impl MeshSource {
             ),
         };
         let basis = proto::MeshBasis::RightHanded.into();
-        MeshHeader { scale_to_m, basis, source: Some(source) }
+        MeshHeader { scale_to_m, basis, source: Some(source), ..MeshHeader::default() }
     }
 
     /// The pieces, in order, marked as `link`'s (0 for a tissue).

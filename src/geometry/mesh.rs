@@ -6,6 +6,7 @@
 
 pub mod boundary;
 pub mod cap;
+mod holes;
 pub mod load;
 pub mod orientation;
 pub mod outer_sheet;

@@ -140,6 +140,9 @@ typedef struct palpate_link {
   struct palpate_mesh mesh;
   // Tool frame from link frame at rest; NULL: the same frame.
   const struct palpate_pose *rest_pose;
+  // Each hole in a box with a diagonal of no more than this is filled, metres, so that a tool that is meant to be closed
+  // is. 0: none.
+  double fill_holes_m;
 } palpate_link;
 
 // A cut: one transaction.

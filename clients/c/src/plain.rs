@@ -90,6 +90,9 @@ pub struct palpate_link {
     pub mesh: palpate_mesh,
     /// Tool frame from link frame at rest; NULL: the same frame.
     pub rest_pose: *const palpate_pose,
+    /// Each hole in a box with a diagonal of no more than this is filled, metres, so that a tool that is meant to be closed
+    /// is. 0: none.
+    pub fill_holes_m: f64,
 }
 
 /// A cut: one transaction.

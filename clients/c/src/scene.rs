@@ -9,7 +9,7 @@ use palpate::{
         local_model::on_the_wire,
         mesh_source::{MeshFileError, MeshSource},
     },
-    geometry::{MeshData, TriangleId},
+    geometry::{MeshData, TriangleId, tolerance::COORDINATE_MAX_M},
     scene::tissue::{deform::Deformation, edit::TopologyEdit},
 };
 
@@ -132,7 +132,8 @@ pub unsafe extern "C" fn palpate_add_tool_file(
         unsafe {
             let (scene, tool_id) = (read(scene, "scene")?, out(tool_id, "tool_id")?);
             let (name, mesh) = (text(name, "name")?, opened(text(file, "file")?, scale_to_m)?);
-            let link = LinkUpload { name: name.to_owned(), mesh, rest_pose: None };
+            let link =
+                LinkUpload { name: name.to_owned(), mesh, rest_pose: None, fill_holes_m: 0.0 };
             *tool_id = scene.theatre.add_tool(name, vec![link])?;
         }
         Ok(())
@@ -312,7 +313,7 @@ unsafe fn raw(mesh: &palpate_mesh, name: &str) -> Result<MeshSource, Failure> {
     }
     let source = MeshSource::Raw(MeshData { positions, triangles });
     // On this side too: what is wrong is told before it is sent, in the same words by both backends.
-    source.load().map_err(|e| Failure::argument(format!("{name}: {e}")))?;
+    source.load(0.0).map_err(|e| Failure::argument(format!("{name}: {e}")))?;
     Ok(source)
 }
 
@@ -335,7 +336,13 @@ unsafe fn link(sent: &palpate_link) -> Result<LinkUpload, Failure> {
             false => Some(on_the_wire(&read(sent.rest_pose, "rest_pose")?.pose("rest_pose")?)),
         };
         let name = text(sent.name, "link.name")?.to_owned();
-        Ok(LinkUpload { name, mesh: raw(&sent.mesh, "link.mesh")?, rest_pose })
+        let mesh = raw(&sent.mesh, "link.mesh")?;
+        let fill_holes_m = sent.fill_holes_m;
+        if !(0.0..=COORDINATE_MAX_M).contains(&fill_holes_m) {
+            let message = format!("link.fill_holes_m is {fill_holes_m}, expected 0 to 10,000");
+            return Err(Failure::argument(message));
+        }
+        Ok(LinkUpload { name, mesh, rest_pose, fill_holes_m })
     }
 }
 

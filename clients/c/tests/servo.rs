@@ -118,6 +118,7 @@ impl Held {
             name: name.as_ptr(),
             mesh: mesh(&ball_xyz, &ball.triangles),
             rest_pose: ptr::null(),
+            fill_holes_m: 0.0,
         };
         let mut options = palpate_session_options::default();
         // SAFETY: all pointers are to what is alive.

@@ -346,6 +346,11 @@ namespace Palpate
         ///  Tool frame from link frame at rest; NULL: the same frame.
         /// </summary>
         public palpate_pose* rest_pose;
+        /// <summary>
+        ///  Each hole in a box with a diagonal of no more than this is filled, metres, so that a tool that is meant to be closed
+        ///  is. 0: none.
+        /// </summary>
+        public double fill_holes_m;
     }
 
     /// <summary>

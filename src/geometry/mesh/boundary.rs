@@ -174,6 +174,11 @@ impl Piece {
     }
 }
 
+/// The loops of open edges of a mesh, one after another, and where each ends.
+pub(super) fn loops_of(mesh: &TriangleMesh) -> (Vec<[u32; 2]>, Vec<usize>) {
+    boundary_loops(open_edges(mesh, 0..mesh.positions().len() as u32))
+}
+
 /// The open edges whose lower vertex is one of these, each in the direction in which it is traversed more often.
 fn open_edges(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> Vec<[u32; 2]> {
     let mut open = Vec::new();

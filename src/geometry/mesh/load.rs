@@ -11,7 +11,7 @@ use std::fmt;
 
 use glam::{DVec3, Vec3};
 
-use super::orientation::triangles_to_turn;
+use super::{holes, orientation::triangles_to_turn};
 use crate::geometry::{
     MeshData, MeshReport, TriangleMesh, short_number::ShortNumber, tolerance::COORDINATE_MAX_M,
 };
@@ -33,6 +33,9 @@ pub struct LoadOptions {
     pub scale_to_m: f64,
     /// Of the coordinates as sent.
     pub basis: Basis,
+    /// Each hole whose open edges are in a box with a diagonal of no more than this is filled with triangles, metres.
+    /// Finite; 0: none.
+    pub fill_holes_m: f64,
     /// Most vertices, unreferenced ones included.
     pub max_vertices: u32,
     /// Most triangles.
@@ -44,6 +47,7 @@ impl Default for LoadOptions {
         LoadOptions {
             scale_to_m: 1.0,
             basis: Basis::RightHanded,
+            fill_holes_m: 0.0,
             max_vertices: 1 << 20,
             max_triangles: 1 << 21,
         }
@@ -53,7 +57,7 @@ impl Default for LoadOptions {
 /// A mesh in metres, right-handed, and a report of it.
 #[derive(Clone, Debug)]
 pub struct LoadedMesh {
-    /// Vertices and triangles are numbered as sent.
+    /// Vertices and triangles are numbered as sent; those that fill holes come after them.
     pub mesh: TriangleMesh,
     /// Of the mesh as stored.
     pub report: MeshReport,
@@ -131,7 +135,7 @@ impl fmt::Display for Coordinate {
     }
 }
 
-/// Checks, scales, orients and examines a mesh. O(n log n).
+/// Checks, scales, orients, fills and examines a mesh. O(n log n).
 ///
 /// # Errors
 /// The first thing wrong, by place: see [`MeshError`].
@@ -146,13 +150,27 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
     if options.basis == Basis::LeftHanded {
         data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
     }
-    let mesh = TriangleMesh::new(data);
-    let turn = triangles_to_turn(&mesh);
+    let mut mesh = TriangleMesh::new(data);
+    let mut turn = triangles_to_turn(&mesh);
+    mesh = turned(mesh, &turn);
+    let filling = holes::fill(&mesh, options.fill_holes_m);
+    let n_added = filling.triangles.len();
+    if n_added > 0 {
+        check_size("triangles", mesh.n_triangles() + n_added, max_triangles)?;
+        filling.triangles.iter().for_each(|t| {
+            mesh.add_triangle(*t);
+        });
+        // What is closed now may face inwards.
+        let again = triangles_to_turn(&mesh);
+        turn.iter_mut().zip(&again).for_each(|(first, again)| *first ^= again);
+        mesh = turned(mesh, &again);
+    }
     let n_turned = turn.iter().filter(|t| **t).count() as u32;
-    // Made anew where something is turned, because the ring of a vertex names corners by their place in the
-    // triangle.
-    let mesh = if n_turned == 0 { mesh } else { turned(&mesh, &turn) };
-    let report = MeshReport::of(&mesh, n_turned);
+    let report = MeshReport {
+        filled_holes: filling.n_holes,
+        added_triangles: n_added as u32,
+        ..MeshReport::of(&mesh, n_turned)
+    };
     Ok(LoadedMesh { mesh, report })
 }
 
@@ -203,7 +221,11 @@ fn to_metres(positions: &mut [Vec3], options: &LoadOptions) -> Result<(), MeshEr
     Ok(())
 }
 
-fn turned(mesh: &TriangleMesh, turn: &[bool]) -> TriangleMesh {
+/// Made anew where something is turned, because the ring of a vertex names corners by their place in the triangle.
+fn turned(mesh: TriangleMesh, turn: &[bool]) -> TriangleMesh {
+    if !turn.contains(&true) {
+        return mesh;
+    }
     let triangles = mesh
         .triangle_ids()
         .map(|t| {

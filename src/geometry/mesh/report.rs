@@ -26,6 +26,10 @@ pub struct MeshReport {
     pub unreferenced_vertices: u32,
     /// Triangles whose winding was turned so that neighbours agree and closed bodies face outwards.
     pub reversed_triangles: u32,
+    /// Holes that were filled, as was asked.
+    pub filled_holes: u32,
+    /// Triangles that fill them: the last ones, counted in `triangles`.
+    pub added_triangles: u32,
     /// Edges whose two triangles still disagree in winding.
     pub inconsistent_edges: u32,
     /// Every edge has two triangles that agree in winding.
@@ -45,7 +49,7 @@ pub struct MeshReport {
 }
 
 impl MeshReport {
-    /// Examines a mesh that has a triangle, `reversed_triangles` of which were turned before.
+    /// Examines a mesh that has a triangle, `reversed_triangles` of which were turned before. No hole was filled.
     pub fn of(mesh: &TriangleMesh, reversed_triangles: u32) -> MeshReport {
         let topology = Topology::of(mesh);
         let used_box = mesh.used_box();
@@ -64,6 +68,8 @@ impl MeshReport {
                 .filter(|v| mesh.ring(*v).next().is_none())
                 .count() as u32,
             reversed_triangles,
+            filled_holes: 0,
+            added_triangles: 0,
             inconsistent_edges: topology.edges.inconsistent,
             closed: topology.closed(),
             volume_m3,

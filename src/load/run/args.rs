@@ -152,6 +152,9 @@ pub(in crate::load) struct RunArgs {
     /// The same for the tool's file alone [default: as --scale-to-m].
     #[arg(long, value_name = "Y")]
     tool_scale_to_m: Option<f64>,
+    /// Fills each hole of the tool in a box with a diagonal of no more than this, metres [default: none].
+    #[arg(long, value_name = "X", default_value_t = 0.0)]
+    fill_holes_m: f64,
     /// A tick answered later than this after its instant is missed.
     #[arg(long, value_name = "US", default_value_t = 1000)]
     deadline_us: u64,
@@ -246,7 +249,10 @@ impl RunArgs {
             None => Organ::generated(),
         };
         let instrument = match &self.tool {
-            Some(file) => Instrument::open(file, self.tool_scale_to_m.unwrap_or(self.scale_to_m))?,
+            Some(file) => {
+                let scale_to_m = self.tool_scale_to_m.unwrap_or(self.scale_to_m);
+                Instrument::open(file, scale_to_m, self.fill_holes_m)?
+            }
             None => Instrument::grasper(),
         };
         Ok(Plan {

@@ -106,6 +106,13 @@ impl ServerProcess {
         Some(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
     }
 
+    /// The most memory that it has had resident, bytes; `None` where the system does not say.
+    pub fn memory_peak(&self) -> Option<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        Some(1024 * peak.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
+    }
+
     /// How it ended, when it did by itself.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()

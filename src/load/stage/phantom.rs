@@ -130,6 +130,7 @@ impl Instrument {
             name: name.to_owned(),
             mesh: MeshSource::Raw(mesh),
             rest_pose,
+            fill_holes_m: 0.0,
         };
         // A jaw's last two vertices are the centres of its ends.
         let tip = upper.positions.last().expect("a jaw has vertices").as_dvec3();
@@ -154,13 +155,22 @@ impl Instrument {
     ///
     /// # Errors
     /// When it cannot be read, is damaged or would be refused.
-    pub fn open(file: &Path, scale_to_m: f64) -> Result<Instrument, MeshFileError> {
+    pub fn open(
+        file: &Path,
+        scale_to_m: f64,
+        fill_holes_m: f64,
+    ) -> Result<Instrument, MeshFileError> {
         let (mesh, loaded) = MeshSource::open(file, scale_to_m)?;
         let vertices: Vec<DVec3> = loaded.mesh.positions().iter().map(|p| p.as_dvec3()).collect();
         let Grip { tip, back, length_m } = Grip::of(&vertices);
         Ok(Instrument {
             label: name_of(file),
-            links: vec![LinkUpload { name: "tool".to_owned(), mesh, rest_pose: None }],
+            links: vec![LinkUpload {
+                name: "tool".to_owned(),
+                mesh,
+                rest_pose: None,
+                fill_holes_m,
+            }],
             probes: vec![probe("tip", 0, tip)],
             tip,
             back,

@@ -66,11 +66,11 @@ pub(in crate::scene) fn closest_pair(
     };
     // Ties go to the smaller ids, so that the order of these offers does not show.
     near.pair.into_iter().for_each(|(t, l)| offer(t, Some(l)));
-    near.triangles.iter().take_while(|_| !time.is_over()).for_each(|t| offer(*t, None));
+    near.triangles.iter().take_while(|_| !time.is_over_now()).for_each(|t| offer(*t, None));
     // What is not listed is farther than `others`; as near may still win a tie.
     if reach() >= others && !time.is_over_now() {
         if best.get().is_none() {
-            let first = near_an_extreme(tissue, link, scene_from_link, max_distance);
+            let first = near_an_extreme(tissue, link, scene_from_link, max_distance, time);
             first.into_iter().for_each(|t| offer(t, None));
         }
         let skin = near.skin(link);
@@ -88,7 +88,9 @@ pub(in crate::scene) fn closest_pair(
             let may_be_near = || !slab.get().is_before(&corners(t), list_radius());
             if is_near(&tissue.mesh().triangle_box(t)) && may_be_near() {
                 near.note(t);
-                offer(t, None);
+                if !time.is_over_now() {
+                    offer(t, None);
+                }
             }
         });
         if time.was_over() {
@@ -108,11 +110,12 @@ fn near_an_extreme(
     link: &Link,
     scene_from_link: &Pose,
     max_distance: f64,
+    time: &TimeLeft,
 ) -> Option<TriangleId> {
     // Within this distance of a vertex lies whatever is within `max_distance` of the link.
     let mut far = max_distance + link.surface.bounds().diagonal();
     let mut nearest = None;
-    for v in &link.extremes {
+    for v in link.extremes.iter().take_while(|_| !time.is_over_now()) {
         let p = scene_from_link.point(link.surface.mesh().position(*v));
         if let Some(found) = tissue.nearest(p, far, None) {
             far = found.closest.distance_squared.sqrt();

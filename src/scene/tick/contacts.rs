@@ -69,7 +69,7 @@ impl<'a> ContactSearch<'a> {
         let near = |b: &Aabb| !time.is_over() && pair.may_touch(&link_from_scene, b);
         let bounds = pair.link_bounds().grown(pair.margin);
         pair.revision.surface.overlap(&(bounds, near), |t| {
-            if !time.is_over() {
+            if !time.is_over_now() {
                 self.look_at(t);
             }
         });
@@ -97,7 +97,7 @@ impl<'a> ContactSearch<'a> {
         let tissue = self.pair.tissue;
         let mut n_done = 0;
         let left = known.check_each(tissue, turn.known, |t| {
-            if share.is_over() {
+            if share.is_over_now() {
                 return false;
             }
             if mesh.get(t).is_some() {
@@ -134,7 +134,7 @@ impl<'a> ContactSearch<'a> {
                     break;
                 }
                 cursor.next = t;
-                if time.is_over() {
+                if time.is_over_now() {
                     return false;
                 }
                 self.look_at(t);

@@ -97,7 +97,7 @@ impl CollisionPair<'_> {
     /// open end. `last`: the vertex that was deepest last.
     fn has_come_in(&self, last: Option<u32>, time: &TimeLeft) -> bool {
         // A link may have as many bodies as triangles.
-        let bodies = self.link.vertex_of_each_body().take_while(|_| !time.is_over());
+        let bodies = self.link.vertex_of_each_body().take_while(|_| !time.is_over_now());
         if self.first_inside(bodies).is_some() {
             return true;
         }

@@ -432,9 +432,11 @@ impl TissueTriangle<'_> {
                     lower <= (best.reading.upper - tolerance).min(margin)
                 };
                 // The first part that is not looked into has the least bound of all that are left.
+                let is_late = self.time.is_over_now();
                 is_cut_short = n_reads == OPEN_READS_MAX || *reads_left == 0;
-                if !is_wanted(lower, &best) || is_cut_short {
-                    is_cut_short &= is_wanted(lower, &best);
+                if !is_wanted(lower, &best) || is_cut_short || is_late {
+                    // Cut short by the clock, it is searched anew when there is time.
+                    is_cut_short &= is_wanted(lower, &best) && !is_late;
                     shown = shown.min(lower);
                     break;
                 }

@@ -292,11 +292,14 @@ impl Sweep<'_> {
         let may_cross = self.start_is_open && n == 0;
         let mut is_cut = false;
         let mut test = |own: TriangleId| {
-            if time.is_over() {
+            let may_meet = link.surface.mesh().triangle_box(own).overlaps(&around);
+            // Two triangles in motion may take as long as all that a search does between two readings of the clock.
+            let is_over = if may_meet { time.is_over_now() } else { time.is_over() };
+            if is_over {
                 is_cut = true;
                 return false;
             }
-            if link.surface.mesh().triangle_box(own).overlaps(&around) {
+            if may_meet {
                 let corners = link.surface.mesh().triangle(own);
                 // Two meshes share no vertex, so all features of both are tested.
                 let still = MovingTriangle { t0: corners, t1: corners, owned: Owned::ALL };

@@ -82,10 +82,14 @@ impl DeepestVertex<'_> {
 
     fn offer(&self, v: u32) {
         let p = self.pair.link.surface.mesh().position(v);
-        if self.time.is_over() || !self.may_be_deeper(p, DVec3::ZERO) {
+        if !self.may_be_deeper(p, DVec3::ZERO) {
             return;
         }
         let p = self.in_scene(p);
+        // A distance takes more than the clock.
+        if self.time.is_over_now() {
+            return;
+        }
         let Some(found) = self.pair.inside(p, self.near.get()) else { return };
         self.near.set(Some(found.triangle));
         let is_deeper = match self.best.get() {
@@ -130,6 +134,9 @@ impl DeepestVertex<'_> {
         }
         if radius == 0.0 {
             return true;
+        }
+        if self.time.is_over_now() {
+            return false;
         }
         // About an open end the side changes without a triangle, so that distance alone leaves no box out. Without a
         // query left boxes go by their distance all the same, and only vertices are asked for their side.

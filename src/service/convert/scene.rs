@@ -112,6 +112,8 @@ pub fn report(report: &MeshReport) -> proto::MeshReport {
         box_max_m: Some(corner(report.box_max_m)),
         mean_edge_m: report.mean_edge_m,
         sign_rule: sign_rule(report.sign_rule) as i32,
+        filled_holes: report.filled_holes,
+        added_triangles: report.added_triangles,
     }
 }
 

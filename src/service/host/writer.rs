@@ -244,7 +244,7 @@ mod tests {
         config::Config,
         geometry::{
             MeshData,
-            mesh::load::{self, Basis, LoadOptions, LoadedMesh},
+            mesh::load::{self, LoadOptions, LoadedMesh},
         },
         scene::{
             TissueId, TissueKind, TissueOptions,
@@ -270,12 +270,7 @@ mod tests {
 
     fn triangle() -> LoadedMesh {
         let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
-        let options = LoadOptions {
-            scale_to_m: 1.0,
-            basis: Basis::RightHanded,
-            max_vertices: 9,
-            max_triangles: 9,
-        };
+        let options = LoadOptions { max_vertices: 9, max_triangles: 9, ..LoadOptions::default() };
         let mesh = load::load(MeshData { positions, triangles: vec![[0, 1, 2]] }, &options);
         mesh.expect("a triangle")
     }

@@ -55,6 +55,8 @@ pub struct HapticLoop {
     time_max: Duration,
     /// Of its key, for all ticks.
     budget: Arc<KeyBudget>,
+    /// The last tick that was answered.
+    last_took_ns: u64,
     /// Of the newest tick that was answered.
     pub last_answered: Option<u64>,
     /// The tick to answer next.
@@ -118,6 +120,7 @@ impl HapticLoop {
             mode,
             time_max: registry.tick_time_max(),
             budget: registry.tick_budgets().of(caller),
+            last_took_ns: 0,
             last_answered: None,
             waiting: None,
             held: None,
@@ -182,13 +185,19 @@ impl HapticLoop {
         self.waiting.as_ref().is_some_and(is_due)
     }
 
-    /// How long its next tick has to wait, so that other keys have their turn; `None`: not at all.
-    pub fn wait_for_others(&self) -> Option<Duration> {
-        self.budget.wait(now_ns())
-    }
-
     /// What is refused, or panics, costs this answer only.
-    pub fn answer(&mut self, waiting: Waiting) -> TrackResponse {
+    ///
+    /// # Errors
+    /// How long the tick, which waits on, has to wait so that other keys have their turn.
+    pub fn answer(&mut self, waiting: Waiting) -> Result<TrackResponse, Duration> {
+        let budget = Arc::clone(&self.budget);
+        let _turn = match budget.turn(self.last_took_ns, now_ns()) {
+            Ok(turn) => turn,
+            Err(wait) => {
+                self.waiting = Some(waiting);
+                return Err(wait);
+            }
+        };
         let Waiting { tick, received_ns, coalesced } = waiting;
         // Counted when the newest is answered: those that are still waiting may become part of a refused tick.
         self.stream_metrics.ticks.coalesced.add(coalesced.into());
@@ -233,7 +242,7 @@ impl HapticLoop {
             let removed = tools.iter().filter(is_gone).map(|tool| tool.id.0);
             recorder.answered(outcome, &tick, &answer, removed);
         }
-        answer
+        Ok(answer)
     }
 
     /// What to tell the client about having sent no pose for too long; once, and when it asked for that.
@@ -282,7 +291,8 @@ impl HapticLoop {
         let done_ns = now_ns();
         let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
         ticks.note(&times, self.metrics.objective);
-        self.budget.spend(done_ns - started_ns, done_ns);
+        self.last_took_ns = done_ns - started_ns;
+        self.budget.spend(self.last_took_ns, done_ns);
         into.stages = self.report_stages.then(|| stages(&times, drawn_ns));
         self.shower.show(&AnsweredTick {
             sequence: tick.sequence,

@@ -238,15 +238,18 @@ where
         cx.waker().wake_by_ref();
         return Poll::Pending;
     }
-    // Others first, when its key has had its share. What it sends meanwhile waits in its window.
-    if let Some(wait) = running.wait_for_others() {
-        running.waiting = Some(waiting);
-        let until = pause.insert(Box::pin(sleep(wait)));
-        if until.as_mut().poll(cx).is_ready() {
-            cx.waker().wake_by_ref();
+    match running.answer(waiting) {
+        Ok(answer) => {
+            *gathered = true;
+            Poll::Ready(Ok(answer))
         }
-        return Poll::Pending;
+        // Others first, when its key has had its share. What it sends meanwhile waits in its window.
+        Err(wait) => {
+            let until = pause.insert(Box::pin(sleep(wait)));
+            if until.as_mut().poll(cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
+        }
     }
-    *gathered = true;
-    Poll::Ready(Ok(running.answer(waiting)))
 }

@@ -6,8 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The format of both kinds of file, and of the scenes and changes in them.
-pub const VERSION: u32 = 1;
+/// The format of both kinds of file, and of the scenes and changes in them. 1, of builds before the first version, had no
+/// filled holes in what it says of a mesh.
+pub const VERSION: u32 = 2;
 /// Of a head on disk.
 pub const HEAD_BYTES: usize = 8 + 4 + 8 + 8 + CHECKSUM_BYTES;
 /// Of a checksum on disk.
@@ -58,9 +59,9 @@ pub enum FileError {
     Newer(#[from] NewerFormat),
 }
 
-/// A file that a later version has written: what is in it must not be guessed.
+/// A file that another version has written: what is in it must not be guessed.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is of format {got}, this version reads up to {VERSION}; expected a newer server", path.display())]
+#[error("{} is of format {got}, this version reads {VERSION}", path.display())]
 pub struct NewerFormat {
     path: PathBuf,
     got: u32,
@@ -105,7 +106,7 @@ impl FileHead {
             return damaged("the checksum of its head is wrong");
         }
         let got = u32::from_le_bytes(std::array::from_fn(|i| bytes[8 + i]));
-        if got > VERSION {
+        if got != VERSION {
             let path = path.to_owned();
             return Err(NewerFormat { path, got }.into());
         }

@@ -63,6 +63,31 @@ fn assert_near(got: [f64; 3], expected: [f64; 3], case: &dyn Debug) {
     assert!(off <= F32_SLACK_M, "{case:?}: {got:?}, expected {expected:?}");
 }
 
+/// Without three of its eight sides an octahedron is open on one side.
+#[tokio::test]
+async fn a_hole_is_filled_where_that_is_asked_for() {
+    let mut server = TestServer::furnished().await;
+    let mut sent = link();
+    sent.triangles.truncate(3 * 5);
+    let mut add = async |name: &str, fill_holes_m: f64| {
+        let mut header = tool_header(name, &sent);
+        header.links[0].mesh.as_mut().expect("declared").fill_holes_m = fill_holes_m;
+        server.add_tool(vec![tool_head(header), tool_piece(sent.chunk())]).await.expect("good")
+    };
+    let [open, too_small, filled] =
+        [add("open", 0.0).await, add("too-small", 1e-3).await, add("filled", 1.0).await];
+    for report in [&open.reports[0], &too_small.reports[0]] {
+        assert_eq!((report.closed, report.filled_holes, report.triangles), (false, 0, 5));
+    }
+    let report = &filled.reports[0];
+    assert_eq!((report.closed, report.filled_holes), (true, 1), "{report:?}");
+    assert_eq!(report.triangles, 5 + report.added_triangles);
+    assert_eq!(report.sign_rule, palpate::proto::SignRule::Pseudonormal as i32);
+    let (sizes, links) = exported(&mut server, filled.tool_id).await.expect("there");
+    assert_eq!(sizes, [(6, report.triangles)]);
+    assert_eq!(links[0].triangles[..3 * 5], sent.triangles[..], "those sent come first");
+}
+
 #[tokio::test]
 async fn a_tool_is_exported_as_it_is_stored() {
     let mut server = TestServer::furnished().await;

@@ -109,6 +109,7 @@ type Case = (&'static str, Vec<AddTissueRequest>, Code, &'static str);
 fn bad_headers() -> Vec<Case> {
     let bad = Code::InvalidArgument;
     let scale = |scale| headed(|h| h.mesh.as_mut().expect("there").scale_to_m = scale);
+    let holes = |m| headed(|h| h.mesh.as_mut().expect("there").fill_holes_m = m);
     let options = |options| headed(|h| h.options = Some(options));
     let axis =
         TissueOptions { latitude_axis: Some(vec3(0.0, 0.0, 0.0)), ..TissueOptions::default() };
@@ -125,6 +126,8 @@ fn bad_headers() -> Vec<Case> {
         ("no source", headed(|h| h.mesh = Some(MeshHeader::default())), bad, "header.mesh.source"),
         ("NaN scale", scale(f64::NAN), bad, "header.mesh.scale_to_m"),
         ("negative scale", scale(-1.0), bad, "header.mesh.scale_to_m"),
+        ("NaN holes", holes(f64::NAN), bad, "header.mesh.fill_holes_m"),
+        ("negative holes", holes(-1e-3), bad, "header.mesh.fill_holes_m"),
         ("basis", headed(|h| h.mesh.as_mut().expect("there").basis = 9), bad, "header.mesh.basis"),
         ("axis", options(axis), bad, "header.options.latitude_axis"),
         ("bands", options(bands), bad, "header.options.band_edges"),

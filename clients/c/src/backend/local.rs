@@ -122,7 +122,7 @@ impl Theatre for LocalTheatre {
 
     fn add_tissue(&self, name: &str, mesh: MeshSource) -> Result<u32, Failure> {
         self.scene.check()?;
-        let (name, loaded) = (named("name", name)?, loaded(&mesh)?);
+        let (name, loaded) = (named("name", name)?, loaded(&mesh, 0.0)?);
         let options = TissueOptions::default();
         let now_ns = self.scene.now_ns();
         let added = self.scene.scene.add_tissue(name, loaded, options, now_ns);
@@ -150,7 +150,8 @@ impl Theatre for LocalTheatre {
                 Some(sent) => super::remote::read_pose(sent)?,
                 None => Pose::IDENTITY,
             };
-            Ok(Link::new(link.name.clone(), loaded(&link.mesh)?, rest, default_field))
+            let loaded = loaded(&link.mesh, link.fill_holes_m)?;
+            Ok(Link::new(link.name.clone(), loaded, rest, default_field))
         };
         let links = links.iter().map(build).collect::<Result<Vec<_>, Failure>>()?;
         let added = scene.add_tool(ToolParts { name, links, probes: Vec::new() });
@@ -259,8 +260,8 @@ fn named<'a>(field: &str, name: &'a str) -> Result<&'a str, Failure> {
     }
 }
 
-fn loaded(mesh: &MeshSource) -> Result<LoadedMesh, Failure> {
-    let loaded = mesh.load().map_err(|e| Failure::argument(e.to_string()))?;
+fn loaded(mesh: &MeshSource, fill_holes_m: f64) -> Result<LoadedMesh, Failure> {
+    let loaded = mesh.load(fill_holes_m).map_err(|e| Failure::argument(e.to_string()))?;
     let (limits, report) = (Limits::default(), &loaded.report);
     for (what, got, most) in [
         ("vertices", report.vertices, limits.vertices_per_mesh),

@@ -762,6 +762,12 @@ class MeshReport(Answer):
     @property
     def sign_rule(self) -> SignRule:
         """How the sign of a distance to this mesh is decided."""
+    @property
+    def filled_holes(self) -> int:
+        """Holes that were filled (MeshHeader.fill_holes_m)."""
+    @property
+    def added_triangles(self) -> int:
+        """Triangles that fill them: the last ones, counted in `triangles`."""
 
 class Tissue(Answer):
     """A deformable triangle mesh in scene frame."""

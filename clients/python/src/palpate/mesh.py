@@ -35,6 +35,7 @@ class Link:
         left_handed: the mesh is left-handed with z flipped, as in Unity.
         rest_pose: tool frame from link frame where a tick gives no link pose. None: the same frame.
         tolerance_m: the error wanted of its distance field. 0: a thousandth of its diagonal.
+        fill_holes_m: each hole in a box with a diagonal of no more than this is filled, metres. 0: none.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Link:
     left_handed: bool = False
     rest_pose: PoseLike | None = None
     tolerance_m: float = 0.0
+    fill_holes_m: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,22 @@ class Probe:
 class MeshUpload:
     """A mesh as it is sent: a header that declares it, then chunks."""
 
-    def __init__(self, mesh: MeshLike, scale_to_m: float, left_handed: bool, link: int = 0) -> None:
+    def __init__(
+        self,
+        mesh: MeshLike,
+        scale_to_m: float,
+        left_handed: bool,
+        link: int = 0,
+        fill_holes_m: float = 0.0,
+    ) -> None:
         """Raises:
         OSError: the file cannot be read.
         ValueError: its extension names no format, or the arrays are none.
         """
         basis = "LEFT_HANDED" if left_handed else "RIGHT_HANDED"
-        self.header = message("MeshHeader")(scale_to_m=scale_to_m, basis=f"MESH_BASIS_{basis}")
+        self.header = message("MeshHeader")(
+            scale_to_m=scale_to_m, basis=f"MESH_BASIS_{basis}", fill_holes_m=fill_holes_m
+        )
         self._link = link
         if isinstance(mesh, tuple):
             positions, triangles = mesh

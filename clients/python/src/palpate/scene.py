@@ -96,7 +96,8 @@ class Scene:
         """
         links = mesh if isinstance(mesh, list) else [Link(name, mesh, scale_to_m)]  # type: ignore[arg-type]
         uploads = [
-            MeshUpload(link.mesh, link.scale_to_m, link.left_handed, number) for number, link in enumerate(links)
+            MeshUpload(link.mesh, link.scale_to_m, link.left_handed, number, link.fill_holes_m)
+            for number, link in enumerate(links)
         ]
         link_headers = [
             {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{
-    geometry::{SignRule, mesh::topology::has_three_vertices},
+    geometry::{SignRule, mesh::topology::has_three_vertices, winding::winding_number},
     oracle::{Random, shapes},
 };
 
@@ -229,4 +229,53 @@ fn thousands_of_nested_bodies_are_taken_in_bounded_time() {
     assert!(data.triangles.iter().all(|t| has_three_vertices(*t)));
     let r = report(data);
     assert_eq!((r.bodies, r.closed, r.sign_rule), (11_999, true, SignRule::WindingNumber));
+}
+
+fn filled(data: MeshData, fill_holes_m: f64) -> LoadedMesh {
+    load(data, &LoadOptions { fill_holes_m, ..LoadOptions::default() }).expect("accepted")
+}
+
+/// Torn spheres, whichever way they are wound: closed and facing outwards, what was sent in its place, and inside what
+/// the winding number of the filled triangles says.
+#[test]
+fn holes_are_filled_and_what_they_opened_is_closed() {
+    let seed = 12;
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    for round in 0..60 {
+        let whole = shapes::sphere(0.05, 8);
+        let mut data = shapes::torn(whole, 1 + random.below(6), &mut random);
+        if round % 2 == 0 {
+            data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
+        }
+        let open = report(data.clone());
+        let LoadedMesh { mesh, report } = filled(data.clone(), 1.0);
+        assert!(!open.closed && report.closed && report.volume_m3 > 0.0, "{report:?}");
+        assert_eq!(report.triangles, open.triangles + report.added_triangles);
+        assert!(report.filled_holes > 0, "{report:?}");
+        for (t, sent) in mesh.triangle_ids().zip(&data.triangles) {
+            let mut both = [mesh.vertices(t), *sent];
+            both.iter_mut().for_each(|t| t.sort_unstable());
+            assert_eq!(both[0], both[1], "{t:?} is in its place");
+        }
+        let centre = mesh.used_box().centre();
+        assert!((winding_number(&mesh, centre) - 1.0).abs() < 1e-9, "{report:?}");
+    }
+}
+
+#[test]
+fn larger_holes_stay_open_and_what_fills_them_is_limited() {
+    // Its ends are 1 mm wide: the diagonal of their box is 1.4 mm.
+    let tube = || shapes::tube(0.0005, 0.07, 14, 28);
+    let open = filled(tube(), 1e-3).report;
+    assert_eq!((open.filled_holes, open.added_triangles, open.closed), (0, 0, false));
+    let r = filled(tube(), 2e-3).report;
+    assert!(r.closed && r.filled_holes > 0 && r.sign_rule == SignRule::Pseudonormal, "{r:?}");
+    let max_triangles = open.triangles;
+    let options = LoadOptions { fill_holes_m: 2e-3, max_triangles, ..LoadOptions::default() };
+    let said = load(tube(), &options).expect_err("more than that").to_string();
+    assert_eq!(
+        said,
+        format!("the mesh has {} triangles, expected at most {max_triangles}", r.triangles)
+    );
 }

@@ -6,7 +6,7 @@ use crate::{
     config::{Config, SessionSettings, TickSettings},
     geometry::{
         MeshData, Pose,
-        mesh::load::{self, Basis, LoadOptions, LoadedMesh},
+        mesh::load::{self, LoadOptions, LoadedMesh},
     },
     scene::{Link, TissueOptions, ToolParts, tool::field::field_of},
     sdf::FieldOptions,
@@ -52,12 +52,12 @@ async fn the_sweep_goes_through_a_coalesced_pose() {
             |x: &f64, sequence| TrackRequest { message: Some(Message::Tick(tick(sequence, *x))) };
         running.take(message(&way[0], 1), now_ns()).expect("good");
         let waiting = running.waiting.take().expect("a tick");
-        running.answer(waiting);
+        running.answer(waiting).expect("it is alone");
         for (x, sequence) in way[1..].iter().zip(2..) {
             running.take(message(x, sequence), now_ns()).expect("good");
         }
         let waiting = running.waiting.take().expect("a tick");
-        let answer = running.answer(waiting);
+        let answer = running.answer(waiting).expect("it is alone");
         assert_eq!((answer.sequence, answer.coalesced), (3, 1));
         assert_ne!(answer.flags & 1 << proto::Flag::Swept as u32, 0);
         let contacts = answer.links[0].contacts.as_ref();
@@ -88,7 +88,7 @@ fn ask(running: &mut HapticLoop, sequence: u64) -> TrackResponse {
     let message = Some(Message::Tick(tick(sequence, 0.0)));
     running.take(TrackRequest { message }, now_ns()).expect("good");
     let waiting = running.waiting.take().expect("a tick");
-    running.answer(waiting)
+    running.answer(waiting).expect("it is alone")
 }
 
 #[tokio::test]
@@ -161,9 +161,9 @@ fn needle() -> ToolParts {
     let triangles = vec![[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]];
     let options = LoadOptions {
         scale_to_m: 0.01,
-        basis: Basis::RightHanded,
         max_vertices: 9,
         max_triangles: 9,
+        ..LoadOptions::default()
     };
     let mesh = load::load(MeshData { positions, triangles }, &options);
     let field = |s: &Surface| field_of(s, &FieldOptions::default());

@@ -1,0 +1,30 @@
+//! Small holes of a mesh, and the triangles that fill them.
+//!
+//! An instrument is mostly meant to be closed, and its file has a hole where two parts of a model end at each other. About
+//! an open end inside turns to outside without a triangle between, which costs every distance there a winding number.
+
+use super::{boundary::loops_of, cap::Cap};
+use crate::geometry::{Aabb, TriangleMesh};
+
+/// What fills holes.
+pub(super) struct Filling {
+    /// As vertices that are there, wound like the triangles about them.
+    pub(super) triangles: Vec<[u32; 3]>,
+    pub(super) n_holes: u32,
+}
+
+/// Fills each hole whose open edges are in a box with a diagonal of at most `diagonal_max_m` metres. 0: none.
+pub(super) fn fill(mesh: &TriangleMesh, diagonal_max_m: f64) -> Filling {
+    if diagonal_max_m == 0.0 {
+        return Filling { triangles: Vec::new(), n_holes: 0 };
+    }
+    let (edges, ends) = loops_of(mesh);
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let place = |[from, _]: &[u32; 2]| mesh.position(*from);
+    let is_small =
+        |hole: &&[[u32; 2]]| Aabb::around(hole.iter().map(place)).diagonal() <= diagonal_max_m;
+    let holes = starts.zip(&ends).map(|(start, end)| &edges[start..*end]).filter(is_small);
+    let mut n_holes = 0;
+    let cap = Cap::over(mesh, holes.inspect(|_| n_holes += 1));
+    Filling { triangles: cap.triangles().to_vec(), n_holes }
+}
