@@ -144,6 +144,13 @@ pub struct Turn<'a> {
     n_long: Option<&'a AtomicUsize>,
 }
 
+impl Turn<'_> {
+    /// The tick is likely to be long.
+    pub fn is_long(&self) -> bool {
+        self.n_long.is_some()
+    }
+}
+
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         if let Some(n_long) = self.n_long {

@@ -5,6 +5,7 @@ pub(super) mod tests;
 
 use std::{mem, sync::Arc, time::Duration};
 
+use tokio::task::block_in_place;
 use tonic::Status;
 
 use super::loop_engine::{EngineTimes, LoopEngine};
@@ -191,13 +192,19 @@ impl HapticLoop {
     /// How long the tick, which waits on, has to wait so that other keys have their turn.
     pub fn answer(&mut self, waiting: Waiting) -> Result<TrackResponse, Duration> {
         let budget = Arc::clone(&self.budget);
-        let _turn = match budget.turn(self.last_took_ns, now_ns()) {
-            Ok(turn) => turn,
+        match budget.turn(self.last_took_ns, now_ns()) {
+            // A worker of the runtime that computes polls no sockets, and the others may all be asleep: for as long as
+            // 61 polls, that is seconds of long ticks, nobody notices a client's bytes.
+            Ok(turn) if turn.is_long() => Ok(block_in_place(|| self.answer_now(waiting))),
+            Ok(_) => Ok(self.answer_now(waiting)),
             Err(wait) => {
                 self.waiting = Some(waiting);
-                return Err(wait);
+                Err(wait)
             }
-        };
+        }
+    }
+
+    fn answer_now(&mut self, waiting: Waiting) -> TrackResponse {
         let Waiting { tick, received_ns, coalesced } = waiting;
         // Counted when the newest is answered: those that are still waiting may become part of a refused tick.
         self.stream_metrics.ticks.coalesced.add(coalesced.into());
@@ -242,7 +249,7 @@ impl HapticLoop {
             let removed = tools.iter().filter(is_gone).map(|tool| tool.id.0);
             recorder.answered(outcome, &tick, &answer, removed);
         }
-        Ok(answer)
+        answer
     }
 
     /// What to tell the client about having sent no pose for too long; once, and when it asked for that.

@@ -91,7 +91,8 @@ async fn furnish(server: &ServerAddress) -> Client {
     slab.positions.iter_mut().for_each(|p| p.z -= 0.02);
     client.add_tissue(SCENE, "slab", &MeshSource::Raw(slab)).await.expect("a slab");
     let ball = MeshSource::Raw(shapes::sphere(0.01, 6));
-    let ball = LinkUpload { name: "ball".to_owned(), mesh: ball, rest_pose: None };
+    let ball =
+        LinkUpload { name: "ball".to_owned(), mesh: ball, rest_pose: None, fill_holes_m: 0.0 };
     client.add_tool(SCENE, "ball", &[ball], &[]).await.expect("a ball");
     client
 }

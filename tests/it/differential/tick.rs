@@ -375,7 +375,7 @@ fn contacts_are_found_in_turn() {
             n_ticks += 1;
             let read = Cell::new(0);
             let clock = || read.replace(read.get() + 1);
-            let time = TimeLeft::until(&clock, 100);
+            let time = TimeLeft::until(&clock, 400);
             let answer = session.tick(n_ticks, &poses, 0, &time).expect("accepted");
             assert!(answer.links[0].ended.is_empty(), "nothing moves");
             for (contact, status) in answer.links[0].contacts.iter().zip(&answer.links[0].statuses)
