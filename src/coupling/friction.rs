@@ -56,11 +56,18 @@ pub fn with_friction(
             x[i] += row.jacobian[i] * by / stiffness[i];
         }
     };
+    let mut gives = [(0.0, 0.0); ROWS_MAX];
+    for ((give_n, give_t), (normal, rows)) in gives.iter_mut().zip(normals.iter().zip(friction)) {
+        *give_n = give(normal);
+        // Both tangents at once, by the larger give: a block whose two rows are projected one by one would turn
+        // the force away from the slip.
+        *give_t = give(&rows.tangents[0]).max(give(&rows.tangents[1]));
+    }
     for _ in 0..SWEEPS_MAX {
         let mut change = 0.0f64;
         for (i, (normal, rows)) in normals.iter().zip(friction).enumerate() {
             let x = &mut forces.displacement;
-            let give_n = give(normal);
+            let (give_n, give_t) = gives[i];
             if give_n == 0.0 {
                 continue;
             }
@@ -69,13 +76,11 @@ pub fn with_friction(
             push(normal, new - old, x);
             forces.normal[i] = new;
             change = change.max((new - old).abs());
-            // Both tangents at once, by the larger give: a block whose two rows are projected one by one would turn
-            // the force away from the slip.
-            let give_t = give(&rows.tangents[0]).max(give(&rows.tangents[1]));
-            if give_t == 0.0 {
+            let old = forces.tangent[i];
+            // Most contacts of a model bear nothing: what has no normal force has no friction.
+            if give_t == 0.0 || forces.normal[i] == 0.0 && old == [0.0; 2] {
                 continue;
             }
-            let old = forces.tangent[i];
             let mut new: [f64; 2] =
                 std::array::from_fn(|k| old[k] - off(&rows.tangents[k], x) / give_t);
             let (size, most) = (new[0].hypot(new[1]), coefficient * forces.normal[i]);

@@ -51,7 +51,7 @@ pub struct ServerProcess {
 
 impl ServerProcess {
     /// Starts `program` as a server with these arguments, in a process group of its own, so that a Ctrl-C meant
-    /// for this process does not end it first. Only its warnings are shown, unless `RUST_LOG` is set.
+    /// for this process does not end it first. Only its warnings are shown, not those of HTTP/2, unless `RUST_LOG` is set.
     ///
     /// # Errors
     /// When it cannot be run or does not come up.
@@ -64,7 +64,7 @@ impl ServerProcess {
         command.args(args).process_group(0);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         if env::var_os("RUST_LOG").is_none() {
-            command.env("RUST_LOG", "warn");
+            command.env("RUST_LOG", "warn,h2=error");
         }
         let mut child = command.spawn()?;
         let stdout = child.stdout.take().expect("is piped");
