@@ -28,7 +28,7 @@ use super::theatre::{Addresses, Connections, owner};
 /// A server that is stopped answers nothing.
 const ANSWER_MAX: Duration = Duration::from_millis(700);
 const PAUSE: Duration = Duration::from_millis(15);
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(120);
 /// Vertices of a tissue before its first cut.
 const N_VERTICES: usize = 6;
 

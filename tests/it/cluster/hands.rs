@@ -18,7 +18,7 @@ use super::theatre::Theatre;
 use crate::{seed::scaled, support::messages::SCENE};
 
 const DT: Duration = Duration::from_millis(1);
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(120);
 /// 500 N/m over 3 mm and the stand-off.
 const PRESSED_N: f64 = 500.0 * 0.003_02;
 /// A sample is off by as much as force times time is rounded.

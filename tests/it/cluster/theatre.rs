@@ -9,11 +9,11 @@ use tonic_types::StatusExt;
 
 use crate::support::{folder::Folder, process::Process, server::TestServer};
 
-/// Short, so that a test has not to wait for long.
-pub const LEASE: Duration = Duration::from_secs(1);
+/// Short, so that a test has not to wait for long, and longer than a busy machine keeps a process from its sign of life.
+pub const LEASE: Duration = Duration::from_secs(3);
 const SHARED: [(&str, &str); 3] = [
     ("PALPATE_CLUSTER_SHARED", "true"),
-    ("PALPATE_CLUSTER_LEASE", "1s"),
+    ("PALPATE_CLUSTER_LEASE", "3s"),
     // Snapshots among the rest.
     ("PALPATE_STORE_SNAPSHOT_INTERVAL", "1s"),
 ];
