@@ -155,7 +155,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     GIVES(PALPATE_OK, palpate_add_tissue(scene, "organ", &mesh, &tissue));
     GIVES(PALPATE_ALREADY_EXISTS, palpate_add_tissue(scene, "organ", &mesh, &tissue));
 
-    palpate_link link = {"tip", palpate::mesh(corners, sides, 0.005), nullptr};
+    palpate_link link = {"tip", palpate::mesh(corners, sides, 0.005), nullptr, 0.0};
     REFUSED(palpate_add_tool(scene, "probe", &link, 0, &tool), "links");
     REFUSED(palpate_add_tool(scene, "probe", nullptr, 1, &tool), "links is NULL");
     palpate_pose no_pose{};
@@ -165,6 +165,9 @@ void scenes(palpate_server* server, const std::string& folder) {
     bent = link;
     bent.name = nullptr;
     REFUSED(palpate_add_tool(scene, "probe", &bent, 1, &tool), "name is NULL");
+    bent = link;
+    bent.fill_holes_m = NAN_;
+    REFUSED(palpate_add_tool(scene, "probe", &bent, 1, &tool), "link.fill_holes_m");
     const palpate_link twice[] = {link, link};
     REFUSED(palpate_add_tool(scene, "probe", twice, 2, &tool), "");
     GIVES(PALPATE_OK, palpate_add_tool(scene, "probe", &link, 1, &tool));
