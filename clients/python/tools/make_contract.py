@@ -62,17 +62,18 @@ def ours(descriptors: bytes) -> list[descriptor_pb2.FileDescriptorProto]:
 
 
 def main() -> None:
-    from answer_types import stub
-
     made = compiled()
     descriptors, types = PACKAGE / "palpate.binpb", PACKAGE / "answers.pyi"
-    if sys.argv[1:] == ["--check"]:
-        is_fresh = ours(descriptors.read_bytes()) == ours(shipped(made))
-        if not is_fresh or types.read_text() != stub(made):
-            raise SystemExit(f"{PACKAGE} is not of {PROTO}: run python {Path(__file__)}")
-        return
-    descriptors.write_bytes(shipped(made))
-    types.write_text(stub(made))
+    is_check = sys.argv[1:] == ["--check"]
+    if not is_check:
+        descriptors.write_bytes(shipped(made))
+    # Not before: it reads the descriptors that the package ships.
+    from answer_types import stub
+
+    if not is_check:
+        types.write_text(stub(made))
+    elif ours(descriptors.read_bytes()) != ours(shipped(made)) or types.read_text() != stub(made):
+        raise SystemExit(f"{PACKAGE} is not of {PROTO}: run python {Path(__file__)}")
 
 
 if __name__ == "__main__":
