@@ -1,6 +1,6 @@
 //! The server as a process: health, reflection, start and end.
 
-use std::{env, fs, os::unix::net::UnixDatagram, process, time::Duration};
+use std::{fs, os::unix::net::UnixDatagram, time::Duration};
 
 use palpate::proto::TrackMode;
 use tokio_stream::StreamExt;
@@ -14,6 +14,7 @@ use tonic_reflection::pb::v1::{
 };
 
 use crate::support::{
+    folder::Folder,
     messages::{SCENE, start, start_message, tick, tick_message},
     process::Process,
     server::TestServer,
@@ -80,7 +81,8 @@ async fn the_binary_says_where_it_listens_and_ends_when_told_with_a_stream_open(
 fn the_binary_says_where_it_listens_only_when_it_listens_everywhere() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let metrics = taken.local_addr().expect("bound").to_string();
-    let socket = env::temp_dir().join(format!("palpate-no-socket-{}", process::id()));
+    let folder = Folder::new("no-socket");
+    let socket = folder.0.join("file");
     fs::write(&socket, "").expect("a temporary folder");
     let socket = socket.to_str().expect("UTF-8");
     let free = "127.0.0.1:0";
@@ -97,7 +99,6 @@ fn the_binary_says_where_it_listens_only_when_it_listens_everywhere() {
         assert_eq!(process.end().code(), Some(1), "{more:?}");
     }
     assert_eq!(fs::read(socket).expect("what was there is left"), b"");
-    fs::remove_file(socket).expect("it was there");
 }
 
 /// Goes on with the haptic loop, as a client does, until the server ends it.
@@ -113,7 +114,8 @@ async fn loop_until_told(stream: &mut crate::support::server::HandFed) -> Code {
 /// As under a unit with `Type=notify` and `WatchdogSec`.
 #[test]
 fn systemd_is_told_that_the_server_is_ready_alive_and_ending() {
-    let path = env::temp_dir().join(format!("palpate-notify-{}", process::id()));
+    let folder = Folder::new("notify");
+    let path = folder.0.join("socket");
     let socket = UnixDatagram::bind(&path).expect("a socket");
     socket.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
     let path = path.to_str().expect("UTF-8");
@@ -131,7 +133,6 @@ fn systemd_is_told_that_the_server_is_ready_alive_and_ending() {
     server.signal("TERM");
     while heard() != "STOPPING=1" {}
     assert_eq!(server.end().code(), Some(0));
-    fs::remove_file(path).expect("it was there");
 }
 
 #[test]

@@ -60,6 +60,19 @@ async fn a_viewer_has_the_scene_and_follows_it() {
     viewer.until(|v, _| v.tissues.is_empty()).await;
 }
 
+/// Between two frames tissue may move there and back.
+#[tokio::test]
+async fn a_revision_that_looks_like_the_one_before_is_told() {
+    let mut server = TestServer::furnished().await;
+    let mut viewer = Viewer::of(&server).await;
+    viewer.frame().await.expect("a frame");
+    let unmoved = viewer.tissues[&1].positions[0];
+    server.deform(vec![sparse(1, &[0], &unmoved)]).await;
+    viewer.until(|v, _| v.tissues[&1].geometry_revision == 1).await;
+    assert_eq!(viewer.tissues[&1].positions.len(), tissue().positions.len() / 3);
+    viewer.assert_drawn_as(&server.export(1).await.expect("exported"));
+}
+
 /// Larger than what fits in a message, and than all windows of a viewer that does not read.
 #[tokio::test]
 async fn a_slow_viewer_skips_frames() {

@@ -16,6 +16,8 @@ impl Folder {
     pub fn new(name: &str) -> Folder {
         let (process, n) = (std::process::id(), FOLDERS.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(format!("palpate-{name}-{process}-{n}"));
+        // Of a process that was killed and had the same number.
+        let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).expect("a temporary folder");
         Folder(folder)
     }

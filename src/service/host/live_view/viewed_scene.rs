@@ -145,7 +145,10 @@ impl ViewedTissue {
             age_ns: now_ns.saturating_sub(now.published_ns),
             piece,
         };
-        numbered(before.is_none(), changed(change, mesh.positions().len())).map(piece).collect()
+        let mut parts = changed(change, mesh.positions().len()).peekable();
+        // It moved there and back since the last frame: its revision is told all the same.
+        let same = parts.peek().is_none().then(|| SurfacePart::Moved(Vec::new()));
+        numbered(before.is_none(), same.into_iter().chain(parts)).map(piece).collect()
     }
 }
 
