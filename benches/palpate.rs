@@ -43,8 +43,6 @@ mod served_check;
 mod servo_step;
 #[path = "palpate/tick.rs"]
 mod tick;
-#[path = "palpate/tick_deadline.rs"]
-mod tick_deadline;
 #[path = "palpate/ticks_under_deformation.rs"]
 mod ticks_under_deformation;
 #[path = "palpate/tissue_distance.rs"]
@@ -74,7 +72,7 @@ static ALLOCATOR: Counting = Counting;
 /// What is measured: its id in the targets, its name, and how.
 type Measure = (&'static str, &'static str, fn(&mut Run));
 
-const MEASURES: [Measure; 17] = [
+const MEASURES: [Measure; 16] = [
     ("P1", "triangle_pairs", triangle_pairs::run),
     ("P2", "tissue_distance", tissue_distance::run),
     ("P3", "tool_field", tool_field::run),
@@ -91,7 +89,6 @@ const MEASURES: [Measure; 17] = [
     ("P14", "in_process", in_process::run),
     ("P15", "servo_step", servo_step::run),
     ("A1", "attacks", attacks::run),
-    ("A2", "tick_deadline", tick_deadline::run),
 ];
 
 fn main() -> ExitCode {

@@ -4,12 +4,8 @@ use std::{fs, path::PathBuf, time::Duration};
 
 use glam::DVec3;
 use palpate::{
-    client::{
-        Client, ClientError, Device, LinkUpload, LoopOptions, LoopStatus, ServerAddress, TrackLoop,
-        mesh_source::MeshSource,
-    },
+    client::{Client, ClientError, Device, LoopOptions, LoopStatus, ServerAddress, TrackLoop},
     geometry::Pose,
-    oracle::shapes,
     proto::{self, RenderOptions, ToolPose, TrackStart},
     servo::{ServoSample, fade::FADE_S},
 };
@@ -22,6 +18,7 @@ use crate::support::{
     process::Process,
     relay::Relay,
     server::free_address,
+    slab::slab_and_ball,
 };
 
 const SCENE: &str = "theatre";
@@ -58,22 +55,8 @@ impl Theatre {
     }
 
     async fn furnish(&self) -> Client {
-        furnish(&self.server).await
+        slab_and_ball(&self.server, SCENE).await
     }
-}
-
-/// A slab whose top is at 0, and a ball of 1 cm.
-async fn furnish(server: &ServerAddress) -> Client {
-    let mut client = Client::connect(server).await.expect("it listens");
-    client.create_scene(SCENE).await.expect("a scene");
-    let mut slab = shapes::cuboid(DVec3::new(0.2, 0.2, 0.04));
-    slab.positions.iter_mut().for_each(|p| p.z -= 0.02);
-    client.add_tissue(SCENE, "slab", &MeshSource::Raw(slab)).await.expect("a slab");
-    let ball = MeshSource::Raw(shapes::sphere(0.01, 6));
-    let ball =
-        LinkUpload { name: "ball".to_owned(), mesh: ball, rest_pose: None, fill_holes_m: 0.0 };
-    client.add_tool(SCENE, "ball", &[ball], &[]).await.expect("a ball");
-    client
 }
 
 /// A ball in a hand that presses it 3 mm into the slab.
@@ -254,7 +237,7 @@ async fn a_loop_finds_its_scene_when_its_server_is_started_again() {
         process
     };
     let first = start();
-    let mut hand = Hand::hold(&furnish(&ServerAddress::new(&listen)).await).await;
+    let mut hand = Hand::hold(&slab_and_ball(&ServerAddress::new(&listen), SCENE).await).await;
     first.signal("KILL");
     hand.fades().await;
     drop(first);

@@ -14,5 +14,6 @@ pub mod raw_http2;
 pub mod refusal;
 pub mod relay;
 pub mod server;
+pub mod slab;
 pub mod untimed;
 pub mod viewer;

@@ -193,8 +193,8 @@ impl HapticLoop {
     pub fn answer(&mut self, waiting: Waiting) -> Result<TrackResponse, Duration> {
         let budget = Arc::clone(&self.budget);
         match budget.turn(self.last_took_ns, now_ns()) {
-            // A worker of the runtime that computes polls no sockets, and the others may all be asleep: for as long as
-            // 61 polls, that is seconds of long ticks, nobody notices a client's bytes.
+            // A worker of the runtime that computes polls no sockets, and the others may all be asleep. Another thread
+            // takes its place for as long.
             Ok(turn) if turn.is_long() => Ok(block_in_place(|| self.answer_now(waiting))),
             Ok(_) => Ok(self.answer_now(waiting)),
             Err(wait) => {

@@ -7,15 +7,17 @@ use std::{
 
 use glam::DVec3;
 use palpate::{
-    client::{Client, Device, LinkUpload, ServerAddress, TrackLoop, mesh_source::MeshSource},
+    client::{Client, Device, ServerAddress, TrackLoop},
     geometry::Pose,
-    oracle::shapes,
     proto::RenderOptions,
     servo::ServoOptions,
 };
 
 use super::theatre::Theatre;
-use crate::{seed::scaled, support::messages::SCENE};
+use crate::{
+    seed::scaled,
+    support::{messages::SCENE, slab::slab_and_ball},
+};
 
 const DT: Duration = Duration::from_millis(1);
 const SOON: Duration = Duration::from_secs(120);
@@ -84,19 +86,6 @@ impl Hand {
     }
 }
 
-async fn furnish(server: &ServerAddress) -> Client {
-    let mut client = Client::connect(server).await.expect("it listens");
-    client.create_scene(SCENE).await.expect("a scene");
-    let mut slab = shapes::cuboid(DVec3::new(0.2, 0.2, 0.04));
-    slab.positions.iter_mut().for_each(|p| p.z -= 0.02);
-    client.add_tissue(SCENE, "slab", &MeshSource::Raw(slab)).await.expect("a slab");
-    let ball = MeshSource::Raw(shapes::sphere(0.01, 6));
-    let ball =
-        LinkUpload { name: "ball".to_owned(), mesh: ball, rest_pose: None, fill_holes_m: 0.0 };
-    client.add_tool(SCENE, "ball", &[ball], &[]).await.expect("a ball");
-    client
-}
-
 /// Through the command, as whoever runs servers does it.
 fn move_scene(asked: &str, to: &str) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
@@ -112,7 +101,7 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves_or_its_server_dies(
     let theatre = Theatre::open("hands", 2);
     // Of the first alone: it is led to the others.
     let first = ServerAddress::new(&theatre.servers[0].address.to_string());
-    let client = furnish(&first).await;
+    let client = slab_and_ball(&first, SCENE).await;
     let mut hand = Hand::hold(&client).await;
     let addresses: Vec<String> =
         theatre.servers.iter().map(|server| server.address.to_string()).collect();
