@@ -22,19 +22,19 @@ SIDES = np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 
 
 
 class ServerProgram:
-    """The real server on a free port of this machine."""
+    """The real server on a free port of this machine. `log`: of one of several with the same folder."""
 
-    def __init__(self, folder: Path, *settings: str) -> None:
+    def __init__(self, folder: Path, *settings: str, log: str = "server.log") -> None:
         if not SERVER_BIN.exists():
             pytest.fail(f"{SERVER_BIN} is not there: build it, or set PALPATE_SERVER_BIN")
         sets = [argument for setting in settings for argument in ("--set", setting)]
         command = [str(SERVER_BIN), "serve", "--listen", "127.0.0.1:0", "--data-dir", str(folder), *sets]
-        self._log = (folder / "server.log").open("w")
+        self._log = (folder / log).open("w")
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
         assert self._process.stdout is not None
         said = self._process.stdout.readline()
         if not said.startswith("listening on "):
-            pytest.fail(f"the server said {said!r}; its log: {(folder / 'server.log').read_text()}")
+            pytest.fail(f"the server said {said!r}; its log: {(folder / log).read_text()}")
         self.address = said.removeprefix("listening on ").strip()
 
     def stop(self) -> None:
@@ -45,6 +45,11 @@ class ServerProgram:
 
     def go_on(self) -> None:
         self._process.send_signal(signal.SIGCONT)
+
+    def kill(self) -> None:
+        """Ends it where it is."""
+        self._process.kill()
+        self._process.wait()
 
     def end(self) -> None:
         self._process.send_signal(signal.SIGTERM)

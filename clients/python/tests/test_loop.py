@@ -90,6 +90,27 @@ def test_sending_does_not_wait_for_a_stopped_server(tmp_path: Path) -> None:
     program.end()
 
 
+def test_a_server_that_hangs_is_left_and_taken_up_with_its_session(tmp_path: Path) -> None:
+    program = ServerProgram(tmp_path)
+    with palpate.connect(program.address) as server:
+        scene = server.create_scene("hangs")
+        scene.add_tissue("organ", octahedron(0.05))
+        with scene.track([scene.add_tool("probe", octahedron(0.005))]) as loop:
+            before = loop.tick([0, 0, 0.054])
+            program.stop()
+            loop.send([0, 0, 0.0539])
+            # Nobody sends, and who waits sees it.
+            with pytest.raises(TimeoutError):
+                loop.wait(timeout_s=2.5)
+            assert not loop.is_connected
+            program.go_on()
+            after = loop.tick([0, 0, 0.0538], timeout_s=10)
+            assert (loop.reconnected, loop.sessions_lost) == (1, 0)
+            kept = set(before.links[0].contacts.contact_ids.tolist())
+            assert kept & set(after.links[0].contacts.contact_ids.tolist())
+    program.end()
+
+
 def test_a_refused_tick_is_told_and_the_loop_goes_on(scene: palpate.Scene, probe: palpate.Tool) -> None:
     with scene.track([probe]) as loop:
         good = loop.tick([0, 0, 0.1])

@@ -12,6 +12,7 @@ from .errors import (
     Aborted,
     AlreadyExists,
     DeadlineExceeded,
+    Elsewhere,
     FailedPrecondition,
     Internal,
     InvalidArgument,
@@ -42,6 +43,7 @@ __all__ = [
     "ContactState",
     "DeadlineExceeded",
     "Deformations",
+    "Elsewhere",
     "FailedPrecondition",
     "FeatureKind",
     "Flag",
@@ -75,5 +77,4 @@ __all__ = [
     "Unavailable",
     "UnsweptReason",
     "connect",
-    "Flag",
 ]

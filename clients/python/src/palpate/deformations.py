@@ -15,6 +15,7 @@ import numpy.typing as npt
 from .answers import DeformResponse
 from .contract import message
 from .errors import PalpateError, Unavailable, of_status
+from .owners import Route
 from .packed import dense_positions, floats, indices
 
 if TYPE_CHECKING:
@@ -55,14 +56,16 @@ class Deformations:
     """A stream of deformations of a scene's tissues; `Scene.deformations` opens one.
 
     They are applied in the order in which they were sent, each all or nothing. One that is refused ends the stream: it
-    and all that were sent after it fail with the same error, and the next one opens a new stream. May be used from any
-    thread.
+    and all that were sent after it fail with the same error, and the next one opens a new stream. When the scene passes
+    to another server the stream goes on there, and what was not answered is sent once more: a deformation says where
+    vertices are, and may be done twice. May be used from any thread.
     """
 
-    def __init__(self, server: Server, in_flight_max: int = 8) -> None:
+    def __init__(self, server: Server, scene_id: str, in_flight_max: int = 8) -> None:
         if in_flight_max < 1:
             raise ValueError(f"in_flight_max is {in_flight_max}, expected at least 1")
         self._server = server
+        self._scene_id = scene_id
         self._in_flight_max = in_flight_max
         self._sequence = 0
         self._stream: _Stream | None = None
@@ -90,7 +93,7 @@ class Deformations:
             request = encode(tissue.scene.id, tissue.id, self._sequence, positions_m, vertices, hold)
             while True:
                 if self._stream is None or self._stream.is_over:
-                    self._stream = _Stream(self._server)
+                    self._stream = _Stream(Route(self._server.owners, self._scene_id, may_repeat=True))
                 sent = self._stream.send(request, self._in_flight_max)
                 if sent is not None:
                     return sent
@@ -110,19 +113,15 @@ class Deformations:
 
 
 class _Stream:
-    """One call of Deform, and the thread that reads its answers."""
+    """Calls of Deform, one after the other, and the thread that reads their answers."""
 
-    def __init__(self, server: Server) -> None:
-        self._server = server
-        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
+    def __init__(self, route: Route) -> None:
+        self._route = route
         self._changed = threading.Condition()
-        self._waiting: deque[Future[DeformResponse]] = deque()
+        # Not answered yet, in order, with what is sent once more where another server has the scene by now.
+        self._waiting: deque[tuple[Future[DeformResponse], bytes]] = deque()
         self.is_over = False
-        requests: Iterator[bytes] = iter(self._requests.get, None)
-        try:
-            self._call = server.open("Deform", requests)
-        except ValueError as error:
-            raise Unavailable(f"the connection to {server.address} is closed") from error
+        self._call = self._open()
         self._reader = threading.Thread(target=self._read, name="palpate-deform", daemon=True)
         self._reader.start()
 
@@ -135,30 +134,64 @@ class _Stream:
             answer: Future[DeformResponse] = Future()
             # Nobody can call back what is on its way.
             answer.set_running_or_notify_cancel()
-            self._waiting.append(answer)
+            self._waiting.append((answer, request))
             self._requests.put(request)
             return answer
 
     def close(self) -> None:
-        self._requests.put(None)
+        with self._changed:
+            self._changed.wait_for(lambda: self.is_over or not self._waiting)
+            self._requests.put(None)
         self._reader.join()
 
+    def _open(self) -> Any:
+        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
+        for _, request in self._waiting:
+            self._requests.put(request)
+        requests: Iterator[bytes] = iter(self._requests.get, None)
+        try:
+            return self._route.connection.open("Deform", requests)
+        except ValueError as error:
+            # gRPC's word for a channel that was closed.
+            raise Unavailable(f"the connection to {self._route.connection.address} is closed") from error
+
     def _read(self) -> None:
-        failed: PalpateError = Unavailable(f"the server at {self._server.address} ended the stream")
+        failed = self._answers()
+        while self._is_owed() and self._route.goes_on(failed):
+            try:
+                with self._changed:
+                    self._call = self._open()
+            except Unavailable as closed:
+                failed = closed
+                break
+            failed = self._answers()
+        with self._changed:
+            self.is_over = True
+            lost = list(self._waiting)
+            self._waiting.clear()
+            self._changed.notify_all()
+        for answer, _ in lost:
+            answer.set_exception(failed)
+
+    def _is_owed(self) -> bool:
+        """Whether something was sent that has no answer. The stream is over if not: what comes next opens another."""
+        with self._changed:
+            self.is_over = not self._waiting
+            return not self.is_over
+
+    def _answers(self) -> PalpateError:
+        """All answers of one call, and why there are no more."""
+        address = self._route.connection.address
+        failed: PalpateError = Unavailable(f"the server at {address} ended the stream")
         try:
             for raw in self._call:
                 with self._changed:
-                    answered = self._waiting.popleft()
+                    answered, _ = self._waiting.popleft()
                     self._changed.notify_all()
+                self._route.arrived()
                 answered.set_result(DeformResponse(raw))
         except grpc.RpcError as error:
-            failed = of_status(self._server.address, "Deform", error)
-        with self._changed:
-            self.is_over = True
-            lost: list[Any] = list(self._waiting)
-            self._waiting.clear()
-            self._changed.notify_all()
+            failed = of_status(address, "Deform", error)
         # gRPC's own thread waits for the next request: this one ends it.
         self._requests.put(None)
-        for answer in lost:
-            answer.set_exception(failed)
+        return failed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import grpc
@@ -9,6 +10,14 @@ import grpc
 from .contract import message
 
 _DETAILS = "google.rpc.Status"
+_INFO = "google.rpc.ErrorInfo"
+_REQUEST = "google.rpc.BadRequest"
+_RESOURCE = "google.rpc.ResourceInfo"
+_QUOTA = "google.rpc.QuotaFailure"
+_PRECONDITION = "google.rpc.PreconditionFailure"
+_TOLD = {_INFO, _REQUEST, _RESOURCE, _QUOTA, _PRECONDITION}
+# The reason of an ErrorInfo when another server has the scene.
+_OWNED_ELSEWHERE = "SCENE_OWNED_ELSEWHERE"
 
 
 class PalpateError(Exception):
@@ -19,7 +28,14 @@ class Unavailable(PalpateError):
     """Nobody answers at the address, the connection broke, or the server is shutting down.
 
     What became of a call that was under way is unknown: ask again, names and ids are its key.
+
+    Attributes:
+        is_told: a server says so itself: it ends, or a scene passes to another server.
     """
+
+    def __init__(self, message: str, is_told: bool = False) -> None:
+        super().__init__(message)
+        self.is_told = is_told
 
 
 class Refused(PalpateError):
@@ -61,6 +77,19 @@ class ResourceExhausted(Refused):
 
 class FailedPrecondition(Refused):
     """Made for another revision, or the scene is quarantined: `subject` says which."""
+
+
+class Elsewhere(FailedPrecondition):
+    """Another server has the scene. Calls, loops and streams go there by themselves; this is what is left when that one
+    names yet another, and so on.
+
+    Attributes:
+        address: of the owner, as that server tells it: host:port.
+    """
+
+    def __init__(self, call: str, code: str, message: str, address: str) -> None:
+        super().__init__(call, code, message, subject="scene")
+        self.address = address
 
 
 class Unauthenticated(Refused):
@@ -105,10 +134,15 @@ def refused(call: str, code: str, text: str, field: str = "", subject: str = "")
 def of_status(address: str, call: str, error: grpc.RpcError) -> PalpateError:
     """The error for a call that ended so."""
     code, text = error.code(), error.details() or ""
+    details = _details(error)
     # Whether the server, a proxy or the library says so: nobody is there to serve. The other two the server never says.
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN):
-        return Unavailable(f"nobody serves {call} at {address}: {text}")
-    return refused(call, code.name, text, *_about(error))
+        # Servers describe what they refuse; neither the library nor a proxy does.
+        return Unavailable(f"nobody serves {call} at {address}: {text}", is_told=details is not None)
+    owner = _owner(details or ())
+    if owner:
+        return Elsewhere(call, code.name, text, owner)
+    return refused(call, code.name, text, *_about(details or ()))
 
 
 def of_refusal(call: str, refusal: Any) -> Refused:
@@ -121,24 +155,41 @@ def of_refusal(call: str, refusal: Any) -> Refused:
     return refused(call, code, text, refusal.field)
 
 
-def _about(error: grpc.RpcError) -> tuple[str, str]:
-    """Field and subject, from the details that a status brings along."""
+def _details(error: grpc.RpcError) -> list[tuple[str, Any]] | None:
+    """What a status brings along, each with its type; None: it brings nothing."""
     trailing: list[Any] = list(error.trailing_metadata() or ())
     packed = dict(trailing).get("grpc-status-details-bin")
     if packed is None:
-        return "", ""
-    field = subject = ""
+        return None
+    found = []
     for any_detail in message(_DETAILS).FromString(packed).details:
         name = any_detail.type_url.rpartition("/")[2]
-        if name == "google.rpc.BadRequest":
-            for violation in message(name).FromString(any_detail.value).field_violations:
+        if name in _TOLD:
+            found.append((name, message(name).FromString(any_detail.value)))
+    return found
+
+
+def _owner(details: Iterable[tuple[str, Any]]) -> str:
+    """Where the scene is served, when that is what a status says; else empty."""
+    for name, detail in details:
+        if name == _INFO and detail.reason == _OWNED_ELSEWHERE:
+            return str(detail.metadata["address"])
+    return ""
+
+
+def _about(details: Iterable[tuple[str, Any]]) -> tuple[str, str]:
+    """Field and subject."""
+    field = subject = ""
+    for name, detail in details:
+        if name == _REQUEST:
+            for violation in detail.field_violations:
                 field = violation.field
-        elif name == "google.rpc.ResourceInfo":
-            subject = message(name).FromString(any_detail.value).resource_type
-        elif name == "google.rpc.QuotaFailure":
-            for violation in message(name).FromString(any_detail.value).violations:
+        elif name == _RESOURCE:
+            subject = detail.resource_type
+        elif name == _QUOTA:
+            for violation in detail.violations:
                 subject = violation.subject
-        elif name == "google.rpc.PreconditionFailure":
-            for violation in message(name).FromString(any_detail.value).violations:
+        elif name == _PRECONDITION:
+            for violation in detail.violations:
                 subject, field = violation.type, violation.subject
     return field, subject

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -13,6 +14,8 @@ import grpc
 from .answers import TrackResponse
 from .contract import message
 from .errors import (
+    Aborted,
+    Elsewhere,
     NotFound,
     PalpateError,
     Refused,
@@ -21,6 +24,7 @@ from .errors import (
     of_status,
 )
 from .loop_options import Render, Report
+from .owners import HOPS_MAX, PAUSE_S
 from .pose import PoseLike
 from .tool import Tool
 from .tool_pose import ToolPose, tool_pose
@@ -28,13 +32,14 @@ from .tool_pose import ToolPose, tool_pose
 if TYPE_CHECKING:
     from .server import Server
 
+_UNAVAILABLE = grpc.StatusCode.UNAVAILABLE.value[0]
 _REQUEST = message("TrackRequest")
 _TICK = message("Tick")
 # Ticks that wait for the transport. When it does not keep up the oldest go, and the sweep goes straight from the one
 # before them to the one after.
 _WAITING_MAX = 64
-# Between two tries to come back, and how long one takes, seconds.
-_PAUSE_S = 0.05
+# A server that owes an answer for so long is left and sought anew, seconds: a network that is cut says nothing.
+_SILENT_S = 2.0
 # How long a new loop waits for its refusal, seconds. One that takes longer is told by the first tick.
 _REFUSAL_S = 0.1
 
@@ -47,8 +52,9 @@ class HapticLoop:
     """A stream of ticks and the thread that reads its answers; `Scene.track` opens one.
 
     `send` never waits. `answer` is the newest answer. When the connection breaks the loop comes back with its session:
-    contacts keep their ids, proxies stay where they were, and the sweep covers what lay between. A tick that the server
-    refused, and what ended the loop, are raised by the next `send`, `wait` or `tick`. May be used from any thread.
+    contacts keep their ids, proxies stay where they were, and the sweep covers what lay between. Where servers share
+    scenes it follows its scene to the server that has it, and begins a session there. A tick that the server refused,
+    and what ended the loop, are raised by the next `send`, `wait` or `tick`. May be used from any thread.
     """
 
     def __init__(
@@ -88,14 +94,26 @@ class HapticLoop:
         self._teleported: dict[int, int] = {}
         self._sequence = 0
         self._answer: TrackResponse | None = None
+        # The newest tick that was answered or refused.
+        self._answered = 0
         self._answered_at = time.monotonic()
+        # When the server was last heard, or owed nothing.
+        self._heard_at = self._answered_at
         self._refusal: Refused | None = None
         self._failure: BaseException | None = None
         self._is_closed = False
         self._is_open = False
         self._token = b""
+        # The one that has the scene, as far as is known, and the one that has the session of the token.
+        self._connection = server.owners.of(scene_id)
+        self._session_at = self._connection.address
+        # Servers since the last answer that have named another.
+        self._hops = 0
         self._call: Any = None
-        # Of the stream that is open: it asked for its session, it was answered.
+        # A stream was accepted, so that what breaks off comes back.
+        self._was_open = False
+        # Of the stream that is open: it is not the first, it asked for its session, it was answered.
+        self._is_return = False
         self._is_resumed = False
         self._is_answered = False
         # How often the loop came back.
@@ -167,8 +185,13 @@ class HapticLoop:
                 is_answered = self._answer is not None and self._answer.sequence >= wanted
                 return is_answered or bool(self._refusal or self._failure or self._is_closed)
 
-            if not self._changed.wait_for(is_there, timeout_s):
-                raise TimeoutError(f"tick {wanted} has no answer after {timeout_s} s")
+            until = None if timeout_s is None else time.monotonic() + timeout_s
+            while not is_there():
+                left_s = _SILENT_S if until is None else min(_SILENT_S, until - time.monotonic())
+                if left_s <= 0:
+                    raise TimeoutError(f"tick {wanted} has no answer after {timeout_s} s")
+                self._changed.wait_for(is_there, left_s)
+                self._leave_if_silent()
             self._raise_what_happened()
             assert self._answer is not None
             return self._answer
@@ -207,6 +230,7 @@ class HapticLoop:
 
     def _put(self, tools: list[Any]) -> int:
         """Under the lock."""
+        self._leave_if_silent()
         self._sequence += 1
         self._newest = tools
         for tool in tools:
@@ -225,6 +249,14 @@ class HapticLoop:
         self._waiting.append(tick)
         self._changed.notify_all()
         return self._sequence
+
+    def _leave_if_silent(self) -> None:
+        """Under the lock: ends a stream whose server takes ticks and answers none."""
+        if self._answered == self._sequence:
+            self._heard_at = time.monotonic()
+        elif self._is_open and time.monotonic() - self._heard_at > _SILENT_S:
+            self._is_open = False
+            self._call.cancel()
 
     def _raise_what_happened(self) -> None:
         """Under the lock."""
@@ -257,39 +289,59 @@ class HapticLoop:
                     self._put(self._newest)
 
     def _comes_back(self, failure: BaseException) -> bool:
-        """Waits for the server after a stream that broke off. False: the loop is over."""
+        """Seeks the server after a stream that broke off. False: the loop is over."""
         if isinstance(failure, NotFound) and failure.subject == "session":
             # It ended before the loop came back. What the hand touches is begun anew.
             self._token = b""
             return True
-        # A loop that was never answered has a wrong address, and not a broken connection.
-        if not isinstance(failure, Unavailable) or self._answer is None:
+        if isinstance(failure, Elsewhere):
+            if not self._was_open and self._hops == HOPS_MAX:
+                return False
+            self._server.owners.go(self._scene_id, failure.address)
+            self._connection = self._server.owners.of(self._scene_id)
+            # At once, but not round and round: who is named may be gone, and is named until its lease is over.
+            if self._hops > 0:
+                self._pause()
+            self._hops += 1
+        elif isinstance(failure, Aborted) and self._was_open:
+            # Another stream had the session until now; the server has let it go by the next try.
+            self._pause()
+        # A loop that was never open has a wrong address, and not a broken connection, unless a server says so.
+        elif isinstance(failure, Unavailable) and (self._was_open or failure.is_told):
+            # A server that is shutting down is reached, and refuses: that is asked no faster than this.
+            self._pause()
+        else:
             return False
-        # A server that is shutting down is reached, and refuses: that is asked no faster than this.
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_closed, _PAUSE_S)
         while not self._is_closed and self.age_s < self._reconnect_s:
             # Waited for and not tried by calls: older versions of gRPC connect only while somebody does.
-            if self._server.is_reached(self._scene_id, _PAUSE_S):
+            if self._connection.is_reached(self._scene_id, PAUSE_S):
                 return True
+            # The first try was at the same server: it has the session.
+            self._server.owners.leave(self._scene_id, self._connection)
+            self._connection = self._server.owners.of(self._scene_id)
         return False
+
+    def _pause(self) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_closed, PAUSE_S)
 
     def _stream(self) -> BaseException | None:
         """One stream, from its start to its end. None: it ended because the loop was closed."""
         is_over = threading.Event()
         try:
-            self._is_resumed, self._is_answered = bool(self._token), False
+            has_session = bool(self._token) and self._session_at == self._connection.address
+            self._is_return, self._is_resumed, self._is_answered = self._was_open, has_session, False
             try:
-                self._call = self._server.open("Track", self._requests(is_over))
+                self._call = self._connection.open("Track", self._requests(is_over))
             except ValueError as error:
                 # gRPC's word for a channel that was closed.
-                return PalpateError(f"the connection to {self._server.address} is closed: {error}")
+                return PalpateError(f"the connection to {self._connection.address} is closed: {error}")
             self._wait_until_open(self._call)
             for raw in self._call:
                 self._take(raw)
-            return None if self._is_closed else Unavailable(f"{self._server.address} ended the stream")
+            return None if self._is_closed else Unavailable(f"{self._connection.address} ended the stream")
         except grpc.RpcError as error:
-            return of_status(self._server.address, "Track", error)
+            return of_status(self._connection.address, "Track", error)
         except Exception as error:
             # Of `on_answer`.
             self._call.cancel()
@@ -304,17 +356,18 @@ class HapticLoop:
         # Headers come once the start is accepted. Those of a refusal look the same, and its status, which is in the
         # same frame, is told a moment later.
         call.initial_metadata()
-        if not call.add_callback(ended.set) or self._answer is None and ended.wait(_REFUSAL_S):
+        if not call.add_callback(ended.set) or not self._was_open and ended.wait(_REFUSAL_S):
             return
         with self._changed:
-            self._is_open = True
+            self._is_open = self._was_open = True
+            self._heard_at = time.monotonic()
             self._changed.notify_all()
 
     def _requests(self, is_over: threading.Event) -> Iterator[bytes]:
         """What gRPC's own thread takes and sends."""
         start = message("TrackStart")()
         start.CopyFrom(self._start)
-        start.resume_token = self._token
+        start.resume_token = self._token if self._is_resumed else b""
         yield _REQUEST(start=start).SerializeToString()
         while True:
             with self._changed:
@@ -325,16 +378,21 @@ class HapticLoop:
             yield _REQUEST(tick=tick).SerializeToString()
 
     def _take(self, raw: Any) -> None:
+        self._heard_at = time.monotonic()
         if raw.session_token:
-            self._token = raw.session_token
-        if not self._is_answered and self._answer is not None:
-            self.reconnected += 1
-            self.sessions_lost += not self._is_resumed
-        self._is_answered = True
-        if raw.is_notice:
+            self._token, self._session_at = raw.session_token, self._connection.address
+        # No answer either: for a moment the scene may pass to another server, and the stream goes on or says to which.
+        if raw.is_notice or raw.HasField("refusal") and raw.refusal.code == _UNAVAILABLE:
             return
+        if not self._is_answered and self._is_return:
+            # In this order: who sees that it came back sees with what.
+            self.sessions_lost += not self._is_resumed
+            self.reconnected += 1
+        self._is_answered = True
+        self._hops = 0
         answer = TrackResponse(raw)
         with self._changed:
+            self._answered = raw.sequence
             if raw.HasField("refusal"):
                 self._refusal = of_refusal("Track", raw.refusal)
             else:
@@ -342,7 +400,10 @@ class HapticLoop:
             self._answered_at = time.monotonic()
             self._changed.notify_all()
         if self._on_answer is not None:
+            # What comes meanwhile is heard when this returns.
+            self._heard_at = math.inf
             self._on_answer(answer)
+            self._heard_at = time.monotonic()
 
 
 def _teleport(tools: Iterable[Any], put: Sequence[int]) -> None:

@@ -73,7 +73,7 @@ class Scene:
             "mesh": upload.header,
             "options": {"kind": f"TISSUE_KIND_{kind}"},
         }
-        raw = self.server.upload("AddTissue", _upload("AddTissueRequest", header, [upload]))
+        raw = self.server.upload("AddTissue", self.id, lambda: _upload("AddTissueRequest", header, [upload]))
         return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report))
 
     def add_tool(
@@ -122,7 +122,7 @@ class Scene:
                 for probe in probes
             ],
         }
-        raw = self.server.upload("AddTool", _upload("AddToolRequest", header, uploads))
+        raw = self.server.upload("AddTool", self.id, lambda: _upload("AddToolRequest", header, uploads))
         reports = [answers.MeshReport(report) for report in raw.reports]
         return Tool(self, raw.tool_id, name, reports, [answers.FieldReport(f) for f in raw.fields])
 
@@ -144,9 +144,19 @@ class Scene:
         """Removes it. Loops in it end with NotFound."""
         self.server.ask("DeleteScene", scene_id=self.id)
 
+    def move(self, to_address: str) -> None:
+        """Hands it over to the server at an address, as that server tells it (`cluster.address`), where servers share
+        scenes. Its loops go on there, with sessions begun anew.
+
+        Raises:
+            FailedPrecondition: servers do not share it.
+            Unavailable: it did not move, or the answer was lost: `describe` is answered by who has it.
+        """
+        self.server.ask("MoveScene", scene_id=self.id, to_address=to_address)
+
     def deformations(self, in_flight_max: int = 8) -> Deformations:
         """A stream of deformations that does not wait for each answer."""
-        return Deformations(self.server, in_flight_max)
+        return Deformations(self.server, self.id, in_flight_max)
 
     def track(
         self,
@@ -196,7 +206,8 @@ class Scene:
             fields = {"link": {"link": link, "tool": tool_pose(tool.id, pose)}}
         request = _DISTANCES(scene_id=self.id, max_distance_m=max_distance_m, **fields)
         points = packed.array(_POINTS, packed.doubles(points_m, "points_m"))
-        raw = self.server.ask_encoded("QueryDistances", b"".join([request.SerializeToString(), *points]))
+        encoded = b"".join([request.SerializeToString(), *points])
+        raw = self.server.ask_encoded("QueryDistances", encoded, self.id)
         return answers.QueryDistancesResponse(raw)
 
     def query_contacts(
@@ -246,7 +257,7 @@ class Scene:
         contacts, totals = message("FeatureContacts")(), message("SelfCollisionTotals")()
         for part in self.server.download(
             "DetectSelfCollisions",
-            scene_id=self.id,
+            self.id,
             tissues=intervals,
             thickness_m=thickness_m,
             scope="COLLISION_SCOPE_WITHIN_EACH" if within_each else "COLLISION_SCOPE_ALL",

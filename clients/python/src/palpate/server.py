@@ -1,44 +1,34 @@
-"""A connection to a server."""
+"""A server, or several that share scenes."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
-import grpc
-
 from . import answers
+from .connection import Connection, PathLike, ServerAddress
 from .contract import CALLS
-from .errors import of_status
+from .errors import PalpateError, Unavailable
+from .owners import Owners, Route
 from .scene import Scene
 
 if TYPE_CHECKING:
     from .haptic_loop import HapticLoop
 
-# Bytes: nothing that a server answers is refused for its size.
-_UNLIMITED = -1
-_OPTIONS = [
-    ("grpc.max_receive_message_length", _UNLIMITED),
-    ("grpc.max_send_message_length", _UNLIMITED),
-    # A server that hangs, or a cable that was pulled, ends calls with UNAVAILABLE and not never.
-    ("grpc.keepalive_time_ms", 10_000),
-    ("grpc.keepalive_timeout_ms", 5_000),
-    # A loop that lost its server asks for it ten times a second, and not once in two minutes.
-    ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 1_000),
-    ("grpc.max_reconnect_backoff_ms", 1_000),
-    # One connection for each `connect`, so that one does not wait for what another sends.
-    ("grpc.use_local_subchannel_pool", 1),
-]
+_A = TypeVar("_A")
 
-# By this header a proxy in front of several servers says which of them answered, and is told where a call has to go.
-_HOST = "palpate-host"
-
-PathLike = Union[str, "os.PathLike[str]"]
+# What changes nothing, and is asked again where the answer was lost.
+_LOOKS = {
+    "DetectSelfCollisions",
+    "ExportTissue",
+    "ExportTool",
+    "GetScene",
+    "ListScenes",
+    "QueryContacts",
+    "QueryDistances",
+}
 
 
 def connect(
@@ -53,54 +43,51 @@ def connect(
     """Connects, and asks the server one thing, so that a wrong address or key is told here.
 
     Args:
-        address: `host:port`, `http://host:port`, `https://host:port` or `unix:/path`.
+        address: `host:port`, `http://host:port`, `https://host:port` or `unix:/path`; several with commas between them,
+            where servers share scenes: each is tried in turn.
         key: the API key, where the server has keys.
         ca: PEM file of the authority that vouches for the server. With it, or with `https`, the connection has TLS.
         certificate, certificate_key: PEM files that are shown to a server which asks who calls.
+        timeout_s: for each of them.
 
     Raises:
         Unavailable: nobody answers there, or the certificates do not fit.
         Unauthenticated: no key, or one that the server does not know.
         OSError: a file cannot be read.
     """
-    server = Server(address, _channel(address, ca, certificate, certificate_key), key)
+    owners = Owners(ServerAddress(address, key, ca, certificate, certificate_key))
+    nobody: Unavailable | None = None
+    request = CALLS["ListScenes"].request().SerializeToString()
     try:
-        server.ask("ListScenes", timeout_s=timeout_s)
+        for home in owners.homes():
+            try:
+                home.ask("ListScenes", request, timeout_s)
+            except Unavailable as error:
+                nobody = error
+            else:
+                owners.stay(home)
+                return Server(address, owners)
+        assert nobody is not None
+        raise nobody
     except BaseException:
-        server.close()
+        owners.close()
         raise
-    return server
-
-
-def _channel(
-    address: str,
-    ca: PathLike | None,
-    certificate: PathLike | None,
-    certificate_key: PathLike | None,
-) -> grpc.Channel:
-    scheme, _, rest = address.rpartition("://")
-    if scheme not in ("", "http", "https"):
-        raise ValueError(f"the address begins with {scheme}://, expected http://, https://, unix: or a host")
-    if scheme != "https" and ca is None and certificate is None:
-        return grpc.insecure_channel(rest, _OPTIONS)
-
-    def read(file: PathLike | None) -> bytes | None:
-        return None if file is None else Path(file).read_bytes()
-
-    credentials = grpc.ssl_channel_credentials(read(ca), read(certificate_key), read(certificate))
-    return grpc.secure_channel(rest, credentials, _OPTIONS)
 
 
 class Server:
-    """A connection to a server; `palpate.connect` makes one. Its methods may be called from any thread."""
+    """A server, and those that it names as the owners of scenes; `palpate.connect` makes one. Its methods may be called
+    from any thread.
 
-    def __init__(self, address: str, channel: grpc.Channel, key: str | None) -> None:
+    Where several servers share scenes, each scene is one server's at a time: calls and loops go there by themselves.
+    While a scene passes from one to another, calls that change nothing wait for it, for 10 s at most; others raise
+    `Unavailable`, as after any lost answer.
+    """
+
+    def __init__(self, address: str, owners: Owners) -> None:
         self.address = address
-        self._channel = channel
-        # Those that are open, to be ended before the channel is.
+        self.owners = owners
+        # Those that are open, to be ended before the connections are.
         self.loops: WeakSet[HapticLoop] = WeakSet()
-        self._metadata: tuple[tuple[str, str], ...] = () if key is None else (("authorization", f"Bearer {key}"),)
-        self._has_host = False
 
     def create_scene(self, scene_id: str, *, durable: bool | None = None) -> Scene:
         """Makes an empty scene. `scene_id`: 1 to 64 of a-z, 0-9 and `-`.
@@ -125,14 +112,14 @@ class Server:
         return Scene(self, scene_id)
 
     def scenes(self) -> list[answers.Scene]:
-        """Describes all scenes, ordered by id."""
+        """Describes all scenes that the server serves now, ordered by id."""
         return [answers.Scene(raw) for raw in self.ask("ListScenes").scenes]
 
     def close(self) -> None:
-        """Ends the connection, and all loops and streams that use it. Scenes stay."""
+        """Ends the connections, and all loops and streams that use them. Scenes stay."""
         for loop in list(self.loops):
             loop.close()
-        self._channel.close()
+        self.owners.close()
 
     def __enter__(self) -> Server:
         return self
@@ -150,60 +137,38 @@ class Server:
 
     def ask(self, call: str, *, timeout_s: float | None = None, **fields: Any) -> Any:
         """One call of the contract with the fields of its request: protobuf's own answer. What this package has no
-        method for can be asked so.
+        method for can be asked so. It goes to the server that has the scene `scene_id`, where there is such a field.
         """
-        return self.ask_encoded(call, CALLS[call].request(**fields).SerializeToString(), timeout_s)
+        request = CALLS[call].request(**fields).SerializeToString()
+        return self.ask_encoded(call, request, fields.get("scene_id"), timeout_s)
 
-    def ask_encoded(self, call: str, request: bytes, timeout_s: float | None = None) -> Any:
+    def ask_encoded(self, call: str, request: bytes, scene_id: str | None, timeout_s: float | None = None) -> Any:
         """The same with a request that is encoded already."""
-        about = CALLS[call]
-        method: Any = self._channel.unary_unary(about.path, None, about.answer.FromString)
-        return self._told(call, method, request, timeout_s)
+        route = Route(self.owners, scene_id, call in _LOOKS, timeout_s)
+        return _along(route, lambda at: at.ask(call, request, timeout_s))
 
-    def upload(self, call: str, requests: Iterable[Any]) -> Any:
-        """A call whose request is a stream."""
-        about = CALLS[call]
-        method = self._channel.stream_unary(about.path, about.request.SerializeToString, about.answer.FromString)
-        return self._told(call, method, iter(requests), None)
+    def upload(self, call: str, scene_id: str, requests: Callable[[], Iterator[Any]]) -> Any:
+        """A call whose request is a stream, which is made anew for each server that is asked."""
+        return _along(Route(self.owners, scene_id, False), lambda at: at.upload(call, requests()))
 
-    def download(self, call: str, **fields: Any) -> Iterator[Any]:
-        """A call whose answer is a stream."""
-        about = CALLS[call]
-        method = self._channel.unary_stream(about.path, about.request.SerializeToString, about.answer.FromString)
+    def download(self, call: str, scene_id: str, **fields: Any) -> Iterator[Any]:
+        """A call whose answer is a stream, in which nothing is asked again once its first message is there."""
+        request = CALLS[call].request(scene_id=scene_id, **fields)
+
+        def begin(at: Connection) -> tuple[list[Any], Iterator[Any]]:
+            stream = at.download(call, request)
+            return [first for first in [next(stream, None)] if first is not None], stream
+
+        first, rest = _along(Route(self.owners, scene_id, call in _LOOKS), begin)
+        yield from first
+        yield from rest
+
+
+def _along(route: Route, ask: Callable[[Connection], _A]) -> _A:
+    """Asks server after server until one answers, or there is none to ask."""
+    while True:
         try:
-            yield from method(about.request(**fields), metadata=self._metadata)
-        except grpc.RpcError as error:
-            raise of_status(self.address, call, error) from None
-
-    def open(self, call: str, requests: Iterator[bytes]) -> Any:
-        """A call of two streams, whose requests are encoded already: gRPC's call, an iterator of answers."""
-        about = CALLS[call]
-        method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
-        return method(requests, metadata=self._metadata)
-
-    def is_reached(self, scene_id: str, within_s: float) -> bool:
-        """Whether the server answers, now or in this time; what it answers does not matter."""
-        about = CALLS["GetScene"]
-        method: Any = self._channel.unary_unary(about.path, about.request.SerializeToString)
-        request = about.request(scene_id=scene_id)
-        try:
-            method(request, timeout=within_s, metadata=self._metadata, wait_for_ready=True)
-        except grpc.RpcError as error:
-            silence = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
-            return error.code() not in silence
-        return True
-
-    def _told(self, call: str, method: Any, request: Any, timeout_s: float | None) -> Any:
-        try:
-            answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata)
-        except grpc.RpcError as error:
-            raise of_status(self.address, call, error) from None
-        self._note_host(done.initial_metadata())
-        return answer
-
-    def _note_host(self, metadata: Iterable[tuple[str, str | bytes]]) -> None:
-        """Behind a proxy in front of several servers (`deploy/envoy`) all calls go to the one that answered first."""
-        hosts = [(name, value) for name, value in metadata if name == _HOST and isinstance(value, str)]
-        if hosts and not self._has_host:
-            self._has_host = True
-            self._metadata += (hosts[0],)
+            return ask(route.connection)
+        except PalpateError as failure:
+            if not route.goes_on(failure):
+                raise

@@ -81,7 +81,7 @@ class Tissue:
 
     def export(self) -> Surface:
         """The surface as it is now."""
-        stream = self.scene.server.download("ExportTissue", scene_id=self.scene.id, tissue_id=self.id)
+        stream = self.scene.server.download("ExportTissue", self.scene.id, tissue_id=self.id)
         header = next(stream).header
         chunks = [part.chunk for part in stream]
         return joined_surface(chunks, header.geometry_revision, header.topology_revision)

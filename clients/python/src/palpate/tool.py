@@ -31,7 +31,7 @@ class Tool:
 
     def export(self) -> list[Surface]:
         """The links' surfaces, each in its own frame."""
-        stream = self.scene.server.download("ExportTool", scene_id=self.scene.id, tool_id=self.id)
+        stream = self.scene.server.download("ExportTool", self.scene.id, tool_id=self.id)
         links: list[list[Any]] = [[] for _ in next(stream).header.links]
         for part in stream:
             links[part.chunk.link].append(part.chunk)

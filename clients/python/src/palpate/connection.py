@@ -1,0 +1,146 @@
+"""One connection, the calls that are made over it, and how a server is reached."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Union
+
+import grpc
+
+from .contract import CALLS
+from .errors import of_status
+
+PathLike = Union[str, "os.PathLike[str]"]
+
+# Bytes: nothing that a server answers is refused for its size.
+_UNLIMITED = -1
+_OPTIONS = [
+    ("grpc.max_receive_message_length", _UNLIMITED),
+    ("grpc.max_send_message_length", _UNLIMITED),
+    # A server that hangs, or a cable that was pulled, ends calls with UNAVAILABLE and not never.
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    # A loop that lost its server asks for it ten times a second, and not once in two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 1_000),
+    ("grpc.max_reconnect_backoff_ms", 1_000),
+    # One connection for each `connect`, so that one does not wait for what another sends.
+    ("grpc.use_local_subchannel_pool", 1),
+]
+
+# By this header a proxy in front of several servers says which of them answered, and is told where a call has to go.
+_HOST = "palpate-host"
+
+
+class ServerAddress:
+    """Where a server is, or several that share scenes, and how each is reached: key, certificates."""
+
+    def __init__(
+        self,
+        text: str,
+        key: str | None,
+        ca: PathLike | None,
+        certificate: PathLike | None,
+        certificate_key: PathLike | None,
+    ) -> None:
+        # A path may have commas.
+        self._each = [text] if text.startswith("unix:") else [one.strip() for one in text.split(",")]
+        self._key = key
+        schemes = {one.rpartition("://")[0] for one in self._each}
+        for scheme in sorted(schemes - {"", "http", "https"}):
+            raise ValueError(f"the address begins with {scheme}://, expected http://, https://, unix: or a host")
+        self._credentials: grpc.ChannelCredentials | None = None
+        # For all of them or none: a server that is named by another is no less sure than that.
+        if "https" in schemes or ca is not None or certificate is not None:
+            self._credentials = grpc.ssl_channel_credentials(_read(ca), _read(certificate_key), _read(certificate))
+
+    def each(self) -> list[Connection]:
+        """To those that were given. None is tried before it is used."""
+        return [self._open(one, one.rpartition("://")[2]) for one in self._each]
+
+    def at(self, host_and_port: str) -> Connection:
+        """To a server that one of these named: with TLS, key and certificates as they have."""
+        # By this scheme it is a host and nothing else, such as a path on this machine.
+        return self._open(host_and_port, f"dns:///{host_and_port}")
+
+    def _open(self, address: str, target: str) -> Connection:
+        if self._credentials is None:
+            return Connection(address, grpc.insecure_channel(target, _OPTIONS), self._key)
+        return Connection(address, grpc.secure_channel(target, self._credentials, _OPTIONS), self._key)
+
+
+def _read(file: PathLike | None) -> bytes | None:
+    return None if file is None else Path(file).read_bytes()
+
+
+class Connection:
+    """A connection to one server. Its methods may be called from any thread."""
+
+    def __init__(self, address: str, channel: grpc.Channel, key: str | None) -> None:
+        self.address = address
+        self._channel = channel
+        self._metadata: tuple[tuple[str, str], ...] = () if key is None else (("authorization", f"Bearer {key}"),)
+        self._has_host = False
+        # One that nobody uses any more is closed; at the program's end gRPC sees to that itself.
+        weakref.finalize(self, channel.close).atexit = False
+
+    def close(self) -> None:
+        """Ends it, and the streams that use it."""
+        self._channel.close()
+
+    def ask(self, call: str, request: bytes, timeout_s: float | None) -> Any:
+        """A call whose request is encoded already: protobuf's own answer."""
+        about = CALLS[call]
+        method: Any = self._channel.unary_unary(about.path, None, about.answer.FromString)
+        return self._told(call, method, request, timeout_s)
+
+    def upload(self, call: str, requests: Iterator[Any]) -> Any:
+        """A call whose request is a stream."""
+        about = CALLS[call]
+        method = self._channel.stream_unary(about.path, about.request.SerializeToString, about.answer.FromString)
+        return self._told(call, method, requests, None)
+
+    def download(self, call: str, request: Any) -> Iterator[Any]:
+        """A call whose answer is a stream."""
+        about = CALLS[call]
+        method = self._channel.unary_stream(about.path, about.request.SerializeToString, about.answer.FromString)
+        try:
+            yield from method(request, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise of_status(self.address, call, error) from None
+
+    def open(self, call: str, requests: Iterator[bytes]) -> Any:
+        """A call of two streams, whose requests are encoded already: gRPC's call, an iterator of answers."""
+        about = CALLS[call]
+        method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
+        return method(requests, metadata=self._metadata)
+
+    def is_reached(self, scene_id: str, within_s: float) -> bool:
+        """Whether the server answers, now or in this time; what it answers does not matter."""
+        about = CALLS["GetScene"]
+        method: Any = self._channel.unary_unary(about.path, about.request.SerializeToString)
+        request = about.request(scene_id=scene_id)
+        try:
+            method(request, timeout=within_s, metadata=self._metadata, wait_for_ready=True)
+        except grpc.RpcError as error:
+            silence = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
+            return error.code() not in silence
+        return True
+
+    def _told(self, call: str, method: Any, request: Any, timeout_s: float | None) -> Any:
+        try:
+            answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise of_status(self.address, call, error) from None
+        self._note_host(done.initial_metadata())
+        return answer
+
+    def _note_host(self, metadata: Iterable[tuple[str, str | bytes]]) -> None:
+        """Behind a proxy in front of several servers (`deploy/envoy`) all calls go to the one that answered first."""
+        hosts = [(name, value) for name, value in metadata if name == _HOST and isinstance(value, str)]
+        if hosts and not self._has_host:
+            self._has_host = True
+            self._metadata += (hosts[0],)
