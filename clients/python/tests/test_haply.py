@@ -1,0 +1,206 @@
+"""The Inverse3's example against a stand-in for its service: what the hand feels, and what it never feels."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import ServerProgram
+
+import palpate
+
+pytest.importorskip("websockets", reason="websockets is not installed")
+
+import haply_inverse3  # noqa: E402
+from haply_inverse3 import (  # noqa: E402
+    BALL_RADIUS_M,
+    FRESH_S,
+    GONE_S,
+    MAX_FORCE_N,
+    MAX_RATE_N_PER_S,
+    PAD_TOP_M,
+    STIFFNESS_N_PER_M,
+    HandForce,
+)
+from inverse_service import Exchange, InverseService  # noqa: E402
+
+# Where the ball meets the pad.
+SURFACE_M = PAD_TOP_M + BALL_RADIUS_M
+# The proxy stands off by 20 um, and the ball's field is good to a thousandth of its diagonal of 17 mm.
+SLACK_N = STIFFNESS_N_PER_M * (20e-6 + 17e-6)
+# A sum of doubles.
+ROUNDED_N = 1e-9
+
+
+class Client:
+    """The example on a thread of its own."""
+
+    def __init__(self, address: str, service: InverseService, max_force_n: float = MAX_FORCE_N) -> None:
+        self.failure: BaseException | None = None
+
+        def run() -> None:
+            try:
+                haply_inverse3.run(address, service.address, max_force_n=max_force_n)
+            except BaseException as error:
+                self.failure = error
+
+        self._thread = threading.Thread(target=run)
+        self._thread.start()
+
+    def ends(self) -> None:
+        self._thread.join(timeout=60)
+        assert not self._thread.is_alive() and self.failure is None, self.failure
+
+
+@pytest.fixture
+def service() -> Iterator[InverseService]:
+    service = InverseService(SURFACE_M + 0.01)
+    yield service
+    service.close()
+
+
+def assert_bounded(exchanges: list[Exchange], max_force_n: float) -> None:
+    """No force above the cap, and none that changes faster than the rate, by the service's clock: the client heard one
+    message after it was sent, and answered the next one before that answer came.
+    """
+    for before, after in zip(exchanges[:-1], exchanges[1:], strict=True):
+        assert np.linalg.norm(after.force_n) <= max_force_n + ROUNDED_N
+        step_n = float(np.linalg.norm(after.force_n - before.force_n))
+        assert step_n <= MAX_RATE_N_PER_S * (after.received_s - before.sent_s) + ROUNDED_N
+
+
+def test_the_hand_feels_how_deep_it_presses_and_nothing_outside(
+    program: ServerProgram, service: InverseService, figure: Callable[[str], None]
+) -> None:
+    client = Client(program.address, service)
+    service.wait(100)
+    for depth_m in np.linspace(0.002, 0.01, 5):
+        service.move(SURFACE_M - depth_m, 0.1)
+        held = service.exchanges[-1]
+        assert held.force_n[2] == pytest.approx(STIFFNESS_N_PER_M * depth_m, abs=SLACK_N)
+        assert np.abs(held.force_n[:2]).max() < SLACK_N
+    service.move(SURFACE_M + 0.01, 0.2)
+    retreated = len(service.exchanges)
+    service.wait(100)
+    service.close()
+    client.ends()
+    felt = service.exchanges
+    assert not service.foreign
+    assert_bounded(felt, MAX_FORCE_N)
+    assert all((one.force_n == 0).all() for one in felt[retreated:])
+    # On the way down: no more than the depth that was reached.
+    depths_m = SURFACE_M - np.minimum.accumulate([one.height_m for one in felt])
+    most_n = STIFFNESS_N_PER_M * np.maximum(depths_m, 0) + SLACK_N * (depths_m > -SLACK_N)
+    assert all(np.linalg.norm(one.force_n) <= most for one, most in zip(felt, most_n, strict=True))
+    taken = [1e6 * (one.received_s - one.sent_s) for one in felt]
+    rate = len(felt) / (felt[-1].received_s - felt[0].sent_s)
+    p50, p99 = np.percentile(taken, [50, 99])
+    figure(
+        f"Inverse3 (a stand-in in the same process): {rate:.0f} forces a second, "
+        f"each p50 {p50:.0f} us, p99 {p99:.0f} us after its position"
+    )
+    with palpate.connect(program.address) as server, pytest.raises(palpate.NotFound):
+        server.scene("inverse3")
+
+
+def test_no_force_is_above_the_cap(program: ServerProgram, service: InverseService) -> None:
+    client = Client(program.address, service, max_force_n=1.0)
+    service.wait(100)
+    service.move(SURFACE_M - 0.01, 0.2)
+    assert service.exchanges[-1].force_n[2] == pytest.approx(1.0, abs=SLACK_N)
+    service.move(SURFACE_M + 0.01, 0.2)
+    service.close()
+    client.ends()
+    assert_bounded(service.exchanges, 1.0)
+
+
+def test_the_force_fades_when_palpate_is_silent_and_comes_back_with_it(tmp_path: Path, service: InverseService) -> None:
+    program = ServerProgram(tmp_path)
+    client = Client(program.address, service)
+    service.wait(100)
+    service.move(SURFACE_M - 0.01, 0.2)
+    pressed_n = np.linalg.norm(service.exchanges[-1].force_n)
+    program.stop()
+    stopped_s = time.monotonic()
+    service.wait(200)
+    # No answer is for a pose of later than that: its age says how much of it may be left, and in time it is none.
+    since = [one for one in service.exchanges if one.sent_s >= stopped_s]
+    for one in since:
+        left = np.clip((stopped_s + GONE_S - one.sent_s) / (GONE_S - FRESH_S), 0, 1)
+        assert np.linalg.norm(one.force_n) <= left * (pressed_n + SLACK_N)
+    assert since[-1].sent_s > stopped_s + GONE_S
+    program.go_on()
+    until = time.monotonic() + 60
+    while np.linalg.norm(service.exchanges[-1].force_n) < 0.9 * pressed_n:
+        assert time.monotonic() < until
+        service.wait(10)
+    assert_bounded(service.exchanges, MAX_FORCE_N)
+    # Killed, it stays away: the example ends when its loop gives up, and lets go before that.
+    program.kill()
+    killed_s = time.monotonic()
+    service.wait(200)
+    assert all((one.force_n == 0).all() for one in service.exchanges if one.sent_s >= killed_s + GONE_S)
+    service.close()
+    client._thread.join(timeout=60)
+    assert isinstance(client.failure, palpate.Unavailable), "it cannot delete its scene"
+
+
+def test_no_force_is_left_standing_when_the_service_is_silent(program: ServerProgram, service: InverseService) -> None:
+    client = Client(program.address, service)
+    service.wait(100)
+    service.move(SURFACE_M - 0.01, 0.2)
+    service.wait(10)
+    assert service.exchanges[-1].force_n[2] > 1.9
+    service.fall_silent(0.3)
+    service.wait(100)
+    exchanges = service.exchanges
+    resumed = next(n for n in range(1, len(exchanges)) if exchanges[n].sent_s - exchanges[n - 1].sent_s > 0.25)
+    # The device has let go by then. What it feels begins at nothing, and grows no faster than the rate.
+    assert (exchanges[resumed].force_n == 0).all()
+    assert_bounded(exchanges[resumed:], MAX_FORCE_N)
+    assert exchanges[-1].force_n[2] > 1.9
+
+    # A position that the device itself does not trust is none.
+    service.is_calibrated = False
+    service.wait(100)
+    assert (service.exchanges[-1].force_n == 0).all()
+    service.close()
+    client.ends()
+
+
+def test_a_hand_force_keeps_its_bounds_whatever_it_is_given() -> None:
+    seed = int(os.environ.get("PALPATE_SEED", "22"))
+    random = np.random.default_rng(seed)
+    for _ in range(200 * int(os.environ.get("PALPATE_TEST_SCALE", "1"))):
+        cap_n = random.uniform(0.1, MAX_RATE_N_PER_S * FRESH_S)
+        force, last = HandForce(cap_n, MAX_RATE_N_PER_S), np.zeros(3)
+        for _ in range(50):
+            wanted = random.normal(size=3) * 10.0 ** random.uniform(-12, 12)
+            if random.random() < 0.1:
+                wanted[random.integers(3)] = random.choice([np.nan, np.inf, -np.inf])
+            age_s, dt_s = random.uniform(-0.01, 0.2), 10.0 ** random.uniform(-5, 0)
+            now = force.step(wanted, age_s, dt_s)
+            assert np.isfinite(now).all(), f"seed {seed}"
+            assert np.linalg.norm(now) <= cap_n * (1 + ROUNDED_N), f"seed {seed}"
+            assert np.linalg.norm(now - last) <= MAX_RATE_N_PER_S * dt_s + ROUNDED_N, f"seed {seed}"
+            last = now
+        # Answers stop: from the greatest force there is, in steps of any length.
+        while last[2] < 0.99 * cap_n:
+            last = force.step(np.array([0, 0, 100.0]), 0.0, 0.001)
+        age_s = 0.0
+        while age_s < GONE_S:
+            dt_s = random.uniform(1e-4, 0.03)
+            age_s += dt_s
+            faded = force.step(np.array([0, 0, 100.0]), age_s, dt_s)
+            assert age_s < FRESH_S or faded[2] <= last[2] + ROUNDED_N, f"seed {seed}"
+            last = faded
+        assert (last == 0).all(), f"seed {seed}: {last} at {age_s}"
+    with pytest.raises(ValueError, match="10 N at 300 N/s do not fade in 0.02 s"):
+        HandForce(10, 300)
+    with pytest.raises(LookupError, match="no Inverse3"):
+        haply_inverse3.Handle.of({"inverse3": []})
