@@ -258,6 +258,19 @@ def test_a_lost_connection_is_taken_up_with_its_contacts(
             assert after.sequence > before.sequence
 
 
+def test_a_loop_that_was_still_for_long_comes_back(
+    scene: palpate.Scene, probe: palpate.Tool, wire: CutConnection
+) -> None:
+    with palpate.connect(wire.address) as far, far.scene(scene.id).track([probe], reconnect_s=0.5) as loop:
+        loop.tick([0, 0, 0.06])
+        for times in (1, 2):
+            time.sleep(0.7)
+            wire.cut()
+            wire.mend()
+            loop.tick([0, 0, 0.06], timeout_s=10)
+            assert loop.reconnected == times
+
+
 def test_a_teleport_that_was_lost_is_one_all_the_same(
     scene: palpate.Scene, probe: palpate.Tool, wire: CutConnection
 ) -> None:

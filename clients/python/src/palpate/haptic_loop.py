@@ -109,6 +109,8 @@ class HapticLoop:
         self._session_at = self._connection.address
         # Servers since the last answer that have named another.
         self._hops = 0
+        # When the stream that is open was begun, and when the one broke off that was answered last.
+        self._begun_at = self._lost_at = self._answered_at
         self._call: Any = None
         # A stream was accepted, so that what breaks off comes back.
         self._was_open = False
@@ -290,6 +292,10 @@ class HapticLoop:
 
     def _comes_back(self, failure: BaseException) -> bool:
         """Seeks the server after a stream that broke off. False: the loop is over."""
+        now = time.monotonic()
+        # A stream of which nothing was asked for long was a good one too.
+        if self._is_answered or now - self._begun_at > self._reconnect_s:
+            self._lost_at = now
         if isinstance(failure, NotFound) and failure.subject == "session":
             # It ended before the loop came back. What the hand touches is begun anew.
             self._token = b""
@@ -312,7 +318,7 @@ class HapticLoop:
             self._pause()
         else:
             return False
-        while not self._is_closed and self.age_s < self._reconnect_s:
+        while not self._is_closed and time.monotonic() - self._lost_at < self._reconnect_s:
             # Waited for and not tried by calls: older versions of gRPC connect only while somebody does.
             if self._connection.is_reached(self._scene_id, PAUSE_S):
                 return True
@@ -328,6 +334,7 @@ class HapticLoop:
     def _stream(self) -> BaseException | None:
         """One stream, from its start to its end. None: it ended because the loop was closed."""
         is_over = threading.Event()
+        self._begun_at = time.monotonic()
         try:
             has_session = bool(self._token) and self._session_at == self._connection.address
             self._is_return, self._is_resumed, self._is_answered = self._was_open, has_session, False
