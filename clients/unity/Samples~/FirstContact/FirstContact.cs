@@ -39,6 +39,8 @@ public class FirstContact : MonoBehaviour
 
     private void Callback()
     {
+        // What has passed, and not what a sleep was meant to take: on Windows that is up to 16 ms.
+        System.Diagnostics.Stopwatch sinceLast = System.Diagnostics.Stopwatch.StartNew();
         while (!isOver)
         {
             Palpate.Pose pose;
@@ -46,8 +48,10 @@ public class FirstContact : MonoBehaviour
             {
                 pose = new Palpate.Pose(new Vec3(position.x, position.y, position.z), rotation.x, rotation.y, rotation.z, rotation.w);
             }
+            double dtS = sinceLast.Elapsed.TotalSeconds;
+            sinceLast.Restart();
             Wrench wrench;
-            session.Servo(pose, 1e-3, out wrench);
+            session.Servo(pose, dtS, out wrench);
             // Here: device.SetForce(wrench.ForceN.X, wrench.ForceN.Y, wrench.ForceN.Z).
             felt = wrench;
             Thread.Sleep(1);
