@@ -25,6 +25,8 @@ pub mod inspect;
 pub mod load;
 pub mod mesh_io;
 pub mod oracle;
+#[cfg(feature = "server")]
+pub mod os;
 #[cfg(feature = "cli")]
 pub mod plan;
 #[cfg(feature = "contract")]

@@ -20,11 +20,13 @@ pub use run::args::{DemoArgs, LoadArgs};
 use run::{
     args::RunArgs,
     capacity::find_capacity,
-    interrupt::{Ending, Interrupt},
     load_run::{LoadRun, RunOutcome},
     objective::ObjectiveVerdict,
     plan::Plan,
+    workers::Ending,
 };
+
+use crate::os::interrupt::Interrupt;
 
 /// Runs `palpate demo`.
 ///

@@ -12,6 +12,8 @@ pub use field_cache::{FieldCache, FieldOrigin};
 /// `$HOME/.local/share/palpate`, else nowhere. Relative paths do not count, as the XDG rules have it.
 pub fn default_data_dir() -> Option<PathBuf> {
     let folder = |name| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    let data = folder("XDG_DATA_HOME").or_else(|| Some(folder("HOME")?.join(".local/share")))?;
-    Some(data.join("palpate"))
+    let home = || Some(folder("HOME")?.join(".local/share"));
+    let data =
+        if cfg!(windows) { folder("LOCALAPPDATA") } else { folder("XDG_DATA_HOME").or_else(home) };
+    Some(data?.join("palpate"))
 }

@@ -19,7 +19,6 @@ use palpate::{
     load::{
         report::Measured,
         run::{
-            interrupt::Interrupt,
             plan::Plan,
             server_process::{SERVE, ServerProcess},
             workers::{Answerer, measure},
@@ -30,6 +29,7 @@ use palpate::{
         },
     },
     oracle::shapes,
+    os::interrupt::Interrupt,
 };
 
 use crate::{inputs, served_check::check, turns::Effort};

@@ -85,6 +85,14 @@ pub enum ConfigError {
         /// What was left out.
         feature: &'static str,
     },
+    /// A setting of something that this system does not have.
+    #[error("{key} is set, expected a system that has {what}: {} has none", std::env::consts::OS)]
+    NotHere {
+        /// The setting.
+        key: &'static str,
+        /// What is missing.
+        what: &'static str,
+    },
     /// Anybody on the network could connect, or read along.
     #[error(
         "listen is {listen}: without {missing} only a loopback address is served (--insecure \

@@ -47,6 +47,10 @@ impl Config {
         if self.cluster.shared && !self.store.scenes {
             return Err(ConfigError::Needs { key: "cluster.shared", needs: "store.scenes" });
         }
+        if self.unix_socket.is_some() && cfg!(not(unix)) {
+            let what = "Unix domain sockets that a server listens on";
+            return Err(ConfigError::NotHere { key: "unix_socket", what });
+        }
         self.check_otlp()?;
         self.check_viewer()?;
         self.check_access()

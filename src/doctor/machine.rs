@@ -2,9 +2,8 @@
 
 use std::{fs, thread};
 
-use rustix::process::{Resource, getrlimit};
-
 use super::finding::{Finding, Grade};
+use crate::os::process::{ProcessLimit, descriptors_max, real_time_priority_max};
 
 /// Descriptors for the default 256 connections, files and some room.
 const DESCRIPTORS_MIN: u64 = 1024;
@@ -95,20 +94,23 @@ fn load() -> Option<Finding> {
 }
 
 fn descriptors() -> Option<Finding> {
-    let limit = getrlimit(Resource::Nofile).current;
-    let found = limit.map_or("no limit".to_owned(), |n| format!("{n} open files allowed"));
-    let grade = if limit.is_none_or(|n| n >= DESCRIPTORS_MIN) { Grade::Good } else { Grade::Poor };
+    let (found, grade) = match descriptors_max()? {
+        ProcessLimit::AtMost(n) => (
+            format!("{n} open files allowed"),
+            if n >= DESCRIPTORS_MIN { Grade::Good } else { Grade::Poor },
+        ),
+        ProcessLimit::None => ("no limit".to_owned(), Grade::Good),
+    };
     let advice = "RLIMIT_NOFILE of at least 1,024 (LimitNOFILE= in systemd).";
     Some(Finding { name: "descriptors", found, grade, advice })
 }
 
 fn priority() -> Option<Finding> {
     // For `chrt` before the server: the server itself never asks for a priority.
-    let limit = getrlimit(Resource::Rtprio).current;
-    let (found, grade) = match limit {
-        Some(0) => ("real-time priority is not allowed".to_owned(), Grade::Fair),
-        Some(n) => (format!("real-time priority up to {n} allowed"), Grade::Good),
-        None => ("real-time priority allowed".to_owned(), Grade::Good),
+    let (found, grade) = match real_time_priority_max()? {
+        ProcessLimit::AtMost(0) => ("real-time priority is not allowed".to_owned(), Grade::Fair),
+        ProcessLimit::AtMost(n) => (format!("real-time priority up to {n} allowed"), Grade::Good),
+        ProcessLimit::None => ("real-time priority allowed".to_owned(), Grade::Good),
     };
     let advice = "With RLIMIT_RTPRIO, `chrt -f 50 palpate serve` runs before other programs.";
     Some(Finding { name: "priority", found, grade, advice })

@@ -3,7 +3,6 @@
 pub mod args;
 pub mod capacity;
 pub mod hiccup;
-pub mod interrupt;
 pub mod load_run;
 pub mod objective;
 pub mod plan;

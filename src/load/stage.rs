@@ -13,11 +13,11 @@ use std::{
     },
 };
 
-use super::{
-    error::LoadError,
-    run::{interrupt::Interrupt, plan::Plan},
+use super::{error::LoadError, run::plan::Plan};
+use crate::{
+    client::{Client, ClientError, address::ServerAddress},
+    os::interrupt::Interrupt,
 };
-use crate::client::{Client, ClientError, address::ServerAddress};
 use path::{Path, Press};
 use phantom::Instrument;
 

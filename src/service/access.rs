@@ -10,13 +10,10 @@ pub mod tls;
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::{
-    signal::unix::Signal,
-    time::{MissedTickBehavior, interval},
-};
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_rustls::rustls;
 
-use crate::config;
+use crate::{config, os::interrupt::Hangup};
 use caller::Caller;
 use credential_file::{AccessError, WatchedFiles};
 use denied::Denied;
@@ -63,13 +60,13 @@ impl Access {
     }
 
     /// Reads changed files again, and all of them on a signal. Never ends.
-    pub async fn watch(&self, mut hangup: Signal) {
+    pub async fn watch(&self, mut hangup: Hangup) {
         let mut due = interval(self.reload_interval);
         due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let asked = tokio::select! {
                 _ = due.tick() => false,
-                _ = hangup.recv() => true,
+                _ = hangup.came() => true,
             };
             if let Some(keys) = &self.keys {
                 keys.refresh(asked, |new, old| new.succeed(old));

@@ -2,7 +2,7 @@
 
 use std::{sync::LazyLock, time::Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use crate::os::boot_clock;
 
 static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -14,6 +14,5 @@ pub fn now_ns() -> u64 {
 /// Nanoseconds of the clock of leases, which goes on while the machine is suspended: what another server counts meanwhile
 /// counts here too.
 pub fn lease_now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Boottime);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    boot_clock::now_ns()
 }

@@ -5,7 +5,6 @@ pub mod cluster;
 pub mod exposition;
 pub mod histogram;
 pub mod page;
-pub mod process;
 pub mod recent;
 pub mod record;
 pub mod store;

@@ -9,12 +9,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::{
-    net::TcpListener,
-    signal::unix::{SignalKind, signal},
-    sync::Notify,
-    time::timeout,
-};
+use tokio::{net::TcpListener, sync::Notify, time::timeout};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
     service::Routes,
@@ -74,6 +69,7 @@ use crate::proto::{
 use crate::{
     config::{Config, TransportSettings},
     geometry::lanes::use_narrow,
+    os::interrupt::{Hangup, Interrupt},
     store::{FieldCache, default_data_dir, scenes::scene_store::SceneStore},
 };
 
@@ -108,14 +104,13 @@ pub enum ServeError {
     Transport(#[from] tonic::transport::Error),
 }
 
-/// Runs `palpate serve` until SIGINT or SIGTERM. The first line of stdout names the address in use.
+/// Runs `palpate serve` until it is told to end, as [`Interrupt`] says. The first line of stdout names the address in use.
 ///
 /// # Errors
 /// When there is no place to listen at, or files of keys and certificates cannot be used.
 pub async fn run(config: &Config) -> Result<(), ServeError> {
     // Caught before anything is told: a signal that comes with the first line is not lost.
-    let (mut interrupt, mut terminate) =
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let mut interrupt = Interrupt::catch()?;
     check_access(config)?;
     if !config.runtime.wide_instructions {
         info!("narrow instructions, as runtime.wide_instructions says");
@@ -125,12 +120,7 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
     let mut stdout = io::stdout();
     writeln!(stdout, "listening on {}", listeners.address()?)?;
     stdout.flush()?;
-    let told = async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-    };
+    let told = async move { interrupt.came().await };
     let data_dir = config.data_dir.clone().or_else(default_data_dir);
     match &data_dir {
         Some(folder) => info!("scenes and built fields are kept under {}", folder.display()),
@@ -153,7 +143,7 @@ pub async fn serve(
     let Listeners { tcp, unix, metrics: metrics_listener } = listeners;
     let (_socket, unix) = unix.unzip();
     let access = Arc::new(Access::open(&config.access)?);
-    let hangup = signal(SignalKind::hangup())?;
+    let hangup = Hangup::catch()?;
     let registry = Arc::new(SceneRegistry::new(config));
     let sessions = Arc::new(SessionRegistry::new(&config.sessions));
     let health = HealthReporter::new();

@@ -19,6 +19,7 @@ use tracing::warn;
 
 use crate::{
     geometry::TriangleMesh,
+    os::lasting::sync_folder,
     scene::tool::field::is_field_of,
     sdf::{Field, FieldOptions},
     surface::Surface,
@@ -98,7 +99,7 @@ impl FieldCache {
             // there.
             file.sync_all()?;
             fs::rename(&temporary, path)?;
-            File::open(&self.folder)?.sync_all()
+            sync_folder(&self.folder)
         })();
         if written.is_err() {
             // Not there when it could not be made or was renamed.

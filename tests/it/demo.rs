@@ -16,7 +16,7 @@ use palpate::{
 };
 use serde_json::Value;
 
-use crate::support::folder::Folder;
+use crate::support::{folder::Folder, process::signal};
 
 const PALPATE: &str = env!("CARGO_BIN_EXE_palpate");
 /// Far more than a run of two seconds and its server's start and stop take.
@@ -126,6 +126,7 @@ fn a_rendered_demo_tells_what_the_hand_felt() {
     assert!(svg.contains("proxy, mm") && svg.contains("servo's force, N") && !svg.contains("NaN"));
 }
 
+#[cfg_attr(windows, ignore = "a Ctrl-C reaches the tests too")]
 #[test]
 fn an_interrupted_demo_stops_its_server_and_says_so() {
     let mut demo = Command::new(PALPATE)
@@ -134,10 +135,9 @@ fn an_interrupted_demo_stops_its_server_and_says_so() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it runs");
-    let pid = rustix::process::Pid::from_child(&demo);
     // It catches the signal before it starts its server.
     let children = || {
-        let of = format!("/proc/{0}/task/{0}/children", pid.as_raw_nonzero());
+        let of = format!("/proc/{0}/task/{0}/children", demo.id());
         fs::read_to_string(of).unwrap_or_default()
     };
     let give_up = Instant::now() + RUN_MAX;
@@ -146,7 +146,7 @@ fn an_interrupted_demo_stops_its_server_and_says_so() {
         thread::yield_now();
     }
     let server: i32 = children().trim().parse().expect("one child");
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    signal(&demo, "INT");
     let status = demo.wait().expect("it ends");
     let mut errors = String::new();
     demo.stderr.take().expect("piped").read_to_string(&mut errors).expect("text");
@@ -304,6 +304,7 @@ fn an_answer_that_is_wrong_or_missing_fails_the_run() {
 }
 
 /// One address is printed, the page and its frames are there, and Ctrl-C is its good end.
+#[cfg_attr(windows, ignore = "a Ctrl-C reaches the tests too")]
 #[test]
 fn watch_shows_the_demo_until_it_is_stopped() {
     let folder = Folder::new("demo-viewer");
@@ -324,8 +325,7 @@ fn watch_shows_the_demo_until_it_is_stopped() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("text");
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("Palpate"), "{answer}");
-    let pid = rustix::process::Pid::from_child(&demo);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+    signal(&demo, "INT");
     assert!(demo.wait().expect("it ends").success());
     assert!(!listens(address), "a server is left");
 

@@ -19,12 +19,13 @@ const LAYERS: [&[&str]; 7] = [
     &["surface", "servo"],
     &["scene"],
     &["proxy"],
-    &["proto", "config", "store"],
+    &["proto", "config", "os", "store"],
     &["service", "client", "load", "inspect", "doctor", "scene_files", "plan", "replay"],
 ];
-const SIBLINGS: [(&str, &str); 5] = [
+const SIBLINGS: [(&str, &str); 6] = [
     ("mesh_io", "geometry"),
     ("oracle", "geometry"),
+    ("store", "os"),
     ("load", "client"),
     ("scene_files", "client"),
     ("replay", "service"),
@@ -37,7 +38,7 @@ const OUTER: [&str; 8] =
     ["tokio", "tonic", "prost", "std::net", "std::thread", "std::fs", "Instant", "SystemTime"];
 /// Words of the system, and the parts around the engine that may say them.
 const CLOCKS: (&[&str], &[&str]) =
-    (&["Instant", "SystemTime"], &["service", "client", "load", "doctor", "inspect"]);
+    (&["Instant", "SystemTime"], &["os", "service", "client", "load", "doctor", "inspect"]);
 const THREADS: (&[&str], &[&str]) =
     (&["thread"], &["service", "client", "load", "doctor", "inspect", "replay"]);
 /// Modules that name the generated contract: those of `service` between the wire and the engine, and clients.

@@ -14,8 +14,6 @@ use palpate::{
     service::{Listeners, serve},
 };
 use serde_json::Value;
-use tokio::net::UnixListener;
-use tokio_stream::wrappers::UnixListenerStream;
 
 use crate::seed::against;
 use crate::support::{
@@ -166,8 +164,12 @@ fn a_broken_objective_is_an_exit_code() {
     assert!(said(&done).contains("expected one of the two"), "{}", said(&done));
 }
 
+#[cfg(unix)]
 #[tokio::test]
 async fn a_unix_socket_is_an_address() {
+    use tokio::net::UnixListener;
+    use tokio_stream::wrappers::UnixListenerStream;
+
     let path = env::temp_dir().join(format!("palpate-load-{}.sock", process::id()));
     let listener = UnixListener::bind(&path).expect("a free path");
     let health = tonic_health::server::HealthReporter::new();

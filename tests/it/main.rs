@@ -12,6 +12,7 @@ mod client;
 mod cluster;
 mod config;
 mod continuous;
+#[cfg(unix)]
 mod deadline;
 mod demo;
 mod deploy;

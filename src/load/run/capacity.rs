@@ -1,11 +1,7 @@
 //! How many clients an objective holds for.
 
-use super::{
-    args::CLIENTS_MAX,
-    interrupt::{Ending, Interrupt},
-    load_run::LoadRun,
-};
-use crate::load::error::LoadError;
+use super::{args::CLIENTS_MAX, load_run::LoadRun, workers::Ending};
+use crate::{load::error::LoadError, os::interrupt::Interrupt};
 
 /// Twice as many clients each time until the objective breaks, then between the last two; prints a line for each run and
 /// the most clients that held.

@@ -4,16 +4,16 @@ use std::{env, net::SocketAddr, path::PathBuf};
 
 use super::{
     args::{DemoArgs, LoadArgs},
-    interrupt::{Ending, Interrupt},
     objective::Objective,
     plan::Plan,
     run_recording::RunRecording,
     server_process::{SERVE, ServerProcess},
-    workers::{Answerer, measure},
+    workers::{Answerer, Ending, measure},
 };
 use crate::{
     client::address::ServerAddress,
     load::{error::LoadError, report::Measured, stage::Stage},
+    os::interrupt::Interrupt,
 };
 
 /// What is run against which server.

@@ -3,9 +3,7 @@
 use std::{
     env,
     ffi::OsStr,
-    fs,
     io::{self, BufRead, BufReader},
-    os::unix::process::CommandExt,
     path::Path,
     process::{Child, ChildStdout, Command, ExitStatus, Stdio},
     sync::mpsc::channel,
@@ -13,13 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use crate::client::address::ServerAddress;
+use crate::{client::address::ServerAddress, os::child};
 
 /// How long it may take to say where it listens.
 const START_MAX: Duration = Duration::from_secs(10);
-/// How long it may take to end after SIGTERM before it is killed.
+/// How long it may take to end once it was asked to before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(3);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// Arguments of a server on a free loopback port that leaves nothing behind but fields.
@@ -50,7 +46,7 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `program` as a server with these arguments, in a process group of its own, so that a Ctrl-C meant
+    /// Starts `program` as a server with these arguments, set apart, so that a Ctrl-C meant
     /// for this process does not end it first. Only its warnings are shown, not those of HTTP/2, unless `RUST_LOG` is set.
     ///
     /// # Errors
@@ -61,7 +57,8 @@ impl ServerProcess {
     ) -> Result<ServerProcess, ServerProcessError> {
         // A process and not a thread: what it takes of the machine is its own, and a crash is seen as one.
         let mut command = Command::new(program);
-        command.args(args).process_group(0);
+        command.args(args);
+        child::set_apart(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         if env::var_os("RUST_LOG").is_none() {
             command.env("RUST_LOG", "warn,h2=error");
@@ -96,21 +93,14 @@ impl ServerProcess {
         ServerAddress::new(&self.address)
     }
 
-    /// Processor time of all its threads so far, in steps of 10 ms; `None` where the system does not say.
+    /// Processor time of all its threads so far; `None` where the system does not say.
     pub fn cpu_time(&self) -> Option<Duration> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id())).ok()?;
-        // Behind the name, which may hold anything: the 12th and 13th are user and system time.
-        let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-        let ticks: u64 =
-            fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?;
-        Some(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
+        child::cpu_time(&self.child)
     }
 
     /// The most memory that it has had resident, bytes; `None` where the system does not say.
     pub fn memory_peak(&self) -> Option<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        Some(1024 * peak.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
+        child::memory_peak(&self.child)
     }
 
     /// How it ended, when it did by itself.
@@ -124,10 +114,8 @@ impl Drop for ServerProcess {
         if self.ended().is_some() {
             return;
         }
-        let pid = Pid::from_child(&self.child);
-        // It was not waited for: the id is still its own.
         // Asked before it is killed, so that it can end its streams in order.
-        let asked = kill_process(pid, Signal::TERM);
+        let asked = child::ask_to_end(&self.child);
         let stop_by = Instant::now() + STOP_MAX;
         while asked.is_ok() && Instant::now() < stop_by {
             if self.ended().is_some() {

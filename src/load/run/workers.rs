@@ -12,13 +12,7 @@ use std::{
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::{
-    hiccup::HiccupMeter,
-    interrupt::{Ending, Interrupt},
-    plan::Plan,
-    progress::Progress,
-    start::Gate,
-};
+use super::{hiccup::HiccupMeter, plan::Plan, progress::Progress, start::Gate};
 use crate::{
     client::{Client, address::ServerAddress},
     load::{
@@ -32,6 +26,7 @@ use crate::{
         report::{Measured, tally::Tally},
         stage::{Stage, dent::Dent},
     },
+    os::interrupt::Interrupt,
 };
 
 /// How far apart clients are on the path, seconds: an irrational part of the sweep, so none meet.
@@ -45,6 +40,15 @@ pub enum Answerer {
     Engine,
     /// A server that only echoes: nothing is deformed or cut meanwhile.
     Echo,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It was long enough.
+    Done,
+    /// Somebody wanted it to.
+    Interrupted,
 }
 
 /// Runs the plan's clients in the scene, its ticks answered by `server`.

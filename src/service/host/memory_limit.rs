@@ -1,6 +1,6 @@
 //! The memory of the whole server: what would go beyond it is refused before it is taken.
 
-use crate::service::metrics::process::{machine_bytes, resident_bytes};
+use crate::os::process::{machine_bytes, resident_bytes};
 
 /// Of the machine's memory, when no limit is set: the rest is for what is not counted in advance, and for its other
 /// programs.
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn what_is_resident_and_promised_counts() {
-        let resident = resident_bytes().expect("Linux says");
+        let resident = resident_bytes().expect("the system says");
         let limit = MemoryLimit::new(resident + (1 << 30));
         limit.check(0, 1 << 20).expect("room");
         assert!(limit.check(1 << 30, 1 << 20).is_err());

@@ -15,7 +15,6 @@ use std::{
 
 use crossbeam::atomic::AtomicCell;
 use parking_lot::Mutex;
-use rustix::rand::{GetRandomFlags, getrandom};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::notifier::Subscription;
@@ -115,7 +114,7 @@ pub enum SessionError {
     Taken,
     /// The system gave no random token.
     #[error("no random numbers for a token: {0}")]
-    NoToken(#[from] rustix::io::Errno),
+    NoToken(#[from] getrandom::Error),
 }
 
 impl SessionRegistry {
@@ -139,7 +138,7 @@ impl SessionRegistry {
     ) -> Result<SessionLease, SessionError> {
         let subscription = haptic_loop.life.subscribe();
         let mut token = Token::default();
-        getrandom(&mut token, GetRandomFlags::empty())?;
+        getrandom::fill(&mut token)?;
         let slot = Arc::new(SessionSlot {
             token,
             scene_id: scene_id.to_owned(),

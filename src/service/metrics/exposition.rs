@@ -8,8 +8,8 @@ use std::{
 use super::{
     CLOSE_REASONS, Metrics, REFUSAL_REASONS, RENDER_STATES, STAGES,
     histogram::{BOUNDS_US, Histogram},
-    process,
 };
+use crate::os::process;
 use crate::service::clock::now_ns;
 use crate::service::host::{
     durable::scene_journal::LastSnapshot,

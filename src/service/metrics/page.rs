@@ -2,7 +2,8 @@
 
 use std::fmt::{Display, Write};
 
-use super::{Metrics, STAGES, process};
+use super::{Metrics, STAGES};
+use crate::os::process;
 use crate::service::{
     clock::now_ns,
     host::{scene_registry::SceneRegistry, sessions::SessionCounts},

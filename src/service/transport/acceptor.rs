@@ -14,7 +14,7 @@ use std::{
 
 use tokio::{
     io::AsyncReadExt,
-    net::{TcpListener, TcpStream, UnixListener, UnixStream},
+    net::{TcpListener, TcpStream},
     sync::mpsc,
     task::AbortHandle,
     time::{sleep, timeout},
@@ -25,6 +25,7 @@ use tracing::{debug, warn};
 use super::{
     connection::{Connection, Wire},
     connection_table::{ConnectionTable, NoRoom},
+    unix_socket::{UnixListener, UnixStream},
 };
 use crate::config::TransportSettings;
 use crate::service::{

@@ -5,8 +5,6 @@ use std::{future::Future, io};
 use bytes::Bytes;
 use http_body::{Body as _, Frame};
 use http_body_util::{BodyExt, StreamBody};
-#[cfg(target_os = "linux")]
-use rustix::process::{getpid, getpriority_process, setpriority_process};
 use tokio::{
     runtime::{Builder, Runtime},
     sync::mpsc::{self, Sender},
@@ -16,7 +14,10 @@ use tokio_stream::{StreamExt, wrappers::ReceiverStream};
 use tonic::{Status, body::Body};
 use tracing::{Instrument, warn};
 
-use crate::service::catch_panic::{CatchPanicBody, Panicked, catch_panic_future};
+use crate::{
+    os::thread_priority,
+    service::catch_panic::{CatchPanicBody, Panicked, catch_panic_future},
+};
 
 /// Runs calls that decode, compute, encode or free more than a tick does: 420 kB take a millisecond to decode, in which
 /// a thread of ticks would read no other connection.
@@ -100,21 +101,10 @@ impl Drop for Background {
     }
 }
 
-/// By so much the nice value of such a thread is greater than that of the threads of ticks.
-#[cfg(target_os = "linux")]
-// Each step is a share of about 1.25: ten leave the background a tenth of a core that ticks want too.
-const NICE_STEPS: i32 = 10;
-
 /// Lowers the priority of this thread, so that threads of ticks run before it where cores are short.
 pub fn lower_priority() {
-    #[cfg(target_os = "linux")]
-    {
-        // From the priority of the process: this thread may be a child of one whose own is lower already. Of this
-        // thread alone, which Linux allows to everybody.
-        let own = getpriority_process(Some(getpid())).unwrap_or_default();
-        if let Err(e) = setpriority_process(None, own + NICE_STEPS) {
-            warn!("a thread keeps the priority of ticks: {e}");
-        }
+    if let Err(e) = thread_priority::lower_own() {
+        warn!("a thread keeps the priority of ticks: {e}");
     }
 }
 
@@ -129,7 +119,7 @@ mod tests {
     };
 
     use tokio::sync::oneshot;
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", windows))]
     use tokio::task::spawn_blocking;
     use tonic::Code;
 
@@ -140,18 +130,21 @@ mod tests {
         Background::start(1).expect("a thread")
     }
 
-    #[cfg(target_os = "linux")]
+    #[cfg(any(target_os = "linux", windows))]
     #[tokio::test]
     async fn ticks_go_before_it() {
-        let own = getpriority_process(None).expect("allowed");
+        use thread_priority::{STEPS_DOWN, own_steps_down};
+
+        let own = own_steps_down();
         let background = background();
-        let there = background.run(async { getpriority_process(None) }).await;
-        let child = async { spawn_blocking(|| getpriority_process(None)).await };
+        let there = background.run(async { own_steps_down() }).await;
+        let child = async { spawn_blocking(own_steps_down).await };
         let of_child = background.run(child).await.expect("no panic");
         for there in [there.expect("no panic"), of_child.expect("no panic")] {
-            assert_eq!(there, Ok((own + NICE_STEPS).min(19)), "lower than {own}");
+            // Linux's lowest is 19, whatever is asked for.
+            assert_eq!(there, (own + STEPS_DOWN).min(19), "lower than {own}");
         }
-        assert_eq!(getpriority_process(None), Ok(own), "this thread is as it was");
+        assert_eq!(own_steps_down(), own, "this thread is as it was");
     }
 
     #[tokio::test]

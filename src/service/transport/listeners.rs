@@ -2,9 +2,9 @@
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::TcpListener;
 
-use super::unix_socket::UnixSocket;
+use super::unix_socket::{UnixListener, UnixSocket};
 use crate::config::Config;
 
 /// All that a server takes connections from, bound before it says so.

@@ -10,8 +10,9 @@ use std::{
     time::Duration,
 };
 
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, futimens};
 use tracing::{info, warn};
+
+use crate::os::lasting::note_change;
 
 /// Of files on their way to their name.
 pub const TEMPORARY: &str = "tmp";
@@ -70,10 +71,8 @@ impl Room {
 
 /// Notes that a kept field was used now.
 pub fn note_use(path: &Path) {
-    let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
-    let now = Timestamps { last_access: time(UTIME_OMIT), last_modification: time(UTIME_NOW) };
     // An error: a folder that cannot be written to. Nothing is removed from it then either.
-    let _ = File::options().append(true).open(path).map(|file| futimens(file, &now));
+    let _ = File::options().append(true).open(path).map(|file| note_change(&file));
 }
 
 fn remove(path: &Path, why: &str) {

@@ -219,6 +219,7 @@ fn the_folder_stays_within_its_room_and_what_was_used_last_stays() {
     let now = fs::metadata(&left[0]).and_then(|file| file.modified()).expect("just written");
     let old = File::options().append(true).open(&left[0]).expect("just written");
     old.set_modified(now - std::time::Duration::from_secs(7200)).expect("its own file");
+    drop(old);
     // The first is used again, so that the second is the oldest.
     assert_eq!(keep(&all, &surfaces[0]), FieldOrigin::Cached);
     let room = bytes(&surfaces[0]) + bytes(&surfaces[2]) + bytes(&surfaces[2]);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::claim::{ClaimState, SceneClaim};
-use crate::store::scenes::file_head::sync_folder;
+use crate::os::lasting::sync_folder;
 
 /// The claims of all scenes of a data folder.
 #[derive(Debug)]

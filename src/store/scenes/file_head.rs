@@ -1,7 +1,6 @@
 //! How each file of a scene begins: kind, version of the format, two numbers, checksum.
 
 use std::{
-    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
 };
@@ -130,12 +129,4 @@ pub fn read_whole(from: &mut impl Read, into: &mut [u8], at: u64) -> Result<(), 
         io::ErrorKind::UnexpectedEof => FileError::Torn { at },
         _ => FileError::Io(error),
     })
-}
-
-/// Makes names in a folder last.
-///
-/// # Errors
-/// The system's.
-pub fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }

@@ -10,10 +10,11 @@ use std::{
 use tracing::{error, info, warn};
 
 use super::{
-    file_head::{FileError, FileHead, FileKind, NewerFormat, sync_folder},
+    file_head::{FileError, FileHead, FileKind, NewerFormat},
     journal::{JournalFile, JournalReader, JournalRecord},
     snapshot::{SceneSnapshot, TEMPORARY},
 };
+use crate::os::lasting::sync_folder;
 
 /// The folder of one scene.
 #[derive(Clone, Debug)]
@@ -84,7 +85,8 @@ impl SceneFolder {
             fs::create_dir(&passing.0)?;
             first.write(&passing.snapshot(generation), generation, 0)?;
             let journal = JournalFile::create(&passing.journal(generation), generation, 0)?;
-            fs::rename(&passing.0, &self.0)?;
+            let rename = || fs::rename(&passing.0, &self.0);
+            let journal = journal.moved(&self.journal(generation), rename)?;
             sync_folder(self.parent())?;
             Ok(journal)
         })();
@@ -95,7 +97,7 @@ impl SceneFolder {
         made
     }
 
-    /// Takes it away, at once and for good.
+    /// Takes it away, at once and for good. None of its files may be open: Windows would refuse.
     ///
     /// # Errors
     /// The system's; all of it is still there then.

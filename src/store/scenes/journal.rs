@@ -13,8 +13,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::file_head::{
-    CHECKSUM_BYTES, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole, sync_folder,
+    CHECKSUM_BYTES, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole,
 };
+use crate::os::lasting::sync_folder;
 use crate::scene::saved::SceneChange;
 
 /// What a journal has.
@@ -72,6 +73,23 @@ impl JournalFile {
         }
         let (next_sequence, bytes) = (sequence, HEAD_BYTES as u64);
         Ok(JournalFile { file, head, next_sequence, bytes, is_broken: false })
+    }
+
+    /// The same at another path, which `rename` gives it. Closed meanwhile: Windows renames no folder in which a file is
+    /// open.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn moved(
+        self,
+        to: &Path,
+        rename: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<JournalFile> {
+        drop(self.file);
+        rename()?;
+        let mut file = File::options().write(true).open(to)?;
+        file.seek(SeekFrom::End(0))?;
+        Ok(JournalFile { file, ..self })
     }
 
     /// Adds records and returns when they are on the disk, with the number of the first.

@@ -1,18 +1,16 @@
 //! All scenes of a data folder, and the lock on it.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{FlockOperation, flock};
-
-use super::{
-    file_head::sync_folder,
-    folder::{PASSING, SceneFolder},
+use super::folder::{PASSING, SceneFolder};
+use crate::{
+    os::lasting::sync_folder,
+    store::lease::{claim::ClaimState, claim_folder::ClaimFolder},
 };
-use crate::store::lease::{claim::ClaimState, claim_folder::ClaimFolder};
 
 /// The folder of claims and signs of life, below the data folder.
 pub const LEASES: &str = "leases";
@@ -51,7 +49,7 @@ impl SceneStore {
     /// # Errors
     /// When another process has them, or the folder cannot be written to.
     pub fn open(data_dir: &Path) -> Result<SceneStore, StoreError> {
-        let store = SceneStore::locked(data_dir, FlockOperation::NonBlockingLockExclusive)?;
+        let store = SceneStore::locked(data_dir, File::try_lock)?;
         let failed = |source| StoreError::Io { path: store.root.clone(), source };
         store.end_sharing(data_dir).map_err(failed)?;
         for entry in fs::read_dir(&store.root).map_err(failed)? {
@@ -68,10 +66,13 @@ impl SceneStore {
     /// # Errors
     /// When a process has them for itself, or the folder cannot be written to.
     pub fn open_shared(data_dir: &Path) -> Result<SceneStore, StoreError> {
-        SceneStore::locked(data_dir, FlockOperation::NonBlockingLockShared)
+        SceneStore::locked(data_dir, File::try_lock_shared)
     }
 
-    fn locked(data_dir: &Path, how: FlockOperation) -> Result<SceneStore, StoreError> {
+    fn locked(
+        data_dir: &Path,
+        lock: fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<SceneStore, StoreError> {
         let root = data_dir.join("scenes");
         let failed = |source| StoreError::Io { path: root.clone(), source };
         fs::create_dir_all(&root).map_err(failed)?;
@@ -82,15 +83,14 @@ impl SceneStore {
             let _ = sync_folder(around);
         }
         // Beside the folder, so that all in it are scenes.
-        let mut lock = File::options();
-        let lock = lock.create(true).truncate(false).write(true).open(data_dir.join("scenes.lock"));
-        let lock = lock.map_err(failed)?;
-        match flock(&lock, how) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Err(StoreError::InUse { path: root }),
-            Err(error) => return Err(failed(error.into())),
+        let mut file = File::options();
+        let file = file.create(true).truncate(false).write(true).open(data_dir.join("scenes.lock"));
+        let file = file.map_err(failed)?;
+        match lock(&file) {
+            Ok(()) => Ok(SceneStore { root, _lock: file }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: root }),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
         }
-        Ok(SceneStore { root, _lock: lock })
     }
 
     /// Claims are of servers that are gone. A scene that one of them was deleting is deleted.

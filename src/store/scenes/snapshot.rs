@@ -9,8 +9,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use super::file_head::{
-    CHECKSUM_BYTES, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole, sync_folder,
+    CHECKSUM_BYTES, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole,
 };
+use crate::os::lasting::sync_folder;
 use crate::scene::saved::SavedScene;
 
 /// A scene, and whose it is.

@@ -269,6 +269,8 @@ fn what_a_stale_owner_writes_later_is_not_read() {
     // And a stale owner that deletes the scene removes nothing of what came after.
     folder.remove_before(2).expect("there");
     assert!(folder.read().is_err(), "without its snapshot there is no scene");
+    // A file that is open may keep its name on Windows, and with it the folder.
+    drop([stale, again, next]);
     folder.remove_before(3).expect("there");
     assert!(!path.exists());
 }

@@ -107,6 +107,7 @@ async fn a_quota_counts_fields_cuts_held_positions_and_sessions() {
 }
 
 /// The server refuses before the system ends it, whoever asks, and goes on serving.
+#[cfg_attr(not(target_os = "linux"), ignore = "its oracle is /proc")]
 #[tokio::test]
 async fn the_server_has_a_limit_of_its_own() {
     // The test's own process is the server: what it has now, and a little.

@@ -1,6 +1,6 @@
 //! The server as a process: health, reflection, start and end.
 
-use std::{fs, os::unix::net::UnixDatagram, time::Duration};
+use std::fs;
 
 use palpate::proto::TrackMode;
 use tokio_stream::StreamExt;
@@ -88,6 +88,7 @@ fn the_binary_says_where_it_listens_only_when_it_listens_everywhere() {
     let free = "127.0.0.1:0";
     let cases = [
         (&*metrics, &[][..], &*metrics),
+        #[cfg(unix)]
         (free, &["--unix-socket", socket], socket),
         (free, &["--metrics", &metrics], &metrics),
     ];
@@ -101,6 +102,17 @@ fn the_binary_says_where_it_listens_only_when_it_listens_everywhere() {
     assert_eq!(fs::read(socket).expect("what was there is left"), b"");
 }
 
+/// Elsewhere a server that listens at TCP alone would leave clients of the socket without one.
+#[cfg(not(unix))]
+#[test]
+fn a_unix_socket_is_refused_where_there_is_none() {
+    let mut process = Process::serve("127.0.0.1:0", &["--unix-socket", "palpate.sock"]);
+    assert_eq!(process.first_line(), "");
+    let said = process.errors();
+    assert!(said.contains("unix_socket is set, expected a system that has"), "{said}");
+    assert_eq!(process.end().code(), Some(1));
+}
+
 /// Goes on with the haptic loop, as a client does, until the server ends it.
 async fn loop_until_told(stream: &mut crate::support::server::HandFed) -> Code {
     for sequence in 2.. {
@@ -112,8 +124,11 @@ async fn loop_until_told(stream: &mut crate::support::server::HandFed) -> Code {
 }
 
 /// As under a unit with `Type=notify` and `WatchdogSec`.
+#[cfg(unix)]
 #[test]
 fn systemd_is_told_that_the_server_is_ready_alive_and_ending() {
+    use std::{os::unix::net::UnixDatagram, time::Duration};
+
     let folder = Folder::new("notify");
     let path = folder.0.join("socket");
     let socket = UnixDatagram::bind(&path).expect("a socket");
@@ -126,7 +141,8 @@ fn systemd_is_told_that_the_server_is_ready_alive_and_ending() {
         let n = socket.recv(&mut text).expect("told in time");
         String::from_utf8_lossy(&text[..n]).trim().to_owned()
     };
-    assert_eq!(heard(), "READY=1");
+    // That it is alive it says from the start, also while it reads its scenes.
+    while heard() != "READY=1" {}
     for _ in 0..3 {
         assert_eq!(heard(), "WATCHDOG=1");
     }

@@ -15,10 +15,7 @@ use tokio::{
     net::TcpStream,
     time::timeout,
 };
-use tonic::{
-    Code, Request,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Request, transport::Channel};
 
 use crate::support::{
     messages::{
@@ -226,6 +223,8 @@ async fn a_cancelled_call_leaves_nothing_behind() {
 #[tokio::test]
 async fn a_unix_socket_serves_the_same() {
     use std::os::unix::fs::PermissionsExt;
+
+    use tonic::transport::Endpoint;
 
     let path = std::env::temp_dir().join(format!("palpate-{}.sock", std::process::id()));
     // A socket that a server left behind is replaced.

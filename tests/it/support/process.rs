@@ -71,6 +71,9 @@ impl Process {
 
     fn spawn(mut command: Command) -> Process {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        // So that Ctrl-Break reaches it and not the tests.
+        #[cfg(windows)]
+        palpate::os::child::set_apart(&mut command);
         Process(command.spawn().expect("it is installed"))
     }
 
@@ -103,9 +106,7 @@ impl Process {
     }
 
     pub fn signal(&self, name: &str) {
-        let id = self.0.id().to_string();
-        let status = Command::new("kill").args(["-s", name, &id]).status().expect("kill");
-        assert!(status.success());
+        signal(&self.0, name);
     }
 
     /// Waits for its end.
@@ -120,4 +121,17 @@ impl Drop for Process {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+#[cfg(unix)]
+pub fn signal(to: &Child, name: &str) {
+    let status = Command::new("kill").args(["-s", name, &to.id().to_string()]).status();
+    assert!(status.expect("kill").success());
+}
+
+/// Windows has one that can be sent, to a child that was set apart, and stands for both of these.
+#[cfg(windows)]
+pub fn signal(to: &Child, name: &str) {
+    assert!(["TERM", "INT"].contains(&name), "there is no {name}");
+    palpate::os::child::ask_to_end(to).expect("it runs in this console");
 }

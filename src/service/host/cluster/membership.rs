@@ -10,7 +10,6 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rustix::rand::{GetRandomFlags, getrandom};
 
 use crate::service::clock::lease_now_ns;
 use crate::store::{
@@ -59,7 +58,7 @@ impl Membership {
     /// When the folder cannot be written to, or the system has no random numbers.
     pub fn join(data_dir: &Path, address: String, term: Duration) -> io::Result<Membership> {
         let mut id = [0; 8];
-        getrandom(&mut id, GetRandomFlags::empty())?;
+        getrandom::fill(&mut id)?;
         let server = format!("{:016x}", u64::from_le_bytes(id));
         let leases = data_dir.join(LEASES);
         let joined = Membership {

@@ -246,11 +246,12 @@ impl SceneJournal {
     pub fn remove(&self) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         if !std::mem::replace(&mut files.is_deleted, true) {
+            // Before, for Windows: should they stay, the next change begins another.
+            files.file = None;
             if let Err(error) = files.remove() {
                 files.is_deleted = false;
                 return Err(error);
             }
-            files.file = None;
         }
         Ok(())
     }

@@ -1,0 +1,10 @@
+/* Wine before 9 has no bcryptprimitives.dll, whose one function Rust's standard library takes random bytes from. This is that
+   function over the one that older programs call, for tests under Wine alone: Windows has had its own since version 7. */
+#include <windows.h>
+
+BOOLEAN NTAPI SystemFunction036(PVOID bytes, ULONG n);
+
+__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T n)
+{
+    return SystemFunction036(bytes, (ULONG)n);
+}

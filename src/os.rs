@@ -1,0 +1,10 @@
+//! What differs between operating systems: a file is one noun, with Unix's way of it and that of Windows.
+//!
+//! Nothing here decides anything: what a signal, a limit or a priority is for, its caller knows.
+
+pub mod boot_clock;
+pub mod child;
+pub mod interrupt;
+pub mod lasting;
+pub mod process;
+pub mod thread_priority;

@@ -1,0 +1,40 @@
+//! Names and times of files, as far as systems differ in how they keep them.
+
+use std::{fs::File, io, path::Path};
+
+/// Makes the names in a folder last.
+///
+/// # Errors
+/// The system's.
+#[cfg(unix)]
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Nothing: no folder can be flushed on Windows. NTFS writes changes of names to its own journal in their order, and a
+/// flush of any later file brings them to the disk; FAT keeps no such journal.
+///
+/// # Errors
+/// When there is no such folder.
+#[cfg(windows)]
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Also looked at, so that a folder that is not there is an error everywhere.
+    if folder.metadata()?.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
+}
+
+/// Says of a file that it was changed now, by the clock of its file system, which may be another machine's; on Windows by
+/// this machine's.
+///
+/// # Errors
+/// The system's.
+pub fn note_change(file: &File) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, futimens};
+        let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
+        let now = Timestamps { last_access: time(UTIME_OMIT), last_modification: time(UTIME_NOW) };
+        Ok(futimens(file, &now)?)
+    }
+    #[cfg(windows)]
+    file.set_modified(std::time::SystemTime::now())
+}
