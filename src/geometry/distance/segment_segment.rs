@@ -24,7 +24,7 @@ pub fn closest_parameters(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> (f64, f
 }
 
 /// One of the closest pairs of parallel segments has an end in it.
-fn closest_of_ends(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> (f64, f64) {
+pub(super) fn closest_of_ends(a0: DVec3, a1: DVec3, b0: DVec3, b1: DVec3) -> (f64, f64) {
     let candidates = [
         (0.0, nearest_on_segment(a0, b0, b1)),
         (1.0, nearest_on_segment(a1, b0, b1)),

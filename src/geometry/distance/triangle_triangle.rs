@@ -3,8 +3,8 @@
 use glam::DVec3;
 
 use super::{
+    edge_pairs::{ClosestEdges, closest_edges},
     point_triangle::{Feature, closest_point},
-    segment_segment::closest_parameters,
 };
 use crate::geometry::{
     direction::direction,
@@ -91,19 +91,8 @@ pub fn closest_pair_or_bound(
 
 /// The closest points of the borders.
 fn edge_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
-    let mut best = (f64::INFINITY, DVec3::X, DVec3::X);
-    for i in 0..3 {
-        let (a0, a1) = (a[i], a[(i + 1) % 3]);
-        for j in 0..3 {
-            let (b0, b1) = (b[j], b[(j + 1) % 3]);
-            let (s, t) = closest_parameters(a0, a1, b0, b1);
-            let gap = (a0 + (a1 - a0) * s).distance_squared(b0 + (b1 - b0) * t);
-            if gap < best.0 {
-                best = (gap, on_edge(i, s), on_edge(j, t));
-            }
-        }
-    }
-    pair_of(a, best.1, b, best.2)
+    let ClosestEdges { edges: [i, j], at: [s, t] } = closest_edges(a, b);
+    pair_of(a, on_edge(i, s), b, on_edge(j, t))
 }
 
 /// Heights of a triangle's vertices over the plane of another, in lengths of the plane's normal.
