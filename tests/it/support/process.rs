@@ -129,9 +129,18 @@ pub fn signal(to: &Child, name: &str) {
     assert!(status.expect("kill").success());
 }
 
-/// Windows has one that can be sent, to a child that was set apart, and stands for both of these.
+/// Windows has one that can be sent, to a child that was set apart, and stands for TERM and INT.
 #[cfg(windows)]
 pub fn signal(to: &Child, name: &str) {
-    assert!(["TERM", "INT"].contains(&name), "there is no {name}");
-    palpate::os::child::ask_to_end(to).expect("it runs in this console");
+    match name {
+        "KILL" => {
+            let mut kill = Command::new("taskkill");
+            kill.args(["/F", "/PID", &to.id().to_string()]).stdout(Stdio::null());
+            assert!(kill.status().expect("taskkill").success());
+        }
+        "TERM" | "INT" => {
+            palpate::os::child::ask_to_end(to).expect("it runs in this console");
+        }
+        _ => panic!("there is no {name}"),
+    }
 }
