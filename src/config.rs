@@ -4,6 +4,7 @@
 //! A key that does not exist or was renamed, a duration without a unit and a value out of range refuse to start.
 
 mod error;
+mod live_view_args;
 mod ranges;
 mod renamed;
 mod sources;
@@ -16,6 +17,7 @@ use std::{
 };
 
 pub use error::ConfigError;
+pub use live_view_args::{LiveViewArgs, LiveViewError};
 pub use sources::{ConfigArgs, SettingArgs};
 
 use serde::{Deserialize, Serialize};

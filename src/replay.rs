@@ -1,14 +1,20 @@
 //! Layer 4: `palpate replay`, which plays a recording through the engine and says where an answer is another than then.
 
-use std::{fmt::Write, num::NonZero, path::PathBuf, thread::available_parallelism};
+mod summary;
+mod watched;
+
+use std::{num::NonZero, path::PathBuf, thread::available_parallelism};
 
 use clap::Args;
 
+use self::{
+    summary::summary,
+    watched::{WatchFailed, watch},
+};
 use crate::{
+    config::{LiveViewArgs, LiveViewError},
     geometry::lanes::use_narrow,
-    service::recording::replay::{
-        ReplayError, ReplayOptions, ReplayReport, ReplayStop, SessionReplay, replay,
-    },
+    service::recording::replay::{ReplayError, ReplayOptions, replay},
     store::{FieldCache, default_data_dir},
 };
 
@@ -35,6 +41,8 @@ pub struct ReplayArgs {
     /// Folder whose built distance fields are used and added to; the server's own default when it is left out.
     #[arg(long, env = "PALPATE_DATA_DIR", value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    #[command(flatten)]
+    live_view: LiveViewArgs,
 }
 
 /// Why the exit code is none of success.
@@ -48,6 +56,12 @@ pub enum ReplayFailed {
         /// Why not.
         source: ReplayError,
     },
+    /// There is nothing to show it in.
+    #[error(transparent)]
+    LiveView(#[from] LiveViewError),
+    /// It could not be shown.
+    #[error(transparent)]
+    Watch(#[from] WatchFailed),
     /// An answer is another than then.
     #[error("answers differ from the recorded ones")]
     Differs,
@@ -74,54 +88,15 @@ pub fn run(args: &ReplayArgs) -> Result<(), ReplayFailed> {
         dump: args.dump,
         speed: args.speed,
         threads: args.threads.map_or(cores, usize::from),
+        show_in: None,
     };
+    if let Some(place) = args.live_view.place()? {
+        return Ok(watch(args.file.clone(), options, cache, place)?);
+    }
     let report = replay(&args.file, &options, cache.as_ref());
     let report = report.map_err(|source| ReplayFailed::File { file: args.file.clone(), source })?;
-    print!("{}", said(&report));
+    print!("{}", summary(&report));
     if report.is_equal() { Ok(()) } else { Err(ReplayFailed::Differs) }
-}
-
-fn said(report: &ReplayReport) -> String {
-    let mut text = String::new();
-    let mut line =
-        |text_of_line: String| writeln!(text, "{text_of_line}").expect("a String takes all");
-    let ReplayReport { version, scene, n_changes, equal_changes, .. } = report;
-    line(format!("scene {scene:?}, recorded by palpate {version}"));
-    if let Some(reason) = &report.broken_off {
-        line(format!("the recording ended early: {reason}"));
-    }
-    if report.dropped_ticks > 0 {
-        line(format!("{} ticks are missing, as the disk did not keep up", report.dropped_ticks));
-    }
-    line(format!("changes: {equal_changes} of {n_changes} answered as then"));
-    match &report.changes_stopped {
-        Some(ReplayStop::Differs(difference)) => line(format!("  first difference: {difference}")),
-        Some(ReplayStop::Lacks(what)) => line(format!("  not comparable: {what}")),
-        None => {}
-    }
-    for session in &report.sessions {
-        let SessionReplay { session: number, equal, cut_short, coalesced, .. } = session;
-        line(format!(
-            "session {number}: {equal} answers equal bit for bit ({cut_short} cut short by the clock), {coalesced} \
-             coalesced, {} while not served, {} not comparable",
-            session.not_served, session.not_comparable
-        ));
-        match &session.stopped {
-            Some((sequence, ReplayStop::Differs(difference))) => {
-                line(format!("  first difference, at sequence {sequence}: {difference}"));
-            }
-            Some((sequence, ReplayStop::Lacks(what))) => {
-                line(format!(
-                    "  not comparable from sequence {sequence} on: the recording lacks {what}"
-                ));
-            }
-            None => {}
-        }
-        if let Some(dump) = &session.dump {
-            line(dump.clone());
-        }
-    }
-    text
 }
 
 fn speed(text: &str) -> Result<f64, String> {

@@ -42,10 +42,8 @@ mod web;
 
 // And drive streams without a transport.
 #[cfg(fuzzing)]
-pub use self::{
-    access::caller::Caller, host::scene_registry::SceneRegistry, host::sessions::SessionRegistry,
-    rpc::track::Track,
-};
+pub use self::{access::caller::Caller, host::sessions::SessionRegistry, rpc::track::Track};
 pub use access::credential_file::AccessError;
-pub use serve::{ServeError, check_access, run, serve};
+pub use host::scene_registry::SceneRegistry;
+pub use serve::{ServeError, check_access, run, serve, serve_registry};
 pub use transport::listeners::{ListenError, Listeners};

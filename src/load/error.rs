@@ -4,6 +4,7 @@ use std::{io, path::PathBuf};
 
 use super::{clients::haptic::WorkerError, run::server_process::ServerProcessError};
 use crate::client::{ClientError, mesh_source::MeshFileError};
+use crate::config::LiveViewError;
 
 /// Why a run failed.
 #[derive(Debug, thiserror::Error)]
@@ -14,12 +15,9 @@ pub enum LoadError {
     /// A server of one's own.
     #[error("{0}")]
     Server(#[from] ServerProcessError),
-    /// The live view's page is nowhere.
-    #[error(
-        "there is no built page of the live view, expected one in clients/web/dist (cd clients/web && npm ci && npm run \
-         build) or --viewer DIR"
-    )]
-    NoViewer,
+    /// `--watch` where there is nothing to show.
+    #[error(transparent)]
+    LiveView(#[from] LiveViewError),
     /// A call.
     #[error("{0}")]
     Client(#[from] ClientError),

@@ -267,6 +267,11 @@ impl Metrics {
         Ok(OpenWatch { metrics: Arc::clone(self), number })
     }
 
+    /// The number of the live view that began last, of those that are open. Numbers rise.
+    pub fn newest_watcher(&self) -> Option<u64> {
+        self.streams.lock().watchers.last_key_value().map(|(number, _)| *number)
+    }
+
     /// Live views that are open.
     pub fn n_watchers(&self) -> usize {
         self.streams.lock().watchers.len()

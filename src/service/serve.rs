@@ -139,12 +139,24 @@ pub async fn serve(
     config: &Config,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
+    serve_registry(listeners, config, Arc::new(SceneRegistry::new(config)), shutdown).await
+}
+
+/// The same with a registry that somebody else may put scenes in.
+///
+/// # Errors
+/// As [`serve`].
+pub async fn serve_registry(
+    listeners: Listeners,
+    config: &Config,
+    registry: Arc<SceneRegistry>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
     let address = listeners.address()?.to_string();
     let Listeners { tcp, unix, metrics: metrics_listener } = listeners;
     let (_socket, unix) = unix.unzip();
     let access = Arc::new(Access::open(&config.access)?);
     let hangup = Hangup::catch()?;
-    let registry = Arc::new(SceneRegistry::new(config));
     let sessions = Arc::new(SessionRegistry::new(&config.sessions));
     let health = HealthReporter::new();
     let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);

@@ -5,3 +5,4 @@ mod cost;
 pub mod equal;
 mod files;
 pub mod performance;
+mod watched;

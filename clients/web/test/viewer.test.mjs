@@ -262,6 +262,20 @@ test("all of it is reached by keyboard and read by axe without serious findings"
   }
 });
 
+test("a recording is played for whoever opens the page", async () => {
+  const recording = fileURLToPath(new URL("../../../tests/golden/grasper.mcap", import.meta.url));
+  const replay = new Child(["replay", "--watch", "--viewer", dist, "--speed", "0.02", recording]);
+  ended.push(replay);
+  const [, url] = /at (http:\S+) until/.exec(await replay.firstLine());
+  for (let visit = 0; visit < 2; visit++) {
+    const page = await open(browser, url);
+    await live(page);
+    await until("its loop is seen", async () => (await seen(page, "session"))?.sequence > 0);
+    assert.ok(mask(await canvas(page)).drawn.some((drawn) => drawn === 1), "a tissue is drawn");
+    await page.close();
+  }
+});
+
 test("a tissue's colours tell where it moved", async () => {
   const server = await serve();
   await server.call("CreateScene", { scene_id: SCENE });

@@ -1,13 +1,9 @@
 //! What `palpate demo` and `palpate load` are told.
 
-use std::{
-    net::{Ipv4Addr, SocketAddr, TcpListener},
-    path::PathBuf,
-    sync::Arc,
-    time::Duration,
-};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use super::{objective::Objective, plan::Plan};
+use crate::config::LiveViewArgs;
 use crate::load::{
     clients::{device::DevicePlan, haptic::STIFFNESS_N_PER_M},
     error::LoadError,
@@ -26,8 +22,6 @@ const DEMO_SERVO_HZ: f64 = 1000.0;
 const RATE_HZ_MAX: f64 = 100_000.0;
 // A day: times of the run stay far below what a duration or a counter of ticks can hold.
 const SECONDS_MAX: f64 = 86_400.0;
-/// Where a built page of the live view is looked for: where it is built, and where it is installed.
-const VIEWER_DIRS: [&str; 2] = ["clients/web/dist", "/usr/local/share/palpate/viewer"];
 /// Haptic clients of one run.
 // The connections that a server takes by default.
 pub const CLIENTS_MAX: u32 = 256;
@@ -37,17 +31,10 @@ pub const CLIENTS_MAX: u32 = 256;
 pub struct DemoArgs {
     /// Answer where the device is, however deep in the organ, instead of rendering the tool: without a proxy and a
     /// force.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "watch")]
     no_render: bool,
-    /// Show it in a browser until it is stopped, and let the device be moved there.
-    #[arg(long, conflicts_with = "no_render")]
-    watch: bool,
-    /// The built page of the live view [default: clients/web/dist, /usr/local/share/palpate/viewer].
-    #[arg(long, value_name = "DIR", requires = "watch")]
-    viewer: Option<PathBuf>,
-    /// Where the page is served [default: a free port of this machine].
-    #[arg(long, value_name = "ADDR", requires = "watch")]
-    watch_listen: Option<SocketAddr>,
+    #[command(flatten)]
+    live_view: LiveViewArgs,
     #[command(flatten)]
     pub(in crate::load) run: RunArgs,
 }
@@ -177,7 +164,7 @@ impl DemoArgs {
     pub(in crate::load) fn plan(&self) -> Result<Plan, LoadError> {
         let plan = self.run.plan(1, DEMO_RATE_HZ, DEMO_DEFORM_HZ)?;
         // A guided hand is the visitor's, who sees and does not feel.
-        let device = (!self.no_render && !self.watch).then(|| DevicePlan {
+        let device = (!self.no_render && !self.live_view.watch).then(|| DevicePlan {
             servo_hz: DEMO_SERVO_HZ,
             device: HeldDevice::led(),
             stiffness_n_per_m: STIFFNESS_N_PER_M,
@@ -186,27 +173,19 @@ impl DemoArgs {
             loss: 0.0,
             holds: false,
         });
-        let seconds = if self.watch { SECONDS_MAX } else { plan.seconds };
-        Ok(Plan { is_rendered: !self.no_render, is_guided: self.watch, device, seconds, ..plan })
+        let seconds = if self.live_view.watch { SECONDS_MAX } else { plan.seconds };
+        Ok(Plan {
+            is_rendered: !self.no_render,
+            is_guided: self.live_view.watch,
+            device,
+            seconds,
+            ..plan
+        })
     }
 
     /// Where the live view is to be served, and of which folder; `None`: nowhere.
     pub(in crate::load) fn live_view(&self) -> Result<Option<(SocketAddr, PathBuf)>, LoadError> {
-        if !self.watch {
-            return Ok(None);
-        }
-        let usual = VIEWER_DIRS.map(PathBuf::from);
-        let built = |folder: &&PathBuf| folder.join("index.html").is_file();
-        let viewer = match &self.viewer {
-            Some(folder) => folder.clone(),
-            None => usual.iter().find(built).ok_or(LoadError::NoViewer)?.clone(),
-        };
-        let address = match self.watch_listen {
-            Some(address) => address,
-            // Free a moment ago: the server is told to take it at once.
-            None => TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?,
-        };
-        Ok(Some((address, viewer)))
+        Ok(self.live_view.place()?)
     }
 }
 

@@ -293,6 +293,13 @@ impl SceneRegistry {
         Ok(host)
     }
 
+    /// Takes in a scene that is changed elsewhere, in the place of one of the same id. It is gone with the server.
+    pub fn insert_shown(&self, scene: Arc<Scene>) -> Result<(), SceneRegistryError> {
+        let host = self.host(scene, None, None)?;
+        self.hosts.write().insert(host.scene.id().to_owned(), host);
+        Ok(())
+    }
+
     /// Whether a scene is here, whatever its state.
     pub fn has(&self, id: &str) -> bool {
         self.hosts.read().contains_key(id) || self.unreadable.read().contains_key(id)
@@ -339,12 +346,12 @@ impl SceneRegistry {
 
     fn host(
         &self,
-        scene: Scene,
+        scene: impl Into<Arc<Scene>>,
         owner: Option<String>,
         journal: Option<Arc<SceneJournal>>,
     ) -> Result<Arc<SceneHost>, SceneRegistryError> {
         let lease = journal.as_ref().and_then(|journal| journal.lease());
-        let (scene, life) = (Arc::new(scene), self.server.of_scene(lease));
+        let (scene, life) = (scene.into(), self.server.of_scene(lease));
         let writer = SceneWriter::spawn(&scene, &life, &self.metrics)
             .map_err(SceneRegistryError::NoThread)?;
         let wishes = DeviceWishes::default();

@@ -5,11 +5,15 @@
 
 pub mod difference;
 mod replayed_scene;
+mod shown_loop;
 
 use std::{
     convert::Infallible,
     path::Path,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -19,6 +23,7 @@ use prost::Message;
 use self::{
     difference::{Difference, difference},
     replayed_scene::{HistoryError, ReplayedScene, SceneHistory},
+    shown_loop::ShownLoop,
 };
 use super::{
     clock_readings::ReplayedClock,
@@ -30,8 +35,13 @@ use crate::{
     scene::{Limits, tool::field::field_of},
     sdf::FieldOptions,
     service::{
-        catch_panic::catch_panic, clock::now_ns, convert, refused::Refused,
-        rpc::loop_engine::LoopEngine,
+        catch_panic::catch_panic,
+        clock::now_ns,
+        convert,
+        host::scene_registry::SceneRegistry,
+        metrics::TickTimes,
+        refused::Refused,
+        rpc::loop_engine::{EngineTimes, LoopEngine},
     },
     store::FieldCache,
     surface::Surface,
@@ -39,7 +49,7 @@ use crate::{
 };
 
 /// How a recording is replayed.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ReplayOptions {
     /// Ticks of a greater sequence are left out.
     pub until: Option<u64>,
@@ -49,6 +59,8 @@ pub struct ReplayOptions {
     pub speed: Option<f64>,
     /// Loops that are replayed at a time, at least 1.
     pub threads: usize,
+    /// Where the loop with the most ticks is shown; `None`: nowhere.
+    pub show_in: Option<Arc<SceneRegistry>>,
 }
 
 /// What replaying has shown.
@@ -160,14 +172,17 @@ pub fn replay_recording(
         Err(error) => (0, Some(ReplayStop::Lacks(error.to_string()))),
     };
     let loops: Vec<(u32, RecordedLoop)> = sessions.into_iter().collect();
+    let shown =
+        loops.iter().max_by_key(|(_, recorded)| recorded.ticks.len()).map(|(number, _)| *number);
     let pace = options.speed.map(|speed| Pace::new(speed, &loops));
     let n_threads = if pace.is_some() { loops.len() } else { options.threads.min(loops.len()) };
     let next = AtomicUsize::new(0);
     let work = || {
         let mut done = Vec::new();
         while let Some((session, recorded)) = loops.get(next.fetch_add(1, Relaxed)) {
-            let terms =
-                LoopTerms { until, dump: options.dump, pace: pace.as_ref(), limits: &limits };
+            let show_in = options.show_in.as_deref().filter(|_| shown == Some(*session));
+            let (dump, pace) = (options.dump, pace.as_ref());
+            let terms = LoopTerms { until, dump, pace, limits: &limits, show_in };
             done.push(session_replay(*session, recorded, &history, &terms));
         }
         done
@@ -201,6 +216,7 @@ struct LoopTerms<'a> {
     dump: Option<u64>,
     pace: Option<&'a Pace>,
     limits: &'a Limits,
+    show_in: Option<&'a SceneRegistry>,
 }
 
 /// When ticks are due.
@@ -235,7 +251,8 @@ fn session_replay(
     let mut scene = history.begin();
     let begun = recorded.start.as_ref().ok_or_else(|| "its first message".to_owned());
     let begun = begun.and_then(|start| begin(start, &mut scene, terms.limits));
-    let (mut engine, mut rest) = match begun {
+    let begun = begun.and_then(|engine| Ok((engine, show(recorded, &scene, terms)?)));
+    let ((mut engine, mut shown), mut rest) = match begun {
         Ok(engine) => (engine, recorded.ticks.iter()),
         Err(lacks) => {
             report.not_comparable = recorded.ticks.len() as u64;
@@ -255,6 +272,7 @@ fn session_replay(
                         engine: &mut engine,
                         scene: &mut scene,
                         report: &mut report,
+                        shown: shown.as_mut(),
                         terms,
                     }
                     .tick(&note, &tick, answer)
@@ -287,6 +305,18 @@ fn begin(
     LoopEngine::new(&scene.scene, read, start).map_err(|error| error.to_string())
 }
 
+/// `None`: it is not shown.
+fn show(
+    recorded: &RecordedLoop,
+    scene: &ReplayedScene,
+    terms: &LoopTerms,
+) -> Result<Option<ShownLoop>, String> {
+    let (Some(registry), Some(start)) = (terms.show_in, &recorded.start) else { return Ok(None) };
+    let shown = ShownLoop::begin(registry, &scene.scene, start);
+    let why = |refused: Refused| convert::refusal::refusal(&refused).message;
+    shown.map(Some).map_err(|refused| format!("what it can be shown with: {}", why(refused)))
+}
+
 fn decoded(messages: &TickMessages) -> Result<(RecordedTick, Tick, TrackResponse), String> {
     let TickMessages { note, tick, answer } = messages;
     if note.is_empty() {
@@ -305,6 +335,7 @@ struct LoopReplay<'a, 'b> {
     engine: &'a mut LoopEngine,
     scene: &'a mut ReplayedScene<'b>,
     report: &'a mut SessionReplay,
+    shown: Option<&'a mut ShownLoop>,
     terms: &'a LoopTerms<'a>,
 }
 
@@ -367,9 +398,16 @@ impl LoopReplay<'_, '_> {
         // An hour's time, from a clock that has run for years, is far below the largest number.
         let time = TimeLeft::until(&clock, note.started_ns.saturating_add(note.time_ns));
         let engine = &mut *self.engine;
+        let started_ns = now_ns();
         let answered = catch_panic(|| {
             engine.read(tick)?;
-            engine.answer(sequence, note.started_ns, &time, now_ns, &mut got)?;
+            let EngineTimes { computed_ns, .. } =
+                engine.answer(sequence, note.started_ns, &time, now_ns, &mut got)?;
+            if let Some(shown) = &mut self.shown {
+                let (received_ns, done_ns) = (started_ns, now_ns());
+                let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
+                shown.show(sequence, &times, engine);
+            }
             Ok::<_, Refused>(())
         });
         let refused = match answered {

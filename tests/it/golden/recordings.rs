@@ -26,7 +26,7 @@ pub fn replay_all(server: &Started, conversations: usize) {
     let mut files: Vec<PathBuf> = files.map(|entry| entry.expect("there").path()).collect();
     files.sort();
     assert!(files.len() >= conversations, "{} of {conversations} are recorded", files.len());
-    let options = ReplayOptions { until: None, dump: None, speed: None, threads: 1 };
+    let options = ReplayOptions { until: None, dump: None, speed: None, threads: 1, show_in: None };
     let (mut n_equal, mut n_changes) = (0, 0);
     for file in &files {
         ended(file);

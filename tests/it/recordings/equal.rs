@@ -23,7 +23,8 @@ use crate::support::{
     server::TestServer,
 };
 
-pub const ALL: ReplayOptions = ReplayOptions { until: None, dump: None, speed: None, threads: 2 };
+pub const ALL: ReplayOptions =
+    ReplayOptions { until: None, dump: None, speed: None, threads: 2, show_in: None };
 
 /// A server that records into a folder.
 pub async fn recording_server(folder: &Path) -> TestServer {
@@ -55,7 +56,7 @@ fn replayed(recording: Recording) -> ReplayReport {
 }
 
 /// Of an instrument's performance.
-async fn recorded(folder: &Path, instrument: Instrument) -> Recording {
+pub async fn recorded(folder: &Path, instrument: Instrument) -> Recording {
     let mut server = recording_server(folder).await;
     furnish(&mut server, instrument).await;
     burst(&mut server).await;

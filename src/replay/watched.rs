@@ -1,0 +1,115 @@
+//! A recording in the live view: played from its beginning for whoever opens the page.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use tokio::{runtime, sync::oneshot};
+
+use super::summary::summary;
+use crate::{
+    config::{Config, MetricsSettings},
+    os::interrupt::Interrupt,
+    service::{
+        ListenError, Listeners, SceneRegistry, ServeError,
+        recording::replay::{ReplayError, ReplayOptions, replay},
+        serve_registry,
+    },
+    store::FieldCache,
+};
+
+/// How often it is looked whether somebody watches.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Why a recording cannot be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchFailed {
+    /// The system has no thread, or no signals.
+    #[error(transparent)]
+    Start(#[from] io::Error),
+    /// The page has no port.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// The server of the page failed.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// It cannot be replayed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+/// Serves the page and plays the recording in it, until Ctrl-C. Without a speed it takes the time that it took.
+///
+/// # Errors
+/// When there is nothing to play, or nowhere to serve.
+pub fn watch(
+    file: PathBuf,
+    options: ReplayOptions,
+    cache: Option<FieldCache>,
+    (address, viewer): (SocketAddr, PathBuf),
+) -> Result<(), WatchFailed> {
+    let config = Config {
+        listen: (Ipv4Addr::LOCALHOST, 0).into(),
+        metrics: MetricsSettings {
+            listen: Some(address),
+            viewer_dir: Some(viewer),
+            ..MetricsSettings::default()
+        },
+        ..Config::default()
+    };
+    let registry = Arc::new(SceneRegistry::new(&config));
+    let show_in = Some(Arc::clone(&registry));
+    let options = ReplayOptions { speed: options.speed.or(Some(1.0)), show_in, ..options };
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut interrupt = Interrupt::catch()?;
+        let listeners = Listeners::bind(&config).await?;
+        println!("The recording is at http://{address}/view/ until Ctrl-C.");
+        let (failed, mut has_failed) = oneshot::channel();
+        let player = {
+            let registry = Arc::clone(&registry);
+            move || {
+                // An error: the server has ended, and so does the process.
+                let _ = failed.send(play(&registry, &file, &options, cache.as_ref()));
+            }
+        };
+        thread::Builder::new().name("player".to_owned()).spawn(player)?;
+        let mut failure = None;
+        let shutdown = async {
+            tokio::select! {
+                () = interrupt.came() => {}
+                failed = &mut has_failed => failure = failed.ok(),
+            }
+        };
+        serve_registry(listeners, &config, registry, shutdown).await?;
+        failure.map_or(Ok(()), |failure| Err(failure.into()))
+    })
+}
+
+/// Plays it whenever somebody has begun to watch since it was played last. Returns why it cannot be played.
+fn play(
+    registry: &SceneRegistry,
+    file: &Path,
+    options: &ReplayOptions,
+    cache: Option<&FieldCache>,
+) -> ReplayError {
+    let mut played_for = None;
+    loop {
+        let newest = registry.metrics().newest_watcher();
+        if newest <= played_for {
+            thread::sleep(LOOK);
+            continue;
+        }
+        played_for = newest;
+        match replay(file, options, cache) {
+            Ok(report) => print!("{}", summary(&report)),
+            Err(failed) => return failed,
+        }
+        println!("It is played again for whoever opens the page.");
+    }
+}
