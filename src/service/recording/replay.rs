@@ -31,7 +31,7 @@ use super::{
     timeless,
 };
 use crate::{
-    proto::{Flag, RecordedTick, Tick, TickOutcome, TrackResponse, TrackStart},
+    proto::{Flag, RecordedTick, RenderState, Tick, TickOutcome, TrackResponse, TrackStart},
     scene::{Limits, tool::field::field_of},
     sdf::FieldOptions,
     service::{
@@ -379,7 +379,8 @@ impl LoopReplay<'_, '_> {
         match difference(&got, &expected) {
             None => {
                 self.report.equal += 1;
-                let is_cut = expected.flags & 1 << Flag::Degraded as u32 != 0;
+                let is_late = expected.renderings.iter().any(|r| r.state() == RenderState::Late);
+                let is_cut = is_late || expected.flags & 1 << Flag::Degraded as u32 != 0;
                 self.report.cut_short += u64::from(is_cut);
                 Ok(())
             }
