@@ -14,7 +14,10 @@ use self::{
 use crate::{
     config::{LiveViewArgs, LiveViewError},
     geometry::lanes::use_narrow,
-    service::recording::replay::{ReplayError, ReplayOptions, replay},
+    service::recording::{
+        recorded::Recording,
+        replay::{ReplayError, ReplayOptions, replay},
+    },
     store::{FieldCache, default_data_dir},
 };
 
@@ -43,6 +46,12 @@ pub struct ReplayArgs {
     data_dir: Option<PathBuf>,
     #[command(flatten)]
     live_view: LiveViewArgs,
+}
+
+impl ReplayArgs {
+    fn failed(&self, source: ReplayError) -> ReplayFailed {
+        ReplayFailed::File { file: self.file.clone(), source }
+    }
 }
 
 /// Why the exit code is none of success.
@@ -91,10 +100,12 @@ pub fn run(args: &ReplayArgs) -> Result<(), ReplayFailed> {
         show_in: None,
     };
     if let Some(place) = args.live_view.place()? {
+        // Also before anybody looks: a wrong file is told at once.
+        Recording::open(&args.file).map_err(|error| args.failed(error.into()))?;
         return Ok(watch(args.file.clone(), options, cache, place)?);
     }
     let report = replay(&args.file, &options, cache.as_ref());
-    let report = report.map_err(|source| ReplayFailed::File { file: args.file.clone(), source })?;
+    let report = report.map_err(|source| args.failed(source))?;
     print!("{}", summary(&report));
     if report.is_equal() { Ok(()) } else { Err(ReplayFailed::Differs) }
 }

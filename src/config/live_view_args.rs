@@ -28,7 +28,7 @@ pub struct LiveViewArgs {
 pub enum LiveViewError {
     /// `--watch` without a page.
     #[error(
-        "there is no built page of the live view, expected one in clients/web/dist (cd clients/web && npm ci && npm run \\
+        "there is no built page of the live view, expected one in clients/web/dist (cd clients/web && npm ci && npm run \
          build) or --viewer DIR"
     )]
     NoViewer,

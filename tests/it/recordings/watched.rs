@@ -140,4 +140,16 @@ async fn replay_plays_a_recording_for_whoever_watches() {
     }
     signal(&replay, "INT");
     assert!(replay.wait().expect("it ends").success());
+
+    let refused = |arguments: &[&str]| {
+        let mut replay = Command::new(PALPATE);
+        replay.args(["replay", "--watch"]).args(arguments).current_dir(&folder.0);
+        let refused = replay.output().expect("it runs");
+        assert!(!refused.status.success());
+        String::from_utf8(refused.stderr).expect("text")
+    };
+    let said = refused(&["--viewer", ".", "nowhere.mcap"]);
+    assert!(said.contains("nowhere.mcap"), "before anybody looks: {said}");
+    let said = refused(&["nowhere.mcap"]);
+    assert!(said.contains("npm run build) or --viewer DIR"), "{said}");
 }
