@@ -24,7 +24,8 @@ pub use status::LoopStatus;
 ///
 /// `send` never waits, `newest` is the newest answer, `tick` sends and waits. When the connection breaks or hangs the loop
 /// comes back with its session: contacts keep their ids, proxies stay where they were, and the sweep covers what lay
-/// between. A tick that the server refused, and what ended the loop, are the errors of the next call. May be used from
+/// between. Where the session is over, as at a server that was started again or that its scene moved to, contacts have
+/// new ids and all else is the same. A tick that the server refused, and what ended the loop, are the errors of the next call. May be used from
 /// any thread; when it is dropped it ends with its session.
 pub struct TrackLoop {
     shared: Arc<SharedLoop>,

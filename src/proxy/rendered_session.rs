@@ -120,6 +120,24 @@ impl RenderedSession {
         RenderedSession::of(self.session.restarted(), Arc::clone(&self.scene), proxies, at_device)
     }
 
+    /// Goes on, before its first tick, where another session has ended: sweeps go from there, and proxies stand there.
+    /// `devices`: one pose for each tool of the session. `proxies`: of rendered tools; those that are left out begin where
+    /// the first tick poses them.
+    pub fn go_on_from(&mut self, devices: &[ToolPose], proxies: &[ToolPose]) {
+        copy(devices.iter(), &mut self.poses);
+        for proxy in &mut self.proxies {
+            let tool = proxy.options().tool;
+            let Some(last) = proxies.iter().find(|p| p.tool == tool) else { continue };
+            proxy.go_on_from(last);
+            for (device, pose) in
+                devices.iter().zip(&mut self.poses).filter(|(d, _)| d.tool == tool)
+            {
+                proxy.place(device, pose);
+            }
+        }
+        self.session.go_on_from(&self.poses);
+    }
+
     /// Answers one tick: draws the proxies, then answers as [`Session::tick`] with rendered tools where their proxies
     /// are, and their cutting links where the device has them. The renderings are those of [`RenderedSession::renderings`].
     ///

@@ -132,6 +132,12 @@ impl ToolProxy {
         fresh
     }
 
+    /// Stands, before its first tick, where another proxy of the tool stood: every tissue is as one that was added about it.
+    pub(super) fn go_on_from(&mut self, proxy: &ToolPose) {
+        self.has_begun = true;
+        self.god_object.put(Posture::of(&self.tool, proxy));
+    }
+
     /// Puts the tool of a pose where the proxy is, but for its cutting links, which stay where the device has them.
     pub(super) fn place(&self, device: &ToolPose, pose: &mut ToolPose) {
         let proxy = &self.god_object.posture;

@@ -49,7 +49,8 @@ impl From<FieldError> for Refused {
             | Problem::Index { .. }
             | Problem::Threes { .. }
             | Problem::TooMany { .. }
-            | Problem::LinkPoses { .. }
+            | Problem::Poses { .. }
+            | Problem::Unlisted { .. }
             | Problem::NotAsDeclared { .. }
             | Problem::Sequence { .. }
             | Problem::File(_)

@@ -117,20 +117,14 @@ impl Hand {
         }
     }
 
-    /// At a server that has the scene and not the session.
-    async fn begins_anew(&mut self) {
+    /// At a server that has the scene and not the session, and without letting go: the proxy is where it was.
+    async fn goes_on(&mut self) {
         let comes_back = async {
             while self.haptics.status().reconnected == 0 {
                 self.sample(-0.003).await;
             }
         };
         timeout(SOON, comes_back).await.expect("a server is there");
-        // The new proxy began inside: no force comes out of nothing, but when the ball was outside once.
-        assert_eq!(self.sample(-0.003).await.force_n, DVec3::ZERO);
-        for _ in 0..100 {
-            self.sample(0.001).await;
-        }
-        self.lower().await;
         self.feels(PRESSED_N).await;
     }
 
@@ -207,7 +201,7 @@ async fn a_loop_whose_connection_breaks_comes_back_with_its_session() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_loop_whose_server_was_killed_begins_anew_at_the_next_one() {
+async fn a_loop_whose_server_was_killed_goes_on_at_the_next_one() {
     let theatre = Theatre::open("killed");
     let _scene = theatre.furnish().await;
     let server = theatre.server.to_string().parse().expect("an address");
@@ -220,7 +214,7 @@ async fn a_loop_whose_server_was_killed_begins_anew_at_the_next_one() {
     let next = Theatre::open("next");
     let _scene = next.furnish().await;
     relay.mend(next.server.to_string().parse().expect("an address"));
-    hand.begins_anew().await;
+    hand.goes_on().await;
     assert_eq!(counts(&hand.haptics.status()), (true, 1, 1));
 }
 
@@ -242,7 +236,7 @@ async fn a_loop_finds_its_scene_when_its_server_is_started_again() {
     hand.fades().await;
     drop(first);
     let _second = start();
-    hand.begins_anew().await;
+    hand.goes_on().await;
     assert_eq!(counts(&hand.haptics.status()), (true, 1, 1));
 }
 

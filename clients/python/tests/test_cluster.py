@@ -210,7 +210,9 @@ def test_a_loop_edits_and_deformations_go_on_while_their_scene_moves(
                     acknowledged.append(stream.send(organ, tip, vertices=[4]))
                     time.sleep(0.01)
                 gaps.append(hand.comes_back(n))
-                assert (hand.loop.reconnected, hand.loop.sessions_lost) == (n, n), "each begins anew, and says so"
+                assert (hand.loop.reconnected, hand.loop.sessions_lost) == (n, n), (
+                    "each is another session, and says so"
+                )
             revisions = [answer.result(timeout=SOON_S).geometry_revision for answer in acknowledged]
         surgeon.let_go()
         hand.let_go()

@@ -317,7 +317,7 @@ def test_a_dropped_tick_leaves_its_teleport_to_the_next(
 
 
 @pytest.mark.parametrize("grace", ["0s", "50ms"])
-def test_a_session_that_is_over_is_begun_anew_and_counted(tmp_path: Path, grace: str) -> None:
+def test_a_loop_whose_session_is_over_goes_on_from_its_last_answer_and_counts(tmp_path: Path, grace: str) -> None:
     program = ServerProgram(tmp_path, f"sessions.grace={grace}")
     wire = CutConnection(program.address)
     with palpate.connect(program.address) as near, palpate.connect(wire.address) as far:
@@ -331,8 +331,9 @@ def test_a_session_that_is_over_is_begun_anew_and_counted(tmp_path: Path, grace:
                 # Longer than it is kept; the server may think of it later still, and then it goes on.
                 time.sleep(0.2)
                 wire.mend()
-                answer = loop.tick([0, 0, 0.09], timeout_s=10)
-                assert answer.links[0].signed_distance_m == pytest.approx(0.035, abs=1e-8)
+                answer = loop.tick([0, 0, -0.1], timeout_s=10)
+                assert answer.links[0].signed_distance_m == pytest.approx(0.045, abs=1e-8)
+                assert answer.links[0].contacts is not None, "the way between is swept"
                 assert loop.reconnected == times
                 assert loop.sessions_lost == times
     wire.close()

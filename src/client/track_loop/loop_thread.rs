@@ -185,6 +185,7 @@ impl LoopThread {
         let mut start = self.start.clone();
         if !self.has_session() {
             start.resume_token.clear();
+            self.shared.go_on(&mut start);
         }
         let opening = async {
             // A connection of its own, driven by this thread: nobody else's upload is in front of a tick.
@@ -216,7 +217,7 @@ impl LoopThread {
                     pause = if self.hops > 1 { PAUSE } else { Duration::ZERO };
                     false
                 }
-                // Its session was over before the loop came back: what the hand touches is begun anew. Without a session
+                // Its session was over before the loop came back, and another goes on from its last answer. Without a session
                 // it is the scene that is unknown.
                 ClientError::Refused { code: Code::NotFound, .. } => {
                     let had_session = self.has_session();
@@ -310,16 +311,16 @@ impl LoopThread {
         if let Some(with_session) = self.is_coming_back.take() {
             self.shared.came_back(with_session);
         }
-        let sent_ns = self.shared.sent_ns(answer.sequence);
+        let tick = self.shared.answered_tick(answer.sequence);
         let model = answer.renderings.first().and_then(|r| r.local_model.as_ref());
         // The loop's own times, not those that the answer repeats: a model's age is not taken on trust.
-        if let (Some(feed), Some(model), Some(sent_ns)) = (&mut self.feed, model, sent_ns) {
+        if let (Some(feed), Some(model), Some(tick)) = (&mut self.feed, model, &tick) {
             // A model that is none is as one that is lost.
             if fill(&mut self.model, model).is_ok() {
-                feed.give(&self.model, sent_ns);
+                feed.give(&self.model, tick.at_ns);
             }
         }
-        self.shared.answered(answer);
+        self.shared.answered(answer, tick);
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 use super::status::LoopStatus;
 use crate::{
     client::error::ClientError,
-    proto::{Tick, ToolPose, TrackResponse},
+    proto::{Rendering, Tick, ToolPose, TrackResponse, TrackStart},
 };
 
 /// Ticks that wait for the transport. When it does not keep up the oldest go, and the sweep goes straight from the one
@@ -37,16 +37,25 @@ struct LoopState {
     newest_poses: Vec<ToolPose>,
     /// By tool: the tick that last put it somewhere, so that no way there is swept if that tick is lost.
     teleported: Vec<(u32, u64)>,
-    /// Sequence and time of the ticks that have no answer yet.
-    under_way: VecDeque<(u64, u64)>,
+    under_way: VecDeque<TickUnderWay>,
     sequence: u64,
     answer: Option<Arc<TrackResponse>>,
+    /// Of the tick that it answers.
+    answered_poses: Vec<ToolPose>,
     answered_at: Option<Instant>,
     refusal: Option<ClientError>,
     failure: Option<Arc<ClientError>>,
     is_closed: bool,
     has_ended: bool,
     status: LoopStatus,
+}
+
+/// A tick that has no answer yet.
+pub(super) struct TickUnderWay {
+    sequence: u64,
+    /// When it was sent.
+    pub(super) at_ns: u64,
+    tools: Vec<ToolPose>,
 }
 
 impl SharedLoop {
@@ -156,25 +165,46 @@ impl SharedLoop {
         status.sessions_lost += u64::from(!with_session);
     }
 
-    /// Notes an answer that came, and gives when its tick was sent. `None`: that is not known any more.
-    pub(super) fn sent_ns(&self, sequence: u64) -> Option<u64> {
+    /// Takes out the tick that an answer is of, and all before it. `None`: it is not known any more.
+    pub(super) fn answered_tick(&self, sequence: u64) -> Option<TickUnderWay> {
         let mut state = self.state.lock();
-        let mut sent = None;
-        while state.under_way.front().is_some_and(|(earlier, _)| *earlier <= sequence) {
-            sent = state.under_way.pop_front().filter(|(found, _)| *found == sequence);
+        let mut answered = None;
+        while state.under_way.front().is_some_and(|tick| tick.sequence <= sequence) {
+            answered = state.under_way.pop_front().filter(|tick| tick.sequence == sequence);
         }
-        sent.map(|(_, at_ns)| at_ns)
+        answered
     }
 
-    pub(super) fn answered(&self, answer: TrackResponse) {
+    /// `tick`: the one that is answered, as far as it is known.
+    pub(super) fn answered(&self, answer: TrackResponse, tick: Option<TickUnderWay>) {
         let mut state = self.state.lock();
         state.answered_at = Some(Instant::now());
         match ClientError::of_refusal(&answer) {
             Some(refusal) => state.refusal = Some(refusal),
-            None => state.answer = Some(Arc::new(answer)),
+            None => {
+                state.answer = Some(Arc::new(answer));
+                state.answered_poses = tick.map(|tick| tick.tools).unwrap_or_default();
+            }
         }
         drop(state);
         self.tell();
+    }
+
+    /// Lets a loop without its session go on where its last answer was.
+    pub(super) fn go_on(&self, start: &mut TrackStart) {
+        let state = self.state.lock();
+        let Some(answer) = state.answer.as_ref().filter(|_| !state.answered_poses.is_empty())
+        else {
+            return;
+        };
+        let proxy = |rendering: &Rendering| ToolPose {
+            tool_id: rendering.tool_id,
+            pose: rendering.proxy,
+            link_poses: rendering.proxy_link_poses.clone(),
+            teleport: false,
+        };
+        start.last_poses.clone_from(&state.answered_poses);
+        start.last_proxies = answer.renderings.iter().map(proxy).collect();
     }
 
     /// Whether a tick was sent that has no answer.
@@ -223,7 +253,11 @@ impl LoopState {
         if self.under_way.len() == UNDER_WAY_MAX {
             self.under_way.pop_front();
         }
-        self.under_way.push_back((self.sequence, at_ns));
+        self.under_way.push_back(TickUnderWay {
+            sequence: self.sequence,
+            at_ns,
+            tools: tools.clone(),
+        });
         self.waiting.push_back(Tick {
             sequence: self.sequence,
             client_time_ns: at_ns as i64,
@@ -235,7 +269,7 @@ impl LoopState {
 
     fn drop_oldest(&mut self) {
         let Some(lost) = self.waiting.pop_front() else { return };
-        self.under_way.retain(|(sequence, _)| *sequence != lost.sequence);
+        self.under_way.retain(|tick| tick.sequence != lost.sequence);
         self.status.dropped += 1;
         // The next tick stands for it, leaps included.
         if let Some(next) = self.waiting.front_mut() {
@@ -248,7 +282,7 @@ impl LoopState {
     /// After the stream broke off: what was on its way may be lost, so the newest pose goes again.
     fn resend(&mut self) {
         self.waiting.clear();
-        let at_ns = self.under_way.back().map(|(_, at_ns)| *at_ns);
+        let at_ns = self.under_way.back().map(|tick| tick.at_ns);
         self.under_way.clear();
         let Some(at_ns) = at_ns else { return };
         let answered = self.answer.as_ref().map_or(0, |a| a.sequence);

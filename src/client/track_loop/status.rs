@@ -9,7 +9,8 @@ pub struct LoopStatus {
     pub is_open: bool,
     /// How often the loop came back.
     pub reconnected: u64,
-    /// How often its session was over by then, and it began another: contacts have new ids.
+    /// How often its session was over by then, and another went on from its last answer: contacts have new ids, friction
+    /// and grips begin anew.
     pub sessions_lost: u64,
     /// Ticks that never left, because the transport did not keep up.
     pub dropped: u64,

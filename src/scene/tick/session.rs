@@ -97,6 +97,25 @@ impl Session {
         }
     }
 
+    /// Goes on, before its first tick, from where another session has left its tools: one pose for each. Its first sweep
+    /// begins there, against the tissues as they are now.
+    pub(crate) fn go_on_from(&mut self, poses: &[ToolPose]) {
+        self.n_ticks += 1;
+        let tissues = self.scene.tissues();
+        let now: Vec<_> = tissues.iter().map(|tissue| (tissue.id(), tissue.current())).collect();
+        self.log.begin_tick(self.n_ticks, &now);
+        self.log.end_tick(&now);
+        let now = (self.n_ticks, self.log.travel_m());
+        for tracked in &mut self.tools {
+            let Some(pose) = poses.iter().find(|p| p.tool == tracked.tool.id) else { continue };
+            tracked.last_pose = Some(pose.scene_from_tool);
+            for (i, (link, shape)) in tracked.links.iter_mut().zip(&tracked.tool.links).enumerate()
+            {
+                link.move_to(shape, now, scene_from_link(&tracked.tool, i, pose), true);
+            }
+        }
+    }
+
     /// Answers one tick. Allocates nothing once the buffers have grown.
     ///
     /// `poses`: one for each tool of the session, in any order. `now_ns`: the caller's monotonic clock.

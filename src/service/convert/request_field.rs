@@ -68,6 +68,14 @@ pub enum Problem {
         /// The first that is not allowed.
         got: char,
     },
+    /// An id that another list of the message would have to have.
+    #[error("is {got}, which is not in {list}")]
+    Unlisted {
+        /// Sent.
+        got: u32,
+        /// The other list.
+        list: &'static str,
+    },
     /// Named twice.
     #[error("was given before")]
     Repeated,
@@ -93,9 +101,9 @@ pub enum Problem {
         /// Most.
         max: usize,
     },
-    /// Link poses that fit no link.
+    /// Poses that fit what is posed.
     #[error("has {got} poses, expected none or {expected}")]
-    LinkPoses {
+    Poses {
         /// Sent.
         got: usize,
         /// Links of the tool.

@@ -1,5 +1,7 @@
 //! The haptic loop's start and ticks.
 
+use std::sync::Arc;
+
 use super::{
     FieldError, Problem,
     pose::{pose, pose_or_identity},
@@ -27,6 +29,15 @@ pub struct Start {
     pub options: TickOptions,
     /// The tools that are rendered.
     pub render: Vec<RenderOptions>,
+}
+
+/// Where the tools of a loop were that goes on without its session.
+#[derive(Debug)]
+pub struct LastPoses {
+    /// Of the devices, one for each tool.
+    pub devices: Vec<ToolPose>,
+    /// Of proxies, of rendered tools only.
+    pub proxies: Vec<ToolPose>,
 }
 
 /// What is done when ticks arrive faster than they are answered.
@@ -57,6 +68,44 @@ pub fn start(start: &proto::TrackStart, limits: &Limits) -> Result<Start, FieldE
         render: rendering::options(&start.render)?,
         tools,
     })
+}
+
+/// Where the tools of a stream were, if it says so. `tools`: its own, each.
+pub fn last_poses(
+    start: &proto::TrackStart,
+    tools: &[Arc<Tool>],
+    limits: &Limits,
+) -> Result<Option<LastPoses>, FieldError> {
+    let read = |sent: &[proto::ToolPose], field: &str, list: &'static str, ids: &[u32]| {
+        let mut poses: Vec<ToolPose> = Vec::with_capacity(ids.len());
+        for (at, sent) in sent.iter().enumerate() {
+            let read = || -> Result<ToolPose, FieldError> {
+                if !ids.contains(&sent.tool_id) {
+                    return Err(Problem::Unlisted { got: sent.tool_id, list }.of("tool_id"));
+                }
+                if poses.iter().any(|p| p.tool.0 == sent.tool_id) {
+                    return Err(Problem::Repeated.of("tool_id"));
+                }
+                let pose = tool_pose(sent, limits)?;
+                let tool = tools.iter().find(|tool| tool.id == pose.tool).expect("it is tracked");
+                check_link_poses(tool, &pose)?;
+                Ok(pose)
+            };
+            poses.push(read().map_err(|e| e.within(format_args!("{field}[{at}]")))?);
+        }
+        Ok(poses)
+    };
+    let rendered: Vec<u32> = start.render.iter().map(|render| render.tool_id).collect();
+    let devices = read(&start.last_poses, "last_poses", "tool_ids", &start.tool_ids)?;
+    let proxies = read(&start.last_proxies, "last_proxies", "render", &rendered)?;
+    match (devices.len(), tools.len()) {
+        (0, _) if !proxies.is_empty() => {
+            Err(Problem::Unexpected("last_poses is empty").of("last_proxies"))
+        }
+        (0, _) => Ok(None),
+        (got, expected) if got < expected => Err(Problem::Poses { got, expected }.of("last_poses")),
+        _ => Ok(Some(LastPoses { devices, proxies })),
+    }
 }
 
 fn mode(sent: i32) -> Result<Mode, FieldError> {
@@ -128,7 +177,7 @@ pub fn tool_pose(sent: &proto::ToolPose, limits: &Limits) -> Result<ToolPose, Fi
 pub fn check_link_poses(tool: &Tool, pose: &ToolPose) -> Result<(), FieldError> {
     let (got, expected) = (pose.tool_from_link.len(), tool.links.len());
     let fits = got == 0 || got == expected;
-    if fits { Ok(()) } else { Err(Problem::LinkPoses { got, expected }.of("link_poses")) }
+    if fits { Ok(()) } else { Err(Problem::Poses { got, expected }.of("link_poses")) }
 }
 
 fn unplaced() -> ToolPose {

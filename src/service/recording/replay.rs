@@ -302,7 +302,7 @@ fn begin(
 ) -> Result<LoopEngine, String> {
     scene.add_tools(&start.tool_ids).map_err(|error| error.to_string())?;
     let read = convert::tick::start(start, limits).map_err(|error| error.to_string())?;
-    LoopEngine::new(&scene.scene, read, start).map_err(|error| error.to_string())
+    LoopEngine::new(&scene.scene, read, start).map_err(|refused| refused.message().to_owned())
 }
 
 /// `None`: it is not shown.

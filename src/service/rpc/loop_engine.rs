@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     proto::{self, TrackResponse},
-    proxy::{RenderedSession, RenderedSessionError},
+    proxy::RenderedSession,
     scene::{
         Scene, ToolId,
         tick::{TickError, ToolPose},
@@ -42,14 +42,19 @@ impl LoopEngine {
     /// A loop as its first message, which `start` was read from, asks for.
     ///
     /// # Errors
-    /// When a tool is unknown, or cannot be rendered so.
+    /// When a tool is unknown, cannot be rendered so, or was where it cannot have been.
     pub fn new(
         scene: &Arc<Scene>,
         start: Start,
         sent: &proto::TrackStart,
-    ) -> Result<LoopEngine, RenderedSessionError> {
+    ) -> Result<LoopEngine, Refused> {
         let Start { tools, options, render, .. } = start;
-        let session = RenderedSession::new(Arc::clone(scene), &tools, options, &render)?;
+        let mut session = RenderedSession::new(Arc::clone(scene), &tools, options, &render)?;
+        let tools = tools.iter().map(|id| scene.tool(*id)).collect::<Result<Vec<_>, _>>()?;
+        let last = convert::tick::last_poses(sent, &tools, scene.limits());
+        if let Some(last) = last.map_err(|e| e.within("start"))? {
+            session.go_on_from(&last.devices, &last.proxies);
+        }
         let with_loads = sent.render.iter().filter(|r| r.tissue_loads).map(|r| ToolId(r.tool_id));
         let (scene, with_loads) = (Arc::clone(scene), with_loads.collect());
         Ok(LoopEngine { scene, session, with_loads, last_sequence: None, poses: Vec::new() })

@@ -60,6 +60,11 @@ impl Hand {
         for step in 0..20 {
             self.sample(0.001 - 2e-4 * f64::from(step)).await;
         }
+        self.is_held().await;
+    }
+
+    /// Waits, pressing on, for the force of where the proxy was before anything happened.
+    async fn is_held(&mut self) {
         let until = Instant::now() + SOON;
         while (self.sample(-0.003).await - PRESSED_N).abs() > 0.02 * PRESSED_N {
             assert!(Instant::now() < until, "{:?} {:?}", self.last, self.haptics.status());
@@ -117,8 +122,9 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves_or_its_server_dies(
         assert_eq!(
             (status.reconnected, status.sessions_lost),
             (n, n),
-            "each begins anew, and says so"
+            "each is another session, and says so"
         );
+        hand.is_held().await;
         hand.lift().await;
     }
     gaps.sort();
@@ -137,6 +143,7 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves_or_its_server_dies(
     theatre.servers[last].process.signal("KILL");
     let gap = hand.comes_back(before + 1).await;
     println!("killed: no answer for {gap:?}");
+    hand.is_held().await;
     hand.lift().await;
     hand.press().await;
 }

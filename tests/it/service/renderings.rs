@@ -184,6 +184,43 @@ async fn a_resumed_session_keeps_its_proxy() {
 }
 
 #[tokio::test]
+async fn a_proxy_goes_on_without_its_session() {
+    let (mut server, _) = bench(TissueKind::Tissue).await;
+    let mut stream = server.hand_fed(start_message(rendered(options()))).await;
+    stream.ask(tick_message(at(1, 0.001))).await.expect("answered");
+    let before = press(&mut stream, 2, -0.003).await;
+    drop(stream);
+    let pressed = DVec3::Z * (0.003 + STAND_OFF_M) * STIFFNESS_N_PER_M;
+    assert!((dvec3(&only(&before).force_n) - pressed).length() < 1e-6);
+    let Rendering { proxy, proxy_link_poses: link_poses, .. } = only(&before).clone();
+    let goes_on = TrackStart {
+        last_poses: at(0, -0.003).tools,
+        last_proxies: vec![ToolPose { tool_id: 1, pose: proxy, link_poses, teleport: false }],
+        ..rendered(options())
+    };
+    let mut stream = server.hand_fed(start_message(goes_on.clone())).await;
+    let first = stream.ask(tick_message(at(7, -0.003))).await.expect("answered");
+    assert_eq!(only(&first).state(), RenderState::Touching);
+    assert_eq!(dvec3(&only(&first).force_n), DVec3::ZERO, "it rises from there");
+    let after = press(&mut stream, 8, -0.003).await;
+    assert!((dvec3(&only(&after).force_n) - pressed).length() < 1e-6, "{:?}", only(&after));
+    let [one, two] = [&before, &after].map(|a| only(a).proxy.expect("it is somewhere"));
+    let moved = dvec3(&one.position_m).distance(dvec3(&two.position_m));
+    assert!(moved < 1e-7, "{one:?} {two:?}");
+
+    // One that does not say where it was is in the slab.
+    let mut stream = server.hand_fed(start_message(rendered(options()))).await;
+    let first = stream.ask(tick_message(at(1, -0.003))).await.expect("answered");
+    assert_eq!(only(&first).state(), RenderState::Embedded);
+
+    // And so is one that was where the slab is now.
+    let within = TrackStart { last_proxies: at(0, -0.001).tools, ..goes_on };
+    let mut stream = server.hand_fed(start_message(within)).await;
+    let first = stream.ask(tick_message(at(1, -0.003))).await.expect("answered");
+    assert_eq!(only(&first).state(), RenderState::Embedded);
+}
+
+#[tokio::test]
 async fn who_begins_inside_gets_no_force_until_it_was_outside() {
     let (mut server, _) = bench(TissueKind::Tissue).await;
     let mut stream = server.hand_fed(start_message(rendered(options()))).await;

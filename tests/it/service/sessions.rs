@@ -4,13 +4,16 @@ use std::{net::SocketAddr, time::Duration};
 
 use palpate::{
     config::Config,
-    proto::{Flag, TrackMode, TrackRequest, TrackResponse, TrackStart},
+    proto::{
+        Flag, LinkAnswer, Pose, RenderOptions, ToolPose, TrackMode, TrackRequest, TrackResponse,
+        TrackStart,
+    },
 };
 use tokio::time::timeout;
 use tonic::Code;
 
 use crate::support::{
-    messages::{SCENE, start, start_message, tick, tick_message},
+    messages::{SCENE, start, start_message, tick, tick_message, tool_at, vec3},
     metrics::{get, value},
     refusal::{assert_refused, refusal},
     server::{HandFed, TestServer, free_address},
@@ -180,4 +183,62 @@ async fn a_session_in_time_is_not_stale_and_nobody_is_told_unasked() {
     until(metrics, "palpate_sessions_stale", 1.0).await;
     let next = stream.ask(tick_message(tick(2, TOUCHING_X))).await.expect("an answer");
     assert!(!next.is_notice && next.sequence == 2, "{next:?}");
+}
+
+/// What a tick at x = -0.2 finds of a way from x = 0.2, through the tissue.
+async fn passed(server: &mut TestServer, start: TrackStart, is_first: bool) -> Vec<LinkAnswer> {
+    let mut stream = server.hand_fed(start_message(start)).await;
+    if is_first {
+        let from = stream.ask(tick_message(tick(6, 0.2))).await.expect("an answer");
+        assert_eq!(from.links[0].contacts, None);
+    }
+    stream.ask(tick_message(tick(7, -0.2))).await.expect("an answer").links
+}
+
+#[tokio::test]
+async fn a_loop_without_its_session_is_swept_from_where_it_was() {
+    let (mut server, _) = with(|_| ()).await;
+    let usual = start(TrackMode::Every);
+    let of_one_session = passed(&mut server, usual.clone(), true).await;
+    let contacts = of_one_session[0].contacts.as_ref().expect("on the way");
+    assert!(!contacts.contact_ids.is_empty(), "{contacts:?}");
+    let anew = passed(&mut server, usual.clone(), false).await;
+    assert_eq!(anew[0].contacts, None);
+    let last_poses = vec![tool_at(vec3(0.2, 0.0, 0.0))];
+    let goes_on = TrackStart { last_poses: last_poses.clone(), ..usual };
+    assert_eq!(passed(&mut server, goes_on.clone(), false).await, of_one_session);
+    // A link that cuts is where the device is, whatever became of the proxy.
+    let last_proxies = vec![tool_at(vec3(0.3, 0.3, 0.3))];
+    let render = RenderOptions { tool_id: 1, cutting_links: vec![0], ..Default::default() };
+    let cuts = TrackStart { render: vec![render], last_proxies, ..goes_on };
+    let [cut] = &passed(&mut server, cuts, false).await[..] else { panic!("one link") };
+    let cut = cut.contacts.as_ref().expect("on the way");
+    // Its pose went by way of the proxy's, which rounds.
+    assert_eq!((&cut.triangle_ids, &cut.toi), (&contacts.triangle_ids, &contacts.toi));
+}
+
+#[tokio::test]
+async fn where_a_loop_was_is_checked() {
+    let (mut server, _) = with(|_| ()).await;
+    let render = vec![RenderOptions { tool_id: 1, ..Default::default() }];
+    let here = || tool_at(vec3(0.2, 0.0, 0.0));
+    let other = || ToolPose { tool_id: 2, ..here() };
+    let bent = || ToolPose { link_poses: vec![Pose::default(); 2], ..here() };
+    let far = || tool_at(vec3(f64::NAN, 0.0, 0.0));
+    let cases = [
+        ("unknown", vec![other()], vec![], "start.last_poses[0].tool_id"),
+        ("twice", vec![here(), here()], vec![], "start.last_poses[1].tool_id"),
+        ("no number", vec![far()], vec![], "start.last_poses[0].pose.position_m.x"),
+        ("links", vec![bent()], vec![], "start.last_poses[0].link_poses"),
+        ("proxy alone", vec![], vec![here()], "start.last_proxies"),
+        ("proxy of another", vec![here()], vec![other()], "start.last_proxies[0].tool_id"),
+        ("proxy twice", vec![here()], vec![here(), here()], "start.last_proxies[1].tool_id"),
+        ("proxy's links", vec![here()], vec![bent()], "start.last_proxies[0].link_poses"),
+    ];
+    for (case, last_poses, last_proxies, field) in cases {
+        let render = render.clone();
+        let start = TrackStart { last_poses, last_proxies, render, ..start(TrackMode::Latest) };
+        let mut answers = server.track(vec![start_message(start)]).await;
+        assert_refused(answers.remove(0), Code::InvalidArgument, field, case);
+    }
 }

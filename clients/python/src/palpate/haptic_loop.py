@@ -38,6 +38,8 @@ _TICK = message("Tick")
 # Ticks that wait for the transport. When it does not keep up the oldest go, and the sweep goes straight from the one
 # before them to the one after.
 _WAITING_MAX = 64
+# Ticks under way whose poses are remembered: four seconds at 1 kHz, more than answers are ever late.
+_UNDER_WAY_MAX = 4096
 # A server that owes an answer for so long is left and sought anew, seconds: a network that is cut says nothing.
 _SILENT_S = 2.0
 # How long a new loop waits for its refusal, seconds. One that takes longer is told by the first tick.
@@ -53,7 +55,8 @@ class HapticLoop:
 
     `send` never waits. `answer` is the newest answer. When the connection breaks the loop comes back with its session:
     contacts keep their ids, proxies stay where they were, and the sweep covers what lay between. Where servers share
-    scenes it follows its scene to the server that has it, and begins a session there. A tick that the server refused,
+    scenes it follows its scene to the server that has it, and begins a session there: its contacts have new ids, and
+    proxies and the sweep go on from the last answer. A tick that the server refused,
     and what ended the loop, are raised by the next `send`, `wait` or `tick`. May be used from any thread.
     """
 
@@ -93,7 +96,11 @@ class HapticLoop:
         # By tool: the tick that last put it somewhere, so that no way there is swept if that tick is lost.
         self._teleported: dict[int, int] = {}
         self._sequence = 0
+        # Ticks without an answer yet, oldest first: sequence and poses.
+        self._under_way: deque[tuple[int, list[Any]]] = deque(maxlen=_UNDER_WAY_MAX)
         self._answer: TrackResponse | None = None
+        # Of the tick that it answers.
+        self._answered_poses: list[Any] = []
         # The newest tick that was answered or refused.
         self._answered = 0
         self._answered_at = time.monotonic()
@@ -120,7 +127,8 @@ class HapticLoop:
         self._is_answered = False
         # How often the loop came back.
         self.reconnected = 0
-        # How often its session was over by then, and it began another: contacts have new ids.
+        # How often its session was over by then, and another went on from its last answer: contacts have new ids,
+        # friction and grips begin anew.
         self.sessions_lost = 0
         # Ticks that never left, because the transport did not keep up.
         self.dropped = 0
@@ -249,6 +257,7 @@ class HapticLoop:
             deadline_us=self._deadline_us,
         )
         self._waiting.append(tick)
+        self._under_way.append((self._sequence, tools))
         self._changed.notify_all()
         return self._sequence
 
@@ -285,6 +294,7 @@ class HapticLoop:
                     return
                 # What was on its way may be lost: the newest pose goes again.
                 self._waiting.clear()
+                self._under_way.clear()
                 if self._newest:
                     answered = 0 if self._answer is None else self._answer.sequence
                     _teleport(self._newest, [tool for tool, when in self._teleported.items() if when > answered])
@@ -374,7 +384,10 @@ class HapticLoop:
         """What gRPC's own thread takes and sends."""
         start = message("TrackStart")()
         start.CopyFrom(self._start)
-        start.resume_token = self._token if self._is_resumed else b""
+        if self._is_resumed:
+            start.resume_token = self._token
+        else:
+            self._go_on(start)
         yield _REQUEST(start=start).SerializeToString()
         while True:
             with self._changed:
@@ -383,6 +396,24 @@ class HapticLoop:
                     return
                 tick = self._waiting.popleft()
             yield _REQUEST(tick=tick).SerializeToString()
+
+    def _poses_of(self, sequence: int) -> list[Any]:
+        """Of the tick that an answer is of, under the lock; none when it is not known any more."""
+        while self._under_way and self._under_way[0][0] <= sequence:
+            sent, tools = self._under_way.popleft()
+            if sent == sequence:
+                return tools
+        return []
+
+    def _go_on(self, start: Any) -> None:
+        """Lets a loop without its session go on where its last answer was."""
+        with self._changed:
+            if self._answer is None or not self._answered_poses:
+                return
+            start.last_poses.extend(self._answered_poses)
+            for rendering in self._answer.raw.renderings:
+                last = start.last_proxies.add(tool_id=rendering.tool_id, pose=rendering.proxy)
+                last.link_poses.extend(rendering.proxy_link_poses)
 
     def _take(self, raw: Any) -> None:
         self._heard_at = time.monotonic()
@@ -403,7 +434,7 @@ class HapticLoop:
             if raw.HasField("refusal"):
                 self._refusal = of_refusal("Track", raw.refusal)
             else:
-                self._answer = answer
+                self._answer, self._answered_poses = answer, self._poses_of(raw.sequence)
             self._answered_at = time.monotonic()
             self._changed.notify_all()
         if self._on_answer is not None:
