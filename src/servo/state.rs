@@ -298,15 +298,18 @@ impl HeldModel {
         let rows = &rows[..n_rows];
         let programme = Programme { n, stiffness: *stiffness, desired: x_d, rows };
         let optimum = programme.solve(&likely[..n_likely]);
-        // Contradictory rows have forces of no meaning along the surface.
-        if self.model.friction > 0.0 && optimum.residual_m == 0.0 {
+        let is_free = optimum.multipliers[..n_rows].iter().all(|force| *force == 0.0);
+        // What is not pressed does not rub, and contradictory rows have forces of no meaning along the surface.
+        if self.model.friction > 0.0 && !is_free && optimum.residual_m == 0.0 {
             self.rub((n, stiffness, &x_d), rows, &optimum);
         } else {
             for (bears, force) in self.bears.iter_mut().zip(optimum.multipliers) {
                 *bears = force > 0.0;
             }
+            if is_free {
+                self.anchors = [None; ROWS_MAX];
+            }
             // Where nothing holds it the proxy is where the device is, to the last bit: the air gives no force.
-            let is_free = !self.bears.contains(&true);
             self.x = if is_free { x_d } else { optimum.displacement };
         }
         x_d
