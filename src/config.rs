@@ -159,6 +159,15 @@ pub struct TransportSettings {
 pub struct StoreSettings {
     /// Scenes are kept under the data folder, which is this server's alone then, unless whoever makes one wants it not to be.
     pub scenes: bool,
+    /// `s3://BUCKET/PREFIX`: scenes are kept there and not under the data folder, by the endpoint, region and credentials of
+    /// the variables `AWS_*`; `None`: in the folder. Needs the feature `s3` and `cluster.shared`.
+    #[serde(with = "unset")]
+    pub url: Option<String>,
+    /// How long one small request to the object store may take; what has failed is tried three times.
+    #[serde(with = "humantime_serde")]
+    pub request_max: Duration,
+    /// Plain HTTP also to an object store on another machine.
+    pub allow_http: bool,
     /// How often the newest positions of tissues that were deformed are kept.
     #[serde(with = "humantime_serde")]
     pub positions_interval: Duration,
@@ -180,7 +189,7 @@ pub struct RecordSettings {
     pub bytes_max: u64,
 }
 
-/// Servers that share a data folder.
+/// Servers that share a data folder or a bucket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterSettings {
@@ -332,6 +341,10 @@ impl Default for StoreSettings {
     fn default() -> StoreSettings {
         StoreSettings {
             scenes: true,
+            url: None,
+            // Three tries and their pauses are well within the time that a lease of 10 s leaves.
+            request_max: Duration::from_secs(2),
+            allow_http: false,
             positions_interval: Duration::from_secs(1),
             // A minute of a tissue of 100,000 vertices that deforms without pause.
             snapshot_bytes: 64 << 20,

@@ -3,7 +3,7 @@
 
 use std::{
     fmt::Write,
-    fs, io,
+    io,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +14,7 @@ use tokio::runtime;
 use crate::client::{Client, ClientError, ServerAddress};
 use crate::store::{
     default_data_dir,
+    place::folder_place::FolderPlace,
     scenes::{
         file_head::FileError,
         folder::{FoundScene, Unreadable},
@@ -156,7 +157,8 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
             if file.exists() {
                 return Err(failed(io::ErrorKind::AlreadyExists.into()));
             }
-            let bytes = found.kept.write(file, 0, 0).map_err(failed)?;
+            let (place, name) = beside(file);
+            let bytes = found.kept.write(&place, &name, (0, 0)).map_err(failed)?;
             let mut said = format!("{id}: {bytes} bytes written to {}\n", file.display());
             found.damage.iter().for_each(|damage| line(&mut said, &format!("{id}: {damage}")));
             Ok(said)
@@ -233,8 +235,8 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
         let folder = store.folder(&id);
         match folder.read() {
             Ok(found) if found.damage.is_empty() => {
-                let failed = |source| SceneFilesError::Write { path: store.path(&id), source };
-                let before = bytes_in(&store.path(&id)).map_err(failed)?;
+                let failed = |source| not_written(store, &id, source);
+                let before = folder.bytes().map_err(failed)?;
                 let epoch = folder.newest_epoch().map_err(failed)?;
                 // Twice: two snapshots are kept, and the older one has the journals since.
                 let mut found = found;
@@ -242,7 +244,7 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
                     folder.take_over(&found, epoch).map_err(failed)?;
                     found = read(store, &id)?;
                 }
-                let after = bytes_in(&store.path(&id)).map_err(failed)?;
+                let after = folder.bytes().map_err(failed)?;
                 line(&mut done, &format!("{id}: {before} bytes before, {after} now"));
             }
             Ok(found) => found.damage.iter().for_each(|d| line(&mut bad, &format!("{id}: {d}"))),
@@ -252,22 +254,30 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
     if bad.is_empty() { Ok(done) } else { Err(SceneFilesError::Damaged(done + &bad)) }
 }
 
-fn bytes_in(folder: &Path) -> io::Result<u64> {
-    fs::read_dir(folder)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
+/// The folder of a file, and its name there.
+fn beside(file: &Path) -> (FolderPlace, String) {
+    let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+    (FolderPlace::new(folder, ""), name.unwrap_or_default())
+}
+
+fn not_written(store: &SceneStore, id: &str, source: io::Error) -> SceneFilesError {
+    SceneFilesError::Write { path: store.shown(id).into(), source }
 }
 
 fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, SceneFilesError> {
-    let read = SceneSnapshot::read(file);
-    let (mut kept, _) =
+    let (place, name) = beside(file);
+    let read = SceneSnapshot::read(&place, &name);
+    let (mut kept, ..) =
         read.map_err(|source| SceneFilesError::File { path: file.to_owned(), source })?;
     if let Some(id) = id {
         kept.scene.id = id.to_owned();
         kept.scene.check().map_err(|_| SceneFilesError::Id(id.to_owned()))?;
     }
     let id = &kept.scene.id;
-    let failed = |source| SceneFilesError::Write { path: store.path(id), source };
+    let failed = |source| not_written(store, id, source);
     // A folder is not renamed over another: that there is one is a refusal.
-    if fs::exists(store.path(id)).map_err(failed)? {
+    if store.folder(id).is_there().map_err(failed)? {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
     }
     store.folder(id).create(&kept, 0).map_err(failed)?;

@@ -1,7 +1,8 @@
-//! Layer 4: what outlives the process, under one data directory.
+//! Layer 4: what outlives the process, under one data directory; scenes can be in an object store instead.
 
 pub mod field_cache;
 pub mod lease;
+pub mod place;
 pub mod scenes;
 
 use std::{env, path::PathBuf};

@@ -51,6 +51,7 @@ impl Config {
             let what = "Unix domain sockets that a server listens on";
             return Err(ConfigError::NotHere { key: "unix_socket", what });
         }
+        self.check_store_url()?;
         self.check_otlp()?;
         self.check_viewer()?;
         self.check_access()
@@ -113,6 +114,7 @@ impl Config {
             ("transport.upload_pause_max", t.upload_pause_max, 100 * MOMENT),
             ("transport.drain_max", t.drain_max, Duration::ZERO),
             ("store.positions_interval", self.store.positions_interval, 100 * MOMENT),
+            ("store.request_max", self.store.request_max, 1_000 * MOMENT),
             ("store.snapshot_interval", self.store.snapshot_interval, second),
             ("cluster.lease", self.cluster.lease, 1_000 * MOMENT),
             ("sessions.stale_after", s.stale_after, 10 * MOMENT),
@@ -122,6 +124,24 @@ impl Config {
             ("access.reload_interval", self.access.reload_interval, 100 * MOMENT),
         ]
         .into_iter()
+    }
+
+    fn check_store_url(&self) -> Result<(), ConfigError> {
+        let Some(url) = &self.store.url else { return Ok(()) };
+        let key = "store.url";
+        if !cfg!(feature = "s3") {
+            return Err(ConfigError::NotBuilt { key, feature: "s3" });
+        }
+        let bucket = url.strip_prefix("s3://").and_then(|rest| rest.split('/').next());
+        if bucket.is_none_or(str::is_empty) {
+            let expected = "an address as s3://BUCKET/PREFIX".to_owned();
+            return Err(ConfigError::Range { key, got: format!("{url:?}"), expected });
+        }
+        // Nobody can lock a bucket: a scene there is a server's by its claim alone.
+        if !self.cluster.shared {
+            return Err(ConfigError::Needs { key, needs: "cluster.shared" });
+        }
+        Ok(())
     }
 
     fn check_otlp(&self) -> Result<(), ConfigError> {

@@ -70,7 +70,16 @@ use crate::{
     config::{Config, TransportSettings},
     geometry::lanes::use_narrow,
     os::interrupt::{Hangup, Interrupt},
-    store::{FieldCache, default_data_dir, scenes::scene_store::SceneStore},
+    store::{
+        FieldCache, default_data_dir,
+        scenes::scene_store::{SceneStore, StoreError},
+    },
+};
+
+#[cfg(feature = "s3")]
+use crate::{
+    config::StoreSettings, service::transport::background::lower_priority,
+    store::place::object_place::ObjectAddress,
 };
 
 /// A request of WatchService names a scene and a few numbers.
@@ -122,9 +131,16 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
     stdout.flush()?;
     let told = async move { interrupt.came().await };
     let data_dir = config.data_dir.clone().or_else(default_data_dir);
-    match &data_dir {
-        Some(folder) => info!("scenes and built fields are kept under {}", folder.display()),
-        None => warn!("no data directory: scenes and built fields are not kept"),
+    match (&data_dir, &config.store.url) {
+        (fields, Some(url)) if config.store.scenes => {
+            let fields = fields.as_ref().map(|folder| folder.display().to_string());
+            info!(
+                "scenes are kept in {url}, built fields in {}",
+                fields.as_deref().unwrap_or("nothing")
+            );
+        }
+        (Some(folder), _) => info!("scenes and built fields are kept under {}", folder.display()),
+        (None, _) => warn!("no data directory: scenes and built fields are not kept"),
     }
     serve(listeners, &Config { data_dir, ..config.clone() }, told).await
 }
@@ -161,9 +177,7 @@ pub async fn serve_registry(
     let health = HealthReporter::new();
     let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);
     let fields = Fields::new(config.data_dir.as_deref().map(cache), config.field_build_max);
-    let store = config.data_dir.as_deref().filter(|_| config.store.scenes);
-    let open = if config.cluster.shared { SceneStore::open_shared } else { SceneStore::open };
-    let store = store.map(open).transpose().map_err(RecoveryError::from)?;
+    let store = scene_store(config).map_err(RecoveryError::from)?;
     let is_keeping = store.is_some();
     store.map_or(Ok(()), |store| registry.keep_in(store))?;
     if let Some(folder) = &config.record.dir {
@@ -275,18 +289,32 @@ pub async fn serve_registry(
     served
 }
 
-/// Becomes one of the servers that share the data folder, if it is to.
+/// Where scenes are kept; `None` where none is.
+fn scene_store(config: &Config) -> Result<Option<SceneStore>, StoreError> {
+    #[cfg(feature = "s3")]
+    if let Some(url) = config.store.url.as_ref().filter(|_| config.store.scenes) {
+        let StoreSettings { request_max, allow_http, .. } = config.store;
+        // Ticks go first.
+        let of_thread = lower_priority;
+        let address = ObjectAddress { url: url.clone(), allow_http, request_max, of_thread };
+        return SceneStore::of_objects(&address).map(Some);
+    }
+    let open = if config.cluster.shared { SceneStore::open_shared } else { SceneStore::open };
+    config.data_dir.as_deref().filter(|_| config.store.scenes).map(open).transpose()
+}
+
+/// Becomes one of the servers that share the data folder or the bucket, if it is to.
 fn share(
     registry: &Arc<SceneRegistry>,
     fields: &Fields,
     config: &Config,
     listens_at: String,
 ) -> io::Result<Option<LeaseRenewal>> {
-    let Some(folder) = config.data_dir.as_deref().filter(|_| config.cluster.shared) else {
+    let Some((store, _)) = registry.keeping().filter(|_| config.cluster.shared) else {
         return Ok(None);
     };
     let address = config.cluster.address.clone().unwrap_or(listens_at);
-    let membership = Arc::new(Membership::join(folder, address, config.cluster.lease)?);
+    let membership = Arc::new(Membership::join(store, address, config.cluster.lease)?);
     let own = membership.own();
     info!(server = own.server, address = own.address, "scenes are shared with other servers");
     let opener = SceneOpener::new(fields, &membership);

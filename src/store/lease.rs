@@ -1,4 +1,5 @@
-//! Which server owns a scene, where several serve one data folder: claims of scenes, and signs of life of servers.
+//! Which server owns a scene, where several serve one data folder or one bucket: claims of scenes, and signs of life of
+//! servers.
 //!
 //! A scene is owned by (server, epoch). `leases/scenes/ID/EPOCH` is a claim, which is never changed: the newest one counts,
 //! and the next epoch's is put where there is none yet, so that of two servers one gets it. `leases/servers/ID` is a
@@ -16,6 +17,19 @@
 //!    one more look at its newest claim: signs of life that came in between looked at those that were there before.
 //! 3. **What a stale owner writes later is not read.** An owner begins with a journal and a snapshot of its own epoch. Files
 //!    have their epoch in their number: those of an older epoch count for nothing from the first record of a later one on.
+//!
+//! **On an object store** the same holds with what S3 promises: a read or a list that begins after a put was answered sees
+//! what was put, whoever asks, and of several puts with `If-None-Match: *` one is done. *1* rests on four moments in their
+//! order: the owner's record is put (answered); after that it lists the claims and sees none newer, so the put of a newer
+//! claim is not done yet; it will be done, and answered, later; after that the claimer lists and reads, and sees the record.
+//! *2* needs only that a sign that was put before a claim is seen by a look after that claim. What S3 has and a folder has
+//! not is a request that is done after its sender has given it up. Of each kind it is harmless:
+//! - a claim counts from when it is there, also for a server that was told that it is not known whether it is: that server
+//!   finds itself to be the owner when it is asked next, and who it was taken from finds that at the next look;
+//! - a sign of life that comes late, also in the place of a newer one, is another than was seen: a claimer waits longer;
+//! - a record was not acknowledged. The journal gets no other one: the next begins with the same number, and from there
+//!   on it alone counts. Until then its change is one of which its client was told that nobody knows;
+//! - a removal or a snapshot is of a generation that nobody makes again.
 
 pub mod claim;
 pub mod claim_folder;

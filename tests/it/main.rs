@@ -8,6 +8,8 @@
 
 #[cfg(feature = "agones")]
 mod agones;
+#[cfg(all(unix, feature = "s3"))]
+mod buckets;
 mod client;
 mod cluster;
 mod config;

@@ -1,8 +1,11 @@
 //! What the integration tests share.
 
 pub mod bench;
+#[cfg(feature = "s3")]
+pub mod bucket;
 pub mod certificates;
 pub mod folder;
+pub mod keeping;
 pub mod kept_recordings;
 pub mod keys;
 pub mod meshes;

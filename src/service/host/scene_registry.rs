@@ -115,7 +115,7 @@ impl SceneRegistry {
     /// # Errors
     /// When the system has no thread for it.
     pub fn keep_in(&self, store: SceneStore) -> io::Result<()> {
-        let commits = CommitThread::start(Arc::clone(&self.metrics.store))?;
+        let commits = CommitThread::start(store.writes_at_once(), &self.metrics.store)?;
         let is_first = self.keeping.set(Keeping { store, commits }).is_ok();
         debug_assert!(is_first, "there is one store");
         Ok(())

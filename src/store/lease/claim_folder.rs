@@ -1,27 +1,25 @@
-//! Claims on disk, a file each.
+//! Claims on disk or in an object store, a file each.
 
-use std::{
-    fs::{self, File},
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
 use super::claim::{ClaimState, SceneClaim};
-use crate::os::lasting::sync_folder;
+use crate::{
+    os::lasting::sync_folder,
+    store::place::{FileForm, PlaceEntry, StorePlace, folder_place::FolderPlace, key_below},
+};
 
-/// The claims of all scenes of a data folder.
+/// The claims of all scenes of a store: `ID/EPOCH` is one.
 #[derive(Debug)]
 pub struct ClaimFolder {
-    scenes: PathBuf,
-    /// Sets its passing files apart from those of other servers.
-    own: String,
+    place: Box<dyn StorePlace>,
 }
+
+/// Where they are, below the leases.
+pub const CLAIMS: &str = "scenes";
 
 /// Claims that are kept of a scene. A server that was stopped between its look and its claim must not find the place of a
 /// claim empty that there was in between.
 const CLAIMS_KEPT: u64 = 8;
-/// Of a file on its way to its name; epochs have no dot.
-const PASSING: &str = ".";
 
 impl ClaimFolder {
     /// `own`: of this process alone.
@@ -29,13 +27,18 @@ impl ClaimFolder {
     /// # Errors
     /// When the folder cannot be made.
     pub fn open(leases: &Path, own: &str) -> io::Result<ClaimFolder> {
-        let scenes = leases.join("scenes");
+        let scenes = leases.join(CLAIMS);
         fs::create_dir_all(&scenes)?;
         sync_folder(leases)?;
         if let Some(data_dir) = leases.parent() {
             sync_folder(data_dir)?;
         }
-        Ok(ClaimFolder { scenes, own: own.to_owned() })
+        Ok(ClaimFolder::of(Box::new(FolderPlace::new(scenes, own))))
+    }
+
+    /// Those of a place that has nothing else.
+    pub fn of(place: Box<dyn StorePlace>) -> ClaimFolder {
+        ClaimFolder { place }
     }
 
     /// The ids of all scenes that were ever claimed.
@@ -43,11 +46,8 @@ impl ClaimFolder {
     /// # Errors
     /// The system's.
     pub fn ids(&self) -> io::Result<Vec<String>> {
-        let mut ids = Vec::new();
-        for entry in fs::read_dir(&self.scenes)? {
-            ids.extend(entry?.file_name().into_string().ok());
-        }
-        Ok(ids)
+        let all = self.place.list("")?.unwrap_or_default();
+        Ok(all.into_iter().map(|entry| entry.name).collect())
     }
 
     /// The claim of a scene that counts. O(claims kept).
@@ -57,14 +57,25 @@ impl ClaimFolder {
     pub fn newest(&self, scene: &str) -> io::Result<Option<SceneClaim>> {
         loop {
             let Some(epoch) = self.epochs(scene)?.into_iter().max() else { return Ok(None) };
-            let text = match fs::read_to_string(self.path(scene, epoch)) {
+            let mut text = String::new();
+            match self.place.open(&key(scene, epoch), FileForm::Whole) {
                 // A later one has come, and this one gone, since the list was made.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                read => read?,
+                file => file?.from.read_to_string(&mut text)?,
             };
             let state = toml::from_str::<ClaimText>(&text).map_err(io::Error::other)?.state;
             return Ok(Some(SceneClaim { epoch, state }));
         }
+    }
+
+    /// The epochs of the claims of scenes that count. A claim is never changed: of an epoch whose claim is known, nothing
+    /// more needs to be read.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn newest_epochs(&self, scenes: &[String]) -> io::Result<Vec<Option<u64>>> {
+        let lists = self.place.lists(scenes)?;
+        Ok(lists.into_iter().map(|list| epochs(list).max()).collect())
     }
 
     /// Puts a claim, which lasts then, where there is none of its epoch or a later one. Whether it counts: if not, another
@@ -73,47 +84,32 @@ impl ClaimFolder {
     /// # Errors
     /// The system's; whether the claim is there is not known then.
     pub fn put(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
-        let folder = self.scenes.join(scene);
-        fs::create_dir_all(&folder)?;
-        let passing = folder.join(format!("{PASSING}{}-{}", claim.epoch, self.own));
-        let text = toml::to_string(&ClaimText { state: claim.state.clone() });
-        let mut file = File::create(&passing)?;
-        file.write_all(text.expect("text only").as_bytes())?;
-        file.sync_all()?;
-        // A hard link is made whole or not at all, and never over another file.
-        let put = fs::hard_link(&passing, self.path(scene, claim.epoch));
-        fs::remove_file(&passing)?;
-        match put {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-            put => put?,
+        let text = toml::to_string(&ClaimText { state: claim.state.clone() }).expect("text only");
+        if !self.place.put_new(&key(scene, claim.epoch), text.as_bytes())? {
+            return Ok(false);
         }
-        sync_folder(&folder)?;
-        sync_folder(&self.scenes)?;
         if self.newest(scene)?.as_ref() != Some(claim) {
             return Ok(false);
         }
         for old in self.epochs(scene)?.into_iter().filter(|e| e + CLAIMS_KEPT < claim.epoch) {
-            // An error: another server has removed it.
-            let _ = fs::remove_file(self.path(scene, old));
+            // An error: it goes with the next claim.
+            let _ = self.place.remove(&key(scene, old), FileForm::Whole);
         }
         Ok(true)
     }
 
     fn epochs(&self, scene: &str) -> io::Result<Vec<u64>> {
-        let entries = match fs::read_dir(self.scenes.join(scene)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            entries => entries?,
-        };
-        let mut epochs = Vec::new();
-        for entry in entries {
-            epochs.extend(entry?.file_name().to_str().and_then(|name| name.parse::<u64>().ok()));
-        }
-        Ok(epochs)
+        Ok(epochs(self.place.list(scene)?).collect())
     }
+}
 
-    fn path(&self, scene: &str, epoch: u64) -> PathBuf {
-        self.scenes.join(scene).join(epoch.to_string())
-    }
+/// Other names are of claims on their way to their place.
+fn epochs(list: Option<Vec<PlaceEntry>>) -> impl Iterator<Item = u64> {
+    list.unwrap_or_default().into_iter().filter_map(|entry| entry.name.parse().ok())
+}
+
+fn key(scene: &str, epoch: u64) -> String {
+    key_below(scene, &epoch.to_string())
 }
 
 /// As it is on disk; the epoch is the file's name.

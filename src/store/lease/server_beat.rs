@@ -1,13 +1,14 @@
-//! Signs of life of servers on disk, a file each.
+//! Signs of life of servers on disk or in an object store, a file each.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::{fs, io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
 use super::claim::ClaimHolder;
+use crate::store::place::{
+    FileForm, StorePlace,
+    folder_place::{FolderPlace, PASSING},
+};
 
 /// A server's sign of life.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,11 +22,12 @@ pub struct ServerBeat {
     pub server: ClaimHolder,
 }
 
-/// The signs of life of all servers of a data folder.
+/// The signs of life of all servers of a store.
 #[derive(Debug)]
-pub struct BeatFolder(PathBuf);
+pub struct BeatFolder(Box<dyn StorePlace>);
 
-const PASSING: &str = ".";
+/// Where they are, below the leases.
+pub const BEATS: &str = "servers";
 
 impl BeatFolder {
     /// Those below the folder of all leases.
@@ -33,9 +35,14 @@ impl BeatFolder {
     /// # Errors
     /// When the folder cannot be made.
     pub fn open(leases: &Path) -> io::Result<BeatFolder> {
-        let folder = leases.join("servers");
+        let folder = leases.join(BEATS);
         fs::create_dir_all(&folder)?;
-        Ok(BeatFolder(folder))
+        Ok(BeatFolder::of(Box::new(FolderPlace::new(folder, ""))))
+    }
+
+    /// Those of a place that has nothing else.
+    pub fn of(place: Box<dyn StorePlace>) -> BeatFolder {
+        BeatFolder(place)
     }
 
     /// In the place of the one before. Need not last: after a crash of the machine its writer is gone too.
@@ -43,9 +50,8 @@ impl BeatFolder {
     /// # Errors
     /// The system's; the one before is there then.
     pub fn put(&self, beat: &ServerBeat) -> io::Result<()> {
-        let passing = self.0.join(format!("{PASSING}{}", beat.server.server));
-        fs::write(&passing, toml::to_string(beat).expect("text and numbers"))?;
-        fs::rename(&passing, self.0.join(&beat.server.server))
+        let text = toml::to_string(beat).expect("text and numbers");
+        self.0.put_fleeting(&beat.server.server, text.as_bytes())
     }
 
     /// The newest one of a server; `None` when there is none.
@@ -53,10 +59,12 @@ impl BeatFolder {
     /// # Errors
     /// The system's, or when the file is none.
     pub fn newest(&self, server: &str) -> io::Result<Option<ServerBeat>> {
-        match fs::read_to_string(self.0.join(server)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            read => toml::from_str(&read?).map(Some).map_err(io::Error::other),
-        }
+        let mut text = String::new();
+        match self.0.open(server, FileForm::Whole) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?.from.read_to_string(&mut text)?,
+        };
+        toml::from_str(&text).map(Some).map_err(io::Error::other)
     }
 
     /// Those of all servers.
@@ -65,10 +73,9 @@ impl BeatFolder {
     /// As [`BeatFolder::newest`].
     pub fn all(&self) -> io::Result<Vec<ServerBeat>> {
         let mut all = Vec::new();
-        for entry in fs::read_dir(&self.0)? {
-            let name = entry?.file_name();
-            let name = name.to_str().filter(|name| !name.starts_with(PASSING));
-            all.extend(name.map(|name| self.newest(name)).transpose()?.flatten());
+        let names = self.0.list("")?.unwrap_or_default().into_iter().map(|entry| entry.name);
+        for name in names.filter(|name| !name.contains(PASSING)) {
+            all.extend(self.newest(&name)?);
         }
         Ok(all)
     }
@@ -78,6 +85,6 @@ impl BeatFolder {
     /// # Errors
     /// The system's.
     pub fn remove(&self, server: &str) -> io::Result<()> {
-        fs::remove_file(self.0.join(server))
+        self.0.remove(server, FileForm::Whole)
     }
 }

@@ -1,9 +1,6 @@
 //! How each file of a scene begins: kind, version of the format, two numbers, checksum.
 
-use std::{
-    io::{self, Read},
-    path::{Path, PathBuf},
-};
+use std::io::{self, Read};
 
 /// The format of both kinds of file, and of the scenes and changes in them. 1, of builds before the first version, had no
 /// filled holes in what it says of a mesh.
@@ -60,9 +57,9 @@ pub enum FileError {
 
 /// A file that another version has written: what is in it must not be guessed.
 #[derive(Debug, thiserror::Error)]
-#[error("{} is of format {got}, this version reads {VERSION}", path.display())]
+#[error("{name} is of format {got}, this version reads {VERSION}")]
 pub struct NewerFormat {
-    path: PathBuf,
+    name: String,
     got: u32,
 }
 
@@ -88,11 +85,11 @@ impl FileHead {
         bytes
     }
 
-    /// The head of an open file.
+    /// The head of an open file. `name`: of the file, for people.
     ///
     /// # Errors
     /// When it is none, or of a later version.
-    pub fn read(kind: FileKind, path: &Path, from: &mut impl Read) -> Result<FileHead, FileError> {
+    pub fn read(kind: FileKind, name: &str, from: &mut impl Read) -> Result<FileHead, FileError> {
         let mut bytes = [0; HEAD_BYTES];
         read_whole(from, &mut bytes, 0)?;
         let number = |at| u64::from_le_bytes(std::array::from_fn(|i| bytes[at + i]));
@@ -106,8 +103,8 @@ impl FileHead {
         }
         let got = u32::from_le_bytes(std::array::from_fn(|i| bytes[8 + i]));
         if got != VERSION {
-            let path = path.to_owned();
-            return Err(NewerFormat { path, got }.into());
+            let name = name.to_owned();
+            return Err(NewerFormat { name, got }.into());
         }
         Ok(FileHead { kind, generation: number(12), sequence: number(20) })
     }

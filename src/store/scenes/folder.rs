@@ -1,24 +1,25 @@
 //! The files of one scene: how they come and go, and what they add up to.
 
-use std::{
-    collections::BTreeSet,
-    fs::{self, File},
-    io,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeSet, io, sync::Arc};
 
 use tracing::{error, info, warn};
 
 use super::{
-    file_head::{FileError, FileHead, FileKind, NewerFormat},
+    file_head::{FileError, FileHead, FileKind, HEAD_BYTES, NewerFormat},
     journal::{JournalFile, JournalReader, JournalRecord},
-    snapshot::{SceneSnapshot, TEMPORARY},
+    snapshot::SceneSnapshot,
 };
-use crate::os::lasting::sync_folder;
+use crate::store::place::{
+    FileForm, FirstFile, PlaceEntry, StorePlace, folder_place::TEMPORARY, key_below,
+};
 
-/// The folder of one scene.
+/// The folder of one scene, or what stands for it in an object store.
 #[derive(Clone, Debug)]
-pub struct SceneFolder(PathBuf);
+pub struct SceneFolder {
+    place: Arc<dyn StorePlace>,
+    /// The scene's id.
+    key: String,
+}
 
 /// A scene as its files have it.
 #[derive(Debug)]
@@ -33,7 +34,7 @@ pub struct FoundScene {
     pub snapshot_bytes: u64,
     /// What was damaged, in words: changes may be lost when it was a journal.
     pub damage: Vec<String>,
-    damaged_files: Vec<PathBuf>,
+    damaged_files: Vec<(String, FileForm)>,
 }
 
 /// Why there is no scene in its files. They are left as they are.
@@ -50,8 +51,6 @@ pub enum Unreadable {
     NoSnapshot(String),
 }
 
-/// A folder that is not a scene's yet, or not any more: scene ids have no dot.
-pub const PASSING: &str = ".";
 const SNAPSHOT: &str = "snapshot";
 const JOURNAL: &str = "journal";
 /// Of files that were found damaged, and are kept for whoever wants to look at them.
@@ -69,49 +68,32 @@ pub fn first_generation(epoch: u64) -> u64 {
 }
 
 impl SceneFolder {
-    pub(super) fn new(folder: PathBuf) -> SceneFolder {
-        SceneFolder(folder)
+    pub(super) fn new(place: &Arc<dyn StorePlace>, id: &str) -> SceneFolder {
+        SceneFolder { place: Arc::clone(place), key: id.to_owned() }
     }
 
-    /// Makes it, with a first snapshot and an empty journal of a generation, all at once.
+    /// Makes it, with a first snapshot and an empty journal of a generation. It is a scene once the snapshot is there.
     ///
     /// # Errors
-    /// The system's; there is no such folder then.
+    /// The system's; there is no scene then.
     pub fn create(&self, first: &SceneSnapshot, generation: u64) -> io::Result<JournalFile> {
-        let passing = self.passing(&format!("new-{generation}"));
-        // Of a try that failed, and whose files could not be removed then.
-        let _ = fs::remove_dir_all(&passing.0);
-        let made = (|| {
-            fs::create_dir(&passing.0)?;
-            first.write(&passing.snapshot(generation), generation, 0)?;
-            let journal = JournalFile::create(&passing.journal(generation), generation, 0)?;
-            let rename = || fs::rename(&passing.0, &self.0);
-            let journal = journal.moved(&self.journal(generation), rename)?;
-            sync_folder(self.parent())?;
-            Ok(journal)
-        })();
-        if made.is_err() {
-            // Not there when it could not be made or was renamed.
-            let _ = fs::remove_dir_all(&passing.0);
-        }
-        made
+        let (head, snapshot) = (JournalFile::head(generation, 0), first.encode(generation, 0));
+        let file = |extension, form, parts| {
+            let name = file_name(generation, extension);
+            FirstFile { name, form, parts }
+        };
+        let journal = file(JOURNAL, FileForm::Appended, vec![&head[..]]);
+        let snapshot = file(SNAPSHOT, FileForm::Whole, snapshot.parts().to_vec());
+        self.place.put_first(&self.key, &[journal, snapshot])?;
+        Ok(JournalFile::begun(self.place.go_on(&self.journal(generation))?, head, 0))
     }
 
-    /// Takes it away, at once and for good. None of its files may be open: Windows would refuse.
+    /// Takes it away for good. None of its files may be open.
     ///
     /// # Errors
-    /// The system's; all of it is still there then.
+    /// The system's.
     pub fn remove(&self) -> io::Result<()> {
-        let passing = self.passing("gone");
-        // Of a scene of the same name, whose files could not be removed then.
-        let _ = fs::remove_dir_all(&passing.0);
-        fs::rename(&self.0, &passing.0)?;
-        sync_folder(self.parent())?;
-        // What is left of it goes when the store is opened the next time.
-        fs::remove_dir_all(&passing.0).or_else(|error| {
-            warn!(folder = %passing.0.display(), "a deleted scene's files stay for now: {error}");
-            Ok(())
-        })
+        self.place.remove_all(&self.key)
     }
 
     /// Takes away all that owners before an epoch have left of it. What they may still be about to remove or to write is
@@ -120,27 +102,15 @@ impl SceneFolder {
     /// # Errors
     /// The system's; some of it may be there still, which nobody reads.
     pub fn remove_before(&self, epoch: u64) -> io::Result<()> {
-        // Whoever was about to remove it may be doing so.
-        let gone = |done: io::Result<()>| match done {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
-        };
-        if !self.is_there()? {
-            return Ok(());
-        }
-        for entry in fs::read_dir(&self.0)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            let number = name.to_str().and_then(|n| n.split('.').next()?.parse::<u64>().ok());
+        for PlaceEntry { name, has_more } in self.place.list(&self.key)?.unwrap_or_default() {
+            let number = name.split('.').next().and_then(|n| n.parse::<u64>().ok());
             if number.is_none_or(|generation| generation < first_generation(epoch)) {
-                gone(fs::remove_file(entry.path()))?;
+                let form = if has_more { FileForm::Appended } else { FileForm::Whole };
+                self.place.remove(&key_below(&self.key, &name), form)?;
             }
         }
-        match fs::remove_dir(&self.0) {
-            // There is something of a later epoch in it.
-            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
-            done => gone(done),
-        }
+        // There may be something of a later epoch in it.
+        self.place.remove_empty(&self.key)
     }
 
     /// The greatest epoch of its files; 0 when there are none, or none that was shared.
@@ -157,7 +127,33 @@ impl SceneFolder {
     /// # Errors
     /// The system's.
     pub fn is_there(&self) -> io::Result<bool> {
-        fs::exists(&self.0)
+        Ok(self.place.list(&self.key)?.is_some())
+    }
+
+    /// Whether whoever claimed the id came to its end before the scene was there: there is no snapshot, and no record.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn was_never_made(&self) -> io::Result<bool> {
+        let Some(entries) = self.place.list(&self.key)? else { return Ok(true) };
+        let is_journal = |entry: &PlaceEntry| generation(&entry.name, JOURNAL).is_some();
+        if !entries.iter().all(is_journal) || entries.len() > 1 {
+            return Ok(false);
+        }
+        Ok(self.place.bytes(&key_below(&self.key, &entries[0].name))? == HEAD_BYTES as u64)
+    }
+
+    /// How often a journal may be appended to before a snapshot is due.
+    pub fn appends_max(&self) -> u64 {
+        self.place.appends_max()
+    }
+
+    /// Bytes of all its files.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn bytes(&self) -> io::Result<u64> {
+        self.place.bytes(&self.key)
     }
 
     /// Goes on with a scene that was read, with files of an epoch of its own: what the owners before it still write is
@@ -178,7 +174,7 @@ impl SceneFolder {
     /// # Errors
     /// The system's; there is no such file then.
     pub fn begin_journal(&self, generation: u64, sequence: u64) -> io::Result<JournalFile> {
-        JournalFile::create(&self.journal(generation), generation, sequence)
+        JournalFile::create(&*self.place, &self.journal(generation), (generation, sequence))
     }
 
     /// Keeps what the scene was when the journal of that generation began, and removes what nobody needs any more.
@@ -192,9 +188,10 @@ impl SceneFolder {
         generation: u64,
         sequence: u64,
     ) -> io::Result<u64> {
-        let bytes = snapshot.write(&self.snapshot(generation), generation, sequence)?;
+        let key = self.snapshot(generation);
+        let bytes = snapshot.write(&*self.place, &key, (generation, sequence))?;
         if let Err(error) = self.tidy() {
-            warn!(folder = %self.0.display(), "old files of a scene stay: {error}");
+            warn!(folder = self.shown(), "old files of a scene stay: {error}");
         }
         Ok(bytes)
     }
@@ -208,28 +205,30 @@ impl SceneFolder {
         let (mut damage, mut damaged_files) = (Vec::new(), Vec::new());
         let mut found = None;
         for generation in snapshots.iter().rev().copied() {
-            match SceneSnapshot::read(&self.snapshot(generation)) {
+            match SceneSnapshot::read(&*self.place, &self.snapshot(generation)) {
                 // Of an owner that was stopped, and wrote on when another had taken the scene over.
-                Ok((_, head)) if head.sequence > self.first_after(generation, &journals) => {
-                    info!(folder = %self.0.display(), "snapshot {generation} is a stale owner's");
+                Ok((_, head, _)) if head.sequence > self.first_after(generation, &journals)? => {
+                    info!(folder = self.shown(), "snapshot {generation} is a stale owner's");
                 }
                 Ok(read) => {
                     found = Some((generation, read));
                     break;
                 }
                 Err(FileError::Newer(newer)) => return Err(newer.into()),
+                // A store that cannot be reached says nothing of what is in it.
+                Err(FileError::Io(error)) if is_away(&error) => return Err(error.into()),
                 Err(error) => {
-                    damaged_files.push(self.snapshot(generation));
+                    damaged_files.push((self.snapshot(generation), FileForm::Whole));
                     damage.push(format!("snapshot {generation} {error}"));
                 }
             }
         }
-        let Some((from, (kept, head))) = found else {
+        let Some((from, (kept, head, kept_bytes))) = found else {
             let reasons =
                 if damage.is_empty() { "there is none".to_owned() } else { damage.join("; ") };
             return Err(Unreadable::NoSnapshot(reasons));
         };
-        let snapshot_bytes = fs::metadata(self.snapshot(from))?.len();
+        let snapshot_bytes = kept_bytes;
         let last = [journals.last(), snapshots.last()].into_iter().flatten().max().copied();
         let mut scene = FoundScene {
             kept,
@@ -245,25 +244,42 @@ impl SceneFolder {
     }
 
     /// The least first record of the journals of later generations.
-    fn first_after(&self, generation: u64, journals: &[u64]) -> u64 {
-        let later = journals.iter().filter(|g| **g > generation);
-        let firsts = later.filter_map(|g| JournalReader::open(&self.journal(*g)).ok());
-        firsts.map(|reader| reader.next_sequence()).min().unwrap_or(u64::MAX)
+    fn first_after(&self, generation: u64, journals: &[u64]) -> io::Result<u64> {
+        let mut least = u64::MAX;
+        for later in journals.iter().filter(|g| **g > generation) {
+            let head = self.head(FileKind::Journal, *later)?;
+            least = least.min(head.map_or(u64::MAX, |head| head.sequence));
+        }
+        Ok(least)
+    }
+
+    /// How a file begins; `None` when that is damaged.
+    fn head(&self, kind: FileKind, generation: u64) -> io::Result<Option<FileHead>> {
+        let (key, form) = match kind {
+            FileKind::Snapshot => (self.snapshot(generation), FileForm::Whole),
+            FileKind::Journal => (self.journal(generation), FileForm::Appended),
+        };
+        match self.place.head(&key, form, HEAD_BYTES) {
+            Err(error) if is_away(&error) => Err(error),
+            Err(_) => Ok(None),
+            Ok(bytes) => Ok(FileHead::read(kind, &key, &mut &bytes[..]).ok()),
+        }
     }
 
     /// Makes the changes of journals, up to the first that is missing or no change.
     fn replay(&self, journals: &[u64], scene: &mut FoundScene) -> Result<(), Unreadable> {
         let mut readers = Vec::new();
         for (at, generation) in journals.iter().copied().enumerate() {
-            match JournalReader::open(&self.journal(generation)) {
+            match JournalReader::open(&*self.place, &self.journal(generation)) {
                 Ok(reader) => readers.push((generation, reader)),
                 Err(FileError::Newer(newer)) => return Err(newer.into()),
+                Err(FileError::Io(error)) if is_away(&error) => return Err(error.into()),
                 // A journal lasts before the first record is added to it.
                 Err(FileError::Torn { .. }) if at + 1 == journals.len() => {
-                    info!(folder = %self.0.display(), "journal {generation} has no head yet");
+                    info!(folder = self.shown(), "journal {generation} has no head yet");
                 }
                 Err(error) => {
-                    scene.damaged_files.push(self.journal(generation));
+                    scene.damaged_files.push((self.journal(generation), FileForm::Appended));
                     scene.damage.push(format!("journal {generation} {error}"));
                 }
             }
@@ -299,13 +315,13 @@ impl SceneFolder {
                     Err(FileError::Torn { at }) if end == u64::MAX => {
                         let bytes = reader.rest();
                         info!(
-                            folder = %self.0.display(),
+                            folder = self.shown(),
                             "journal {generation} ends within a record at byte {at}: {bytes} bytes were never acknowledged"
                         );
                         break;
                     }
                     Err(error) => {
-                        scene.damaged_files.push(self.journal(generation));
+                        scene.damaged_files.push((self.journal(generation), FileForm::Appended));
                         let bytes = reader.rest();
                         scene.damage.push(format!(
                             "journal {generation} {error}; {bytes} bytes are left out"
@@ -321,7 +337,7 @@ impl SceneFolder {
                 continue;
             }
             if let Err(error) = scene.kept.scene.apply(change) {
-                scene.damaged_files.push(self.journal(generation));
+                scene.damaged_files.push((self.journal(generation), FileForm::Appended));
                 scene.damage.push(format!("record {sequence} of journal {generation}: {error}"));
                 // What follows was made for another scene than is left.
                 scene.next_sequence = sequence;
@@ -335,39 +351,34 @@ impl SceneFolder {
     fn tidy(&self) -> io::Result<()> {
         let snapshots = self.generations(SNAPSHOT)?;
         let journals = self.generations(JOURNAL)?;
-        // Also when it is a stale owner that tidies up: its own does not push out one that counts.
-        let counts = |generation: &u64| {
-            let path = self.snapshot(*generation);
-            let head = File::open(&path).map(|mut file| {
-                FileHead::read(FileKind::Snapshot, &path, &mut file).map(|head| head.sequence)
-            });
-            !matches!(head, Ok(Ok(sequence)) if sequence > self.first_after(*generation, &journals))
-        };
-        let Some(oldest) = snapshots.iter().rev().copied().filter(counts).nth(SNAPSHOTS_KEPT - 1)
-        else {
-            return Ok(());
-        };
-        for generation in snapshots.into_iter().filter(|g| *g < oldest) {
-            fs::remove_file(self.snapshot(generation))?;
+        let mut that_count = Vec::new();
+        for generation in snapshots.iter().rev().copied() {
+            // Also when it is a stale owner that tidies up: its own does not push out one that counts.
+            let head = self.head(FileKind::Snapshot, generation)?;
+            let first_after = self.first_after(generation, &journals)?;
+            if head.is_none_or(|head| head.sequence <= first_after) {
+                that_count.push(generation);
+            }
+        }
+        let Some(oldest) = that_count.get(SNAPSHOTS_KEPT - 1).copied() else { return Ok(()) };
+        // Temporary ones: not those of a later owner, who is about to give them their names.
+        let whole = [(snapshots, SNAPSHOT), (self.generations(TEMPORARY)?, TEMPORARY)];
+        for (generations, extension) in whole {
+            for generation in generations.into_iter().filter(|g| *g < oldest) {
+                self.place.remove(&self.file(generation, extension), FileForm::Whole)?;
+            }
         }
         for generation in journals.into_iter().filter(|g| *g < oldest) {
-            fs::remove_file(self.journal(generation))?;
+            self.place.remove(&self.journal(generation), FileForm::Appended)?;
         }
-        // Not those of a later owner, who is about to give them their names.
-        for generation in self.generations(TEMPORARY)?.into_iter().filter(|g| *g < oldest) {
-            fs::remove_file(self.0.join(format!("{generation}.{TEMPORARY}")))?;
-        }
-        sync_folder(&self.0)
+        self.place.sync(&self.key)
     }
 
     /// Ascending.
     fn generations(&self, extension: &str) -> io::Result<Vec<u64>> {
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&self.0)? {
-            let name = entry?.file_name();
-            let number = name.to_str().and_then(|n| n.strip_suffix(extension)?.strip_suffix('.'));
-            found.extend(number.and_then(|n| n.parse::<u64>().ok()));
-        }
+        let entries = self.place.list(&self.key)?.ok_or(io::ErrorKind::NotFound)?;
+        let numbers = entries.iter().filter_map(|entry| generation(&entry.name, extension));
+        let mut found: Vec<u64> = numbers.collect();
         found.sort_unstable();
         Ok(found)
     }
@@ -375,38 +386,45 @@ impl SceneFolder {
     /// Keeps what was found damaged for whoever wants to look at it: a snapshot out of the way of the good ones, of which
     /// only so many stay, a journal under a second name for when the first is removed.
     pub fn keep_damaged(&self, found: &FoundScene) {
-        for path in &found.damaged_files {
-            let name = path.file_name().expect("a file").to_string_lossy();
-            let to = path.with_file_name(format!("{name}.{DAMAGED}"));
-            let kept = match path.extension() {
-                Some(extension) if extension == SNAPSHOT => fs::rename(path, &to),
-                _ => fs::hard_link(path, &to),
-            };
-            match kept.map_err(|error| (error.kind(), error)) {
-                Ok(()) | Err((io::ErrorKind::AlreadyExists, _)) => {
-                    error!(path = %path.display(), "damaged; kept as .{DAMAGED}");
+        for (key, form) in &found.damaged_files {
+            let path = self.place.shown(key);
+            match self.place.set_aside(key, *form, DAMAGED) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    error!(path, "damaged, and cannot be kept: {error}");
                 }
-                Err((_, error)) => {
-                    error!(path = %path.display(), "damaged, and cannot be kept: {error}");
-                }
+                _ => error!(path, "damaged; kept as .{DAMAGED}"),
             }
         }
     }
 
-    fn snapshot(&self, generation: u64) -> PathBuf {
-        self.0.join(format!("{generation}.{SNAPSHOT}"))
+    /// For people.
+    fn shown(&self) -> String {
+        self.place.shown(&self.key)
     }
 
-    fn journal(&self, generation: u64) -> PathBuf {
-        self.0.join(format!("{generation}.{JOURNAL}"))
+    fn snapshot(&self, generation: u64) -> String {
+        self.file(generation, SNAPSHOT)
     }
 
-    fn passing(&self, why: &str) -> SceneFolder {
-        let name = self.0.file_name().expect("a scene's id").to_string_lossy();
-        SceneFolder(self.parent().join(format!("{PASSING}{why}-{name}")))
+    fn journal(&self, generation: u64) -> String {
+        self.file(generation, JOURNAL)
     }
 
-    fn parent(&self) -> &Path {
-        self.0.parent().expect("below the store's root")
+    fn file(&self, generation: u64, extension: &str) -> String {
+        key_below(&self.key, &file_name(generation, extension))
     }
+}
+
+fn file_name(generation: u64, extension: &str) -> String {
+    format!("{generation}.{extension}")
+}
+
+/// Of a file of this name, when it has this extension.
+fn generation(name: &str, extension: &str) -> Option<u64> {
+    name.strip_suffix(extension)?.strip_suffix('.')?.parse().ok()
+}
+
+/// Whether a file could not be asked for at all.
+fn is_away(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotConnected | io::ErrorKind::TimedOut)
 }

@@ -4,10 +4,8 @@
 //! journals: what a journal has from the first number of the next one on never counted.
 
 use std::{
-    fs::File,
-    io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom},
     ops::Range,
-    path::Path,
 };
 
 use serde::{Deserialize, Serialize};
@@ -15,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::file_head::{
     CHECKSUM_BYTES, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole,
 };
-use crate::os::lasting::sync_folder;
 use crate::scene::saved::SceneChange;
+use crate::store::place::{Append, FileForm, ReadSeek, StorePlace};
 
 /// What a journal has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,18 +28,20 @@ pub enum JournalRecord {
 /// A journal that is written.
 #[derive(Debug)]
 pub struct JournalFile {
-    file: File,
+    end: Box<dyn Append>,
     head: [u8; HEAD_BYTES],
     next_sequence: u64,
     /// Whole and on the disk.
     bytes: u64,
+    /// How often it was appended to.
+    appends: u64,
     /// A write failed, and it is not known what of it is on the disk: nothing is added any more.
     is_broken: bool,
 }
 
 /// A journal that is read, record by record.
 pub struct JournalReader {
-    from: BufReader<File>,
+    from: Box<dyn ReadSeek>,
     head: [u8; HEAD_BYTES],
     next_sequence: u64,
     at: u64,
@@ -54,42 +54,28 @@ const LENGTH_BYTES: usize = 4;
 const RECORD_HEAD_BYTES: usize = LENGTH_BYTES + 8 + CHECKSUM_BYTES;
 
 impl JournalFile {
-    /// A new one, which lasts. `sequence`: of its first record.
-    ///
-    /// # Errors
-    /// The system's; there is no such file then.
-    pub fn create(path: &Path, generation: u64, sequence: u64) -> io::Result<JournalFile> {
-        let head = FileHead { kind: FileKind::Journal, generation, sequence }.encode();
-        let mut file = File::create_new(path)?;
-        let written = (|| {
-            file.write_all(&head)?;
-            file.sync_all()?;
-            sync_folder(path.parent().expect("a file is in a folder"))
-        })();
-        if let Err(error) = written {
-            // It has no record: should it stay, it changes nothing.
-            let _ = std::fs::remove_file(path);
-            return Err(error);
-        }
-        let (next_sequence, bytes) = (sequence, HEAD_BYTES as u64);
-        Ok(JournalFile { file, head, next_sequence, bytes, is_broken: false })
+    /// How one begins. `sequence`: of its first record.
+    pub fn head(generation: u64, sequence: u64) -> [u8; HEAD_BYTES] {
+        FileHead { kind: FileKind::Journal, generation, sequence }.encode()
     }
 
-    /// The same at another path, which `rename` gives it. Closed meanwhile: Windows renames no folder in which a file is
-    /// open.
+    /// A new one, which lasts.
     ///
     /// # Errors
-    /// The system's.
-    pub fn moved(
-        self,
-        to: &Path,
-        rename: impl FnOnce() -> io::Result<()>,
+    /// The system's; there is no such file then, or one without a record.
+    pub fn create(
+        place: &dyn StorePlace,
+        key: &str,
+        (generation, sequence): (u64, u64),
     ) -> io::Result<JournalFile> {
-        drop(self.file);
-        rename()?;
-        let mut file = File::options().write(true).open(to)?;
-        file.seek(SeekFrom::End(0))?;
-        Ok(JournalFile { file, ..self })
+        let head = JournalFile::head(generation, sequence);
+        Ok(JournalFile::begun(place.begin(key, &head)?, head, sequence))
+    }
+
+    /// One that has its head alone.
+    pub fn begun(end: Box<dyn Append>, head: [u8; HEAD_BYTES], sequence: u64) -> JournalFile {
+        let (next_sequence, bytes) = (sequence, HEAD_BYTES as u64);
+        JournalFile { end, head, next_sequence, bytes, appends: 0, is_broken: false }
     }
 
     /// Adds records and returns when they are on the disk, with the number of the first.
@@ -108,17 +94,16 @@ impl JournalFile {
             bytes.extend(checksum(&[&self.head, &length, &sequence, &payload]));
             bytes.extend(payload);
         }
-        let written = self.file.write_all(&bytes).and_then(|()| self.file.sync_data());
-        if let Err(error) = written {
-            // After a failed sync the system forgets what it could not write, so that the next one would pass: no
-            // further record may rely on this file. What is in it already is cut off where that is possible.
+        if let Err(error) = self.end.append(&bytes) {
+            // After a failed sync the system forgets what it could not write, so that the next one would pass; and what
+            // was on its way to another machine may still come there. No further record may rely on this file.
             self.is_broken = true;
-            let _ = self.file.set_len(self.bytes);
             return Err(error);
         }
         let first = self.next_sequence;
         self.next_sequence += records.len() as u64;
         self.bytes += bytes.len() as u64;
+        self.appends += 1;
         Ok(first)
     }
 
@@ -132,6 +117,11 @@ impl JournalFile {
         self.bytes
     }
 
+    /// How often it was appended to.
+    pub fn appends(&self) -> u64 {
+        self.appends
+    }
+
     /// Whether another journal has to go on.
     pub fn is_broken(&self) -> bool {
         self.is_broken
@@ -143,11 +133,10 @@ impl JournalReader {
     ///
     /// # Errors
     /// When it is no journal, or of a later version.
-    pub fn open(path: &Path) -> Result<JournalReader, FileError> {
-        let file = File::open(path)?;
-        let bytes = file.metadata()?.len();
-        let mut from = BufReader::new(file);
-        let head = FileHead::read(FileKind::Journal, path, &mut from)?;
+    pub fn open(place: &dyn StorePlace, key: &str) -> Result<JournalReader, FileError> {
+        let file = place.open(key, FileForm::Appended)?;
+        let (mut from, bytes) = (file.from, file.bytes);
+        let head = FileHead::read(FileKind::Journal, &place.shown(key), &mut from)?;
         let (next_sequence, at) = (head.sequence, HEAD_BYTES as u64);
         Ok(JournalReader { from, head: head.encode(), next_sequence, at, bytes })
     }

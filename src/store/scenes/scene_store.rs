@@ -1,26 +1,49 @@
-//! All scenes of a data folder, and the lock on it.
+//! All scenes of a data folder, and the lock on it; or all scenes of a part of an object store.
 
 use std::{
     fs::{self, File, TryLockError},
     io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
-use super::folder::{PASSING, SceneFolder};
+use super::folder::SceneFolder;
+#[cfg(feature = "s3")]
+use crate::store::{
+    lease::{claim_folder::CLAIMS, server_beat::BEATS},
+    place::object_place::{ObjectAddress, ObjectPlace},
+};
 use crate::{
     os::lasting::sync_folder,
-    store::lease::{claim::ClaimState, claim_folder::ClaimFolder},
+    store::{
+        lease::{claim::ClaimState, claim_folder::ClaimFolder, server_beat::BeatFolder},
+        place::{
+            StorePlace,
+            folder_place::{FolderPlace, PASSING},
+        },
+    },
 };
 
 /// The folder of claims and signs of life, below the data folder.
 pub const LEASES: &str = "leases";
+const SCENES: &str = "scenes";
 
-/// The scenes of a data folder.
+/// The scenes of a data folder, or of a part of an object store.
 #[derive(Debug)]
 pub struct SceneStore {
-    root: PathBuf,
-    /// Locked for as long as it is open, also when the process is killed.
-    _lock: File,
+    scenes: Arc<dyn StorePlace>,
+    kind: StoreKind,
+}
+
+#[derive(Debug)]
+enum StoreKind {
+    Folder {
+        data_dir: PathBuf,
+        /// Locked for as long as it is open, also when the process is killed.
+        _lock: File,
+    },
+    #[cfg(feature = "s3")]
+    Objects(ObjectPlace),
 }
 
 /// Why a data folder cannot be used.
@@ -40,6 +63,17 @@ pub enum StoreError {
         /// The folder.
         path: PathBuf,
     },
+    /// The environment or the object store.
+    #[error(
+        "scenes cannot be kept at {url}: {source}; expected a bucket that AWS_ENDPOINT_URL, AWS_REGION and the \
+         credentials of AWS_* lead to, which can be listed, read and written to"
+    )]
+    Objects {
+        /// Where.
+        url: String,
+        /// Why.
+        source: io::Error,
+    },
 }
 
 impl SceneStore {
@@ -50,9 +84,10 @@ impl SceneStore {
     /// When another process has them, or the folder cannot be written to.
     pub fn open(data_dir: &Path) -> Result<SceneStore, StoreError> {
         let store = SceneStore::locked(data_dir, File::try_lock)?;
-        let failed = |source| StoreError::Io { path: store.root.clone(), source };
+        let root = data_dir.join(SCENES);
+        let failed = |source| StoreError::Io { path: root.clone(), source };
         store.end_sharing(data_dir).map_err(failed)?;
-        for entry in fs::read_dir(&store.root).map_err(failed)? {
+        for entry in fs::read_dir(&root).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             if entry.file_name().to_string_lossy().starts_with(PASSING) {
                 fs::remove_dir_all(entry.path()).map_err(failed)?;
@@ -69,11 +104,42 @@ impl SceneStore {
         SceneStore::locked(data_dir, File::try_lock_shared)
     }
 
+    /// Takes part in the scenes of an object store, as of a shared folder: a bucket cannot be locked.
+    ///
+    /// # Errors
+    /// When it cannot be used.
+    #[cfg(feature = "s3")]
+    pub fn of_objects(address: &ObjectAddress) -> Result<SceneStore, StoreError> {
+        let failed = |source| StoreError::Objects { url: address.url.clone(), source };
+        let all = ObjectPlace::new(address).map_err(failed)?;
+        Ok(SceneStore { scenes: Arc::new(all.below(SCENES)), kind: StoreKind::Objects(all) })
+    }
+
+    /// Where claims and signs of life are, of servers that share the scenes. `own`: of this process alone.
+    ///
+    /// # Errors
+    /// When they cannot be put there, or an object store puts one over another.
+    pub fn leases(&self, own: &str) -> io::Result<(ClaimFolder, BeatFolder)> {
+        match &self.kind {
+            StoreKind::Folder { data_dir, .. } => {
+                let leases = data_dir.join(LEASES);
+                Ok((ClaimFolder::open(&leases, own)?, BeatFolder::open(&leases)?))
+            }
+            #[cfg(feature = "s3")]
+            StoreKind::Objects(all) => {
+                let leases = all.below(LEASES);
+                leases.check(own)?;
+                let claims = ClaimFolder::of(Box::new(leases.below(CLAIMS)));
+                Ok((claims, BeatFolder::of(Box::new(leases.below(BEATS)))))
+            }
+        }
+    }
+
     fn locked(
         data_dir: &Path,
         lock: fn(&File) -> Result<(), TryLockError>,
     ) -> Result<SceneStore, StoreError> {
-        let root = data_dir.join("scenes");
+        let root = data_dir.join(SCENES);
         let failed = |source| StoreError::Io { path: root.clone(), source };
         fs::create_dir_all(&root).map_err(failed)?;
         // A scene lasts only if the names of the folders around it do.
@@ -87,7 +153,11 @@ impl SceneStore {
         let file = file.create(true).truncate(false).write(true).open(data_dir.join("scenes.lock"));
         let file = file.map_err(failed)?;
         match lock(&file) {
-            Ok(()) => Ok(SceneStore { root, _lock: file }),
+            Ok(()) => {
+                let scenes = Arc::new(FolderPlace::new(root, ""));
+                let kind = StoreKind::Folder { data_dir: data_dir.to_owned(), _lock: file };
+                Ok(SceneStore { scenes, kind })
+            }
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: root }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
         }
@@ -114,26 +184,27 @@ impl SceneStore {
     /// # Errors
     /// The system's.
     pub fn ids(&self) -> io::Result<Vec<String>> {
-        let mut ids = Vec::new();
-        for entry in fs::read_dir(&self.root)? {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                ids.extend(entry.file_name().into_string().ok());
-            }
-        }
-        ids.retain(|id| !id.starts_with(PASSING));
+        let entries = self.scenes.list("")?.unwrap_or_default();
+        let folders = entries.into_iter().filter(|entry| entry.has_more).map(|entry| entry.name);
+        // What is not a scene's yet, or not any more, and what is nobody's: ids have no dot.
+        let mut ids: Vec<String> = folders.filter(|name| !name.contains(PASSING)).collect();
         ids.sort();
         Ok(ids)
     }
 
-    /// The folder that a scene has or would have.
-    pub fn path(&self, id: &str) -> PathBuf {
-        debug_assert!(!id.contains(['.', '/']), "{id:?}");
-        self.root.join(id)
+    /// Where a scene is or would be, for people.
+    pub fn shown(&self, id: &str) -> String {
+        self.scenes.shown(id)
     }
 
     /// The files of a scene that is or would be there. `id`: without dots and slashes.
     pub fn folder(&self, id: &str) -> SceneFolder {
-        SceneFolder::new(self.path(id))
+        debug_assert!(!id.contains(['.', '/']), "{id:?}");
+        SceneFolder::new(&self.scenes, id)
+    }
+
+    /// How many scenes' changes may be written at once.
+    pub fn writes_at_once(&self) -> usize {
+        self.scenes.writes_at_once()
     }
 }

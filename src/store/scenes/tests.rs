@@ -1,5 +1,8 @@
 //! Damage of every kind at every place: what is read is always a scene that was, and never an older one without a word.
 
+#[cfg(feature = "s3")]
+mod objects;
+
 use std::{
     fs,
     path::{Path, PathBuf},

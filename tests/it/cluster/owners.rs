@@ -9,6 +9,9 @@ use palpate::proto::{CreateSceneRequest, EditTopologyRequest, MoveSceneRequest};
 use tokio_stream::iter;
 use tonic::Code;
 
+#[cfg(feature = "s3")]
+use crate::support::keeping::Keeping;
+
 use super::{
     editors::{Editors, scene_id},
     theatre::{LEASE, Theatre, owner},
@@ -27,9 +30,19 @@ const N_SERVERS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners() {
+    disturb(Theatre::open("owners", N_SERVERS), scaled(12)).await;
+}
+
+/// The same without a common folder. Fewer scenes, as the stand-in answers one request after the other.
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_in_an_object_store() {
+    let Some(bucket) = Keeping::in_bucket("owners-s3") else { return };
+    disturb(Theatre::of(bucket, N_SERVERS), scaled(6)).await;
+}
+
+async fn disturb(mut theatre: Theatre, n_scenes: usize) {
     let seed = Seed::or(25);
-    let n_scenes = scaled(12);
-    let mut theatre = Theatre::open("owners", N_SERVERS);
     for n in 0..n_scenes {
         let mut server = theatre.connect(n % N_SERVERS).await;
         furnish(&mut server, &scene_id(n)).await;

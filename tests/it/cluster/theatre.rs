@@ -1,4 +1,4 @@
-//! Servers that share a folder, as one test has them.
+//! Servers that share a folder or a bucket, as one test has them.
 
 use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tonic::{Status, transport::Channel};
 use tonic_types::StatusExt;
 
-use crate::support::{folder::Folder, process::Process, server::TestServer};
+use crate::support::{keeping::Keeping, process::Process, server::TestServer};
 
 /// Short, so that a test has not to wait for long, and longer than a busy machine keeps a process from its sign of life.
 pub const LEASE: Duration = Duration::from_secs(3);
@@ -18,9 +18,9 @@ const SHARED: [(&str, &str); 3] = [
     ("PALPATE_STORE_SNAPSHOT_INTERVAL", "1s"),
 ];
 
-/// A folder and its servers.
+/// A folder or a bucket, and its servers.
 pub struct Theatre {
-    pub folder: Folder,
+    pub keeping: Keeping,
     pub servers: Vec<SharedServer>,
     /// Of all servers now, for those who look for an owner.
     pub addresses: Addresses,
@@ -50,22 +50,25 @@ impl Addresses {
 
 impl Theatre {
     pub fn open(name: &str, n: usize) -> Theatre {
-        let folder = Folder::new(&format!("cluster-{name}"));
-        let servers = (0..n).map(|_| SharedServer::start(&folder)).collect();
-        let theatre = Theatre { folder, servers, addresses: Addresses::default() };
+        Theatre::of(Keeping::in_folder(&format!("cluster-{name}")), n)
+    }
+
+    pub fn of(keeping: Keeping, n: usize) -> Theatre {
+        let servers = (0..n).map(|_| SharedServer::start(&keeping)).collect();
+        let theatre = Theatre { keeping, servers, addresses: Addresses::default() };
         theatre.tell();
         theatre
     }
 
     /// Another process in the place of one that has ended.
     pub fn replace(&mut self, n: usize) {
-        self.servers[n] = SharedServer::start(&self.folder);
+        self.servers[n] = SharedServer::start(&self.keeping);
         self.tell();
     }
 
     /// Ends a server in good order, with another beside it that takes its place.
     pub async fn restart(&mut self, n: usize) {
-        let next = SharedServer::start(&self.folder);
+        let next = SharedServer::start(&self.keeping);
         let SharedServer { process, .. } = std::mem::replace(&mut self.servers[n], next);
         self.tell();
         process.signal("TERM");
@@ -83,8 +86,8 @@ impl Theatre {
 }
 
 impl SharedServer {
-    fn start(folder: &Folder) -> SharedServer {
-        let mut process = Process::serve_keeping(&folder.0, &[], &SHARED);
+    fn start(keeping: &Keeping) -> SharedServer {
+        let mut process = keeping.serve(&SHARED);
         let address = process.address();
         SharedServer { process, address }
     }

@@ -12,16 +12,16 @@ use super::model::SceneModel;
 use crate::{
     seed::{Seed, scaled},
     support::{
-        folder::Folder,
+        keeping::Keeping,
         meshes::{octahedron, wire},
         messages::{SCENE, sparse, tissue_upload, tool_head, tool_header, tool_piece},
-        process::Process,
         server::TestServer,
     },
 };
 
 /// Positions and snapshots all the time, so that kills meet them.
-const HASTY: [(&str, &str); 3] = [
+const HASTY: [(&str, &str); 4] = [
+    ("PALPATE_CLUSTER_LEASE", "1s"),
     ("PALPATE_STORE_POSITIONS_INTERVAL", "20ms"),
     ("PALPATE_STORE_SNAPSHOT_BYTES", "4096"),
     ("PALPATE_STORE_SNAPSHOT_INTERVAL", "1s"),
@@ -41,18 +41,29 @@ enum Step {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_kill_9_at_any_moment() {
+    kill(&Keeping::in_folder("kills"), scaled(20)).await;
+}
+
+/// The next server has to wait for the lease of the one that was killed.
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_survives_kill_9_in_an_object_store() {
+    let Some(bucket) = Keeping::in_bucket("kills-s3") else { return };
+    kill(&bucket, scaled(6)).await;
+}
+
+async fn kill(keeping: &Keeping, kills: usize) {
     let seed = Seed::or(23);
     let mut random = seed.random(0);
-    let folder = Folder::new("kills");
     let mut model = SceneModel::default();
     let (mut n_changes, mut n_unanswered) = (0, 0);
-    let kills = scaled(20);
     for round in 0..=kills {
-        let mut process = Process::serve_keeping(&folder.0, &[], &HASTY);
+        let mut process = keeping.serve(&HASTY);
         let mut server = TestServer::connect(process.address()).await;
         if round == 0 {
             server.create(SCENE).await.expect("a new scene");
         } else {
+            server.awaited().await;
             let seen = server.seen().await;
             assert!(seen.scene.durable);
             let bare = model.found(&seen);
@@ -72,8 +83,9 @@ async fn what_was_acknowledged_survives_kill_9_at_any_moment() {
         // Whether the last one was made is seen after the restart: both are right, half of it is not.
         if let Some(made) = unanswered.with_last {
             n_unanswered += 1;
-            let mut process = Process::serve_keeping(&folder.0, &[], &HASTY);
+            let mut process = keeping.serve(&HASTY);
             let mut server = TestServer::connect(process.address()).await;
+            server.awaited().await;
             let seen = server.seen().await;
             model = match (model.found(&seen), made.found(&seen)) {
                 (Ok(without), _) => without,

@@ -1,6 +1,10 @@
 //! A server of its own for each test, and clients of it.
 
-use std::{future::pending, net::SocketAddr, time::Duration};
+use std::{
+    future::pending,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use palpate::{
     config::{Config, TickSettings},
@@ -43,6 +47,9 @@ pub struct HandFed {
     pub requests: mpsc::Sender<TrackRequest>,
     pub answers: Streaming<TrackResponse>,
 }
+
+/// Longer than any lease.
+const TAKEN_MAX: Duration = Duration::from_secs(60);
 
 /// The tissue of most tests: vertices 0.1 m from the origin.
 pub fn tissue() -> Mesh {
@@ -171,6 +178,17 @@ impl TestServer {
     pub async fn export(&mut self, tissue_id: u32) -> Result<Vec<ExportTissueResponse>, Status> {
         let request = ExportTissueRequest { scene_id: SCENE.to_owned(), tissue_id };
         self.scenes.export_tissue(request).await?.into_inner().collect().await
+    }
+
+    /// Waits until [`SCENE`] is this server's: until a lease is over that another had.
+    pub async fn awaited(&mut self) {
+        let until = Instant::now() + TAKEN_MAX;
+        loop {
+            let request = GetSceneRequest { scene_id: SCENE.to_owned() };
+            let Err(status) = self.scenes.get_scene(request).await else { return };
+            assert!(Instant::now() < until, "{status:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// [`SCENE`] as it is now.

@@ -1,9 +1,8 @@
-//! This server among those that share a data folder: its sign of life, and what it has seen of others.
+//! This server among those that share a data folder or a bucket: its sign of life, and what it has seen of others.
 
 use std::{
     collections::HashMap,
     io,
-    path::Path,
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     thread::sleep,
     time::Duration,
@@ -19,10 +18,10 @@ use crate::store::{
         server_beat::{BeatFolder, ServerBeat},
         term::{LeaseTerm, SeenBeat},
     },
-    scenes::scene_store::LEASES,
+    scenes::scene_store::SceneStore,
 };
 
-/// One of the servers that share a data folder.
+/// One of the servers that share a store.
 pub struct Membership {
     own: ClaimHolder,
     term: LeaseTerm,
@@ -45,6 +44,9 @@ struct SeenServer {
     term: LeaseTerm,
 }
 
+/// The sign of life of a server that has been silent for this long goes.
+const FORGOTTEN_NS: u64 = 3_600_000_000_000;
+
 impl SeenServer {
     fn silent_from_ns(&self) -> u64 {
         self.beat.silent_from_ns(self.term)
@@ -55,15 +57,15 @@ impl Membership {
     /// Gives the first sign of life. `address`: where clients of other servers are sent.
     ///
     /// # Errors
-    /// When the folder cannot be written to, or the system has no random numbers.
-    pub fn join(data_dir: &Path, address: String, term: Duration) -> io::Result<Membership> {
+    /// When the store cannot be written to, or the system has no random numbers.
+    pub fn join(store: &SceneStore, address: String, term: Duration) -> io::Result<Membership> {
         let mut id = [0; 8];
         getrandom::fill(&mut id)?;
         let server = format!("{:016x}", u64::from_le_bytes(id));
-        let leases = data_dir.join(LEASES);
+        let (claims, beats) = store.leases(&server)?;
         let joined = Membership {
-            claims: ClaimFolder::open(&leases, &server)?,
-            beats: BeatFolder::open(&leases)?,
+            claims,
+            beats,
             own: ClaimHolder { server, address },
             term: LeaseTerm::new(term),
             count: AtomicU64::new(0),
@@ -128,7 +130,11 @@ impl Membership {
             self.note(&mut seen, &server, None, now_ns);
         }
         for beat in all.iter().filter(|beat| beat.server != self.own) {
-            self.note(&mut seen, &beat.server.server, Some(beat), now_ns);
+            let seen = self.note(&mut seen, &beat.server.server, Some(beat), now_ns);
+            if seen.silent_from_ns() + FORGOTTEN_NS < now_ns {
+                // Of one that was killed. Should it be there after all, it gives another; an error: it stays.
+                let _ = self.beats.remove(&beat.server.server);
+            }
         }
         Ok(())
     }
@@ -188,6 +194,14 @@ impl Membership {
     /// The system's.
     pub fn newest(&self, scene: &str) -> io::Result<Option<SceneClaim>> {
         self.claims.newest(scene)
+    }
+
+    /// The epochs of the claims of scenes that count.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn newest_epochs(&self, scenes: &[String]) -> io::Result<Vec<Option<u64>>> {
+        self.claims.newest_epochs(scenes)
     }
 
     /// Puts a claim of the next epoch. False when another was first.

@@ -69,6 +69,8 @@ impl SceneOpener {
                         let owner = NewOwner { address: Some(holder.address), epoch };
                         return Err(Ended::Elsewhere { id: id.to_owned(), owner }.into());
                     }
+                    // Being made right now, or failed to be: the claim goes with this server.
+                    Opening::Own { .. } if self.was_never_made(registry, id)? => return Ok(()),
                     Opening::Own { epoch } => Some(Some(epoch)),
                     Opening::Claim { epoch, silent } => {
                         registry.check_room()?;
@@ -107,6 +109,16 @@ impl SceneOpener {
         Ok(Some(self.claim(id, epoch)?.then_some(epoch)))
     }
 
+    fn was_never_made(
+        &self,
+        registry: &SceneRegistry,
+        id: &str,
+    ) -> Result<bool, SceneRegistryError> {
+        let folder = registry.keeping().expect("scenes are shared").0.folder(id);
+        let unread = |source| SceneRegistryError::Claims { id: id.to_owned(), source };
+        folder.was_never_made().map_err(unread)
+    }
+
     fn claim(&self, id: &str, epoch: u64) -> io::Result<bool> {
         let state = ClaimState::Owned(self.membership.own().clone());
         self.membership.put(id, &SceneClaim { epoch, state })
@@ -120,6 +132,11 @@ impl SceneOpener {
     ) -> Result<(), SceneRegistryError> {
         let began_ns = now_ns();
         let lease = Arc::new(SceneLease::new(&self.membership, id, epoch));
+        if self.was_never_made(registry, id)? {
+            // Whoever made it was not told that it is there.
+            let unread = |source| SceneRegistryError::Claims { id: id.to_owned(), source };
+            return lease.delete().map(drop).map_err(unread);
+        }
         if let Err(error) = take_in(registry, &self.fields, id, &lease) {
             // Another may have the room for it that is lacking here. An error: its claim runs out with this server.
             let _ = lease.give_up(None);

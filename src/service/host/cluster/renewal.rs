@@ -67,12 +67,19 @@ fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Result<()> {
         return Ok(());
     }
     let basis_ns = membership.beat()?;
-    for host in registry.all() {
-        let Some(lease) = host.lease() else { continue };
+    let mut hosts = registry.all();
+    hosts.retain(|host| host.lease().is_some());
+    let ids: Vec<String> = hosts.iter().map(|host| host.scene.id().to_owned()).collect();
+    // Together: over a network the looks would take longer than the lease, one after the other.
+    let epochs = membership.newest_epochs(&ids)?;
+    for (host, newest) in hosts.iter().zip(epochs) {
+        let Some(lease) = host.lease().filter(|lease| newest != Some(lease.epoch())) else {
+            continue;
+        };
         if let Some(owner) = lease.new_owner()? {
             warn!(scene = host.scene.id(), "the scene {owner}; this server was too late for it");
             registry.metrics().cluster.fenced.fetch_add(1, Relaxed);
-            registry.forget(&host, owner);
+            registry.forget(host, owner);
         }
     }
     membership.confirm(basis_ns);

@@ -68,6 +68,11 @@ impl SceneLease {
     /// # Errors
     /// When they cannot be read.
     pub fn new_owner(&self) -> io::Result<Option<NewOwner>> {
+        // Its own claim is never changed, and need not be read again.
+        let epochs = self.membership.newest_epochs(std::slice::from_ref(&self.scene))?;
+        if epochs == [Some(self.claim.epoch)] {
+            return Ok(None);
+        }
         Ok(match self.membership.newest(&self.scene)? {
             Some(claim) if claim == self.claim => None,
             Some(claim) => Some(NewOwner::of(&claim)),

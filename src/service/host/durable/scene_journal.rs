@@ -6,7 +6,10 @@
 use std::{
     collections::BTreeMap,
     io,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
     thread,
 };
 
@@ -53,7 +56,7 @@ pub struct SceneJournal {
     files: Mutex<JournalFiles>,
     snapshot: Mutex<LastSnapshot>,
     durable: Mutex<BTreeMap<TissueId, DurableRevisions>>,
-    commits: CommitThread,
+    commits: Sender<Commit>,
 }
 
 /// Locked while the disk is waited for, by nobody who computes or answers ticks and deformations.
@@ -63,6 +66,8 @@ struct JournalFiles {
     lease: Option<Arc<SceneLease>>,
     /// `None` until something is kept, and once the scene is deleted.
     file: Option<JournalFile>,
+    /// The last journal has records that may not count: the next one is to begin before them.
+    is_torn: bool,
     is_deleted: bool,
     /// Another goes on with the files.
     is_closed: bool,
@@ -80,13 +85,15 @@ pub struct LastSnapshot {
     pub taken_ns: u64,
     /// Of the journals since.
     pub journal_bytes: u64,
+    /// How often these were appended to.
+    pub appends: u64,
 }
 
 /// Why a change cannot be kept.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum NotKept {
     /// No room, or another failure of the disk.
-    #[error("the scene cannot be kept on the server's disk: {0}; nothing was changed")]
+    #[error("the scene cannot be kept on the server's disk or store: {0}; nothing was changed")]
     Disk(#[source] Arc<io::Error>),
     /// It was deleted meanwhile, or the server ends.
     #[error("the scene is not kept any more")]
@@ -99,12 +106,19 @@ pub enum NotKept {
     Unknown(String),
 }
 
+/// Changes on their way to the disk.
+pub struct HandedIn(oneshot::Receiver<Result<u64, NotKept>>);
+
 /// The right to change a scene; for one that is not durable, nothing to wait for.
 pub struct ChangeTurn(Option<(Arc<SceneJournal>, OwnedMutexGuard<()>)>);
 
-/// Hands changes to the thread that waits for the disk, which ends with the last of these.
+/// Hands changes to the threads that wait for the disk or the network, which end with the last of these.
 #[derive(Clone)]
-pub struct CommitThread(Sender<Commit>);
+pub struct CommitThread {
+    /// One for each thread.
+    queues: Arc<[Sender<Commit>]>,
+    next: Arc<AtomicUsize>,
+}
 
 struct Commit {
     journal: Arc<SceneJournal>,
@@ -113,18 +127,33 @@ struct Commit {
 }
 
 impl CommitThread {
-    /// Starts it.
+    /// Starts `n` of them: what is waited for on one is not in the way of another's scenes.
     ///
     /// # Errors
     /// When the system has no thread.
-    pub fn start(metrics: Arc<StoreMetrics>) -> io::Result<CommitThread> {
-        let (commits, queue) = unbounded();
-        thread::Builder::new().name("journal".to_owned()).spawn(move || {
-            // Positions of a large tissue take milliseconds to encode and sum up: ticks go first.
-            lower_priority();
-            work(&queue, &metrics);
-        })?;
-        Ok(CommitThread(commits))
+    pub fn start(n: usize, metrics: &Arc<StoreMetrics>) -> io::Result<CommitThread> {
+        let mut queues = Vec::new();
+        for _ in 0..n {
+            let (commits, queue) = unbounded();
+            let metrics = Arc::clone(metrics);
+            thread::Builder::new().name("journal".to_owned()).spawn(move || {
+                // Positions of a large tissue take milliseconds to encode and sum up: ticks go first.
+                lower_priority();
+                work(&queue, &metrics);
+            })?;
+            queues.push(commits);
+        }
+        Ok(CommitThread { queues: queues.into(), next: Arc::default() })
+    }
+
+    /// Of one scene: its changes are written in their order.
+    fn queue(&self) -> Sender<Commit> {
+        self.queues[self.next.fetch_add(1, Relaxed) % self.queues.len()].clone()
+    }
+
+    /// How many scenes' changes are written at once.
+    pub fn at_once(&self) -> usize {
+        self.queues.len()
     }
 }
 
@@ -149,7 +178,8 @@ fn work(queue: &Receiver<Commit>, metrics: &StoreMetrics) {
             }
             let done = journal.append(records);
             metrics.commit.note(now_ns() - started_ns);
-            metrics.failures.fetch_add(u64::from(matches!(done, Err(NotKept::Disk(_)))), Relaxed);
+            let is_failure = matches!(done, Err(NotKept::Disk(_) | NotKept::Unknown(_)));
+            metrics.failures.fetch_add(u64::from(is_failure), Relaxed);
             for (at, reply) in replies {
                 // An error: nobody waits for it any more.
                 let _ = reply.send(done.clone().map(|first| first + at));
@@ -171,6 +201,7 @@ impl SceneJournal {
             folder,
             lease,
             file: None,
+            is_torn: false,
             is_deleted: false,
             is_closed: false,
             generation,
@@ -183,7 +214,7 @@ impl SceneJournal {
             files: Mutex::new(files),
             snapshot: Mutex::new(snapshot),
             durable: Mutex::default(),
-            commits: commits.clone(),
+            commits: commits.queue(),
         }
     }
 
@@ -294,20 +325,32 @@ impl SceneJournal {
         self.files.lock().lease.clone()
     }
 
+    /// How often journals may be appended to before a snapshot is due.
+    pub fn appends_max(&self) -> u64 {
+        self.files.lock().folder.appends_max()
+    }
+
     /// Of the newest snapshot.
     pub fn last_snapshot(&self) -> LastSnapshot {
         *self.snapshot.lock()
     }
 
-    /// Keeps positions without a turn: they change nothing that another change is made for.
+    /// Hands positions in without a turn: they change nothing that another change is made for.
+    pub fn keep_positions(self: &Arc<Self>, positions: Vec<SceneChange>) -> HandedIn {
+        HandedIn(self.hand_in(positions.into_iter().map(JournalRecord::Change).collect()))
+    }
+
+    /// Begins the next journal where a write has failed: from then on it is known that nothing of that counts.
     ///
     /// # Errors
-    /// When they are not kept.
-    pub fn keep_positions(self: &Arc<Self>, positions: Vec<SceneChange>) -> Result<(), NotKept> {
-        self.hand_in(positions.into_iter().map(JournalRecord::Change).collect())
-            .blocking_recv()
-            .unwrap_or(Err(NotKept::Gone))
-            .map(drop)
+    /// When it cannot be begun: whoever reads the files may find what was to be written.
+    pub fn settle(&self) -> Result<(), NotKept> {
+        let mut files = self.files.lock();
+        let is_open = files.is_torn || files.file.as_ref().is_some_and(JournalFile::is_broken);
+        if !is_open || files.check_own().is_err() {
+            return Ok(());
+        }
+        files.begin_journal()
     }
 
     /// Keeps the scene as it is now; the turn is given back before the snapshot is written. Not on the runtime's threads.
@@ -325,7 +368,7 @@ impl SceneJournal {
             files.check_own()?;
             // Not again at once when it fails.
             let mut last = self.snapshot.lock();
-            (last.taken_ns, last.journal_bytes) = (now_ns(), 0);
+            (last.taken_ns, last.journal_bytes, last.appends) = (now_ns(), 0, 0);
             drop(last);
             files.begin_journal()?;
             (files.folder.clone(), files.generation, files.next_sequence)
@@ -351,7 +394,7 @@ impl SceneJournal {
         let (reply, done) = oneshot::channel();
         let commit = Commit { journal: Arc::clone(self), records, reply };
         // An error drops the reply, and whoever waits for it learns that.
-        let _ = self.commits.0.send(commit);
+        let _ = self.commits.send(commit);
         done
     }
 
@@ -364,13 +407,19 @@ impl SceneJournal {
             files.begin_journal()?;
         }
         let file = files.file.as_mut().expect("it was begun");
-        let before = file.bytes();
-        let first = file.append(&records).map_err(failed)?;
-        let more = file.bytes() - before;
+        let before = (file.bytes(), file.appends());
+        let first = file.append(&records).map_err(|error| match error.kind() {
+            // It may be there all the same, and count should this server end before its next journal begins.
+            io::ErrorKind::TimedOut => NotKept::Unknown(error.to_string()),
+            _ => failed(error),
+        })?;
+        let (more, appends) = (file.bytes() - before.0, file.appends() - before.1);
         files.check_written()?;
         files.next_sequence = first + records.len() as u64;
         drop(files);
-        self.snapshot.lock().journal_bytes += more;
+        let mut last = self.snapshot.lock();
+        (last.journal_bytes, last.appends) = (last.journal_bytes + more, last.appends + appends);
+        drop(last);
         self.note(&records);
         Ok(first)
     }
@@ -425,7 +474,7 @@ impl JournalFiles {
             Err(error) => format!("the claims cannot be read: {error}"),
         };
         // Should it be this server's all the same, its next journal goes on before the record.
-        self.file = None;
+        (self.file, self.is_torn) = (None, true);
         Err(NotKept::Unknown(why))
     }
 
@@ -445,8 +494,18 @@ impl JournalFiles {
         // Also of one that fails: should its file stay, the next has another name.
         self.generation += 1;
         let begun = self.folder.begin_journal(self.generation, self.next_sequence);
-        self.file = Some(begun.map_err(failed)?);
+        (self.file, self.is_torn) = (Some(begun.map_err(failed)?), false);
         Ok(())
+    }
+}
+
+impl HandedIn {
+    /// Waits until they are there, not on the runtime's threads.
+    ///
+    /// # Errors
+    /// When they are not kept.
+    pub fn wait(self) -> Result<(), NotKept> {
+        self.0.blocking_recv().unwrap_or(Err(NotKept::Gone)).map(drop)
     }
 }
 

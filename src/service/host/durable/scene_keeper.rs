@@ -12,7 +12,7 @@ use tracing::{error, info, warn};
 
 use super::{
     recovery::revive,
-    scene_journal::{NotKept, SceneJournal},
+    scene_journal::{HandedIn, NotKept, SceneJournal},
 };
 use crate::service::host::{
     fields::Fields,
@@ -74,21 +74,34 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
             ended.recv_timeout(settings.positions_interval) != Err(RecvTimeoutError::Timeout);
         let began_ns = now_ns();
         let mut failed = None;
-        for host in registry.all() {
-            let Some(journal) = host.journal() else { continue };
-            if host.take_lost()
-                && let Err(reason) = revive(registry, fields, &host)
-            {
-                error!(scene = host.scene.id(), "cannot be read from the disk either: {reason}");
+        let at_once = registry.keeping().map_or(1, |(_, commits)| commits.at_once());
+        for hosts in registry.all().chunks(at_once) {
+            let mut under_way = Vec::new();
+            for host in hosts {
+                let Some(journal) = host.journal() else { continue };
+                if host.take_lost()
+                    && let Err(reason) = revive(registry, fields, host)
+                {
+                    let id = host.scene.id();
+                    error!(scene = id, "cannot be read from the disk either: {reason}");
+                }
+                // A panic is in the log already, and the scene as it was on the disk.
+                if let Ok(positions) = catch_panic(|| hand_in_positions(host, journal)) {
+                    under_way.push((host, journal, positions));
+                }
             }
-            let kept = catch_panic(|| {
-                keep_positions(&host, journal)?;
-                let is_due = !is_last && is_snapshot_due(journal, settings);
-                if is_due { keep_snapshot(&host, journal, metrics) } else { Ok(()) }
-            });
-            // A panic is in the log already, and the scene as it was on the disk.
-            if let Ok(Err(NotKept::Disk(error))) = kept {
-                failed = Some(error);
+            for (host, journal, positions) in under_way {
+                let kept = catch_panic(|| {
+                    positions.map_or(Ok(()), HandedIn::wait)?;
+                    journal.settle()?;
+                    let is_due = !is_last && is_snapshot_due(journal, settings);
+                    if is_due { keep_snapshot(host, journal, metrics) } else { Ok(()) }
+                });
+                match kept {
+                    Ok(Err(NotKept::Disk(error))) => failed = Some(error.to_string()),
+                    Ok(Err(NotKept::Unknown(reason))) => failed = Some(reason),
+                    _ => {}
+                }
             }
         }
         match &failed {
@@ -114,10 +127,14 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
 /// # Errors
 /// When they are not kept.
 pub fn keep_positions(host: &SceneHost, journal: &Arc<SceneJournal>) -> Result<(), NotKept> {
+    hand_in_positions(host, journal).map_or(Ok(()), HandedIn::wait)
+}
+
+fn hand_in_positions(host: &SceneHost, journal: &Arc<SceneJournal>) -> Option<HandedIn> {
     let tissues = host.scene.tissues();
     let newer = |t: &&Arc<_>| is_newer(journal, t);
     let moved: Vec<_> = tissues.iter().filter(newer).map(|t| t.moved()).collect();
-    if moved.is_empty() { Ok(()) } else { journal.keep_positions(moved) }
+    (!moved.is_empty()).then(|| journal.keep_positions(moved))
 }
 
 fn is_newer(journal: &SceneJournal, tissue: &Tissue) -> bool {
@@ -126,8 +143,9 @@ fn is_newer(journal: &SceneJournal, tissue: &Tissue) -> bool {
 
 fn is_snapshot_due(journal: &SceneJournal, settings: &StoreSettings) -> bool {
     let last = journal.last_snapshot();
-    let is_long =
-        last.journal_bytes > settings.snapshot_bytes.max(JOURNALS_PER_SNAPSHOT * last.bytes);
+    let is_long = last.journal_bytes
+        > settings.snapshot_bytes.max(JOURNALS_PER_SNAPSHOT * last.bytes)
+        || last.appends >= journal.appends_max();
     let age = Duration::from_nanos(now_ns().saturating_sub(last.taken_ns));
     is_long || (last.journal_bytes > 0 && age > settings.snapshot_interval)
 }

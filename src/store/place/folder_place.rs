@@ -1,0 +1,245 @@
+//! A folder of a file system as a place.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
+    path::{Path, PathBuf},
+};
+
+use tracing::warn;
+
+use super::{Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace};
+use crate::os::lasting::sync_folder;
+
+/// A folder that is there.
+#[derive(Debug)]
+pub struct FolderPlace {
+    root: PathBuf,
+    /// Sets its passing files apart from those of other servers.
+    own: String,
+}
+
+/// How the name of a file or folder begins that is on its way to its name, or to its end: no id begins with it.
+pub const PASSING: &str = ".";
+/// Of a file on its way to its name, which its generation tells.
+pub const TEMPORARY: &str = "tmp";
+
+impl FolderPlace {
+    /// `own`: of this process alone, where several put new files.
+    pub fn new(root: PathBuf, own: &str) -> FolderPlace {
+        FolderPlace { root, own: own.to_owned() }
+    }
+
+    fn path(&self, key: &str) -> PathBuf {
+        if key.is_empty() { self.root.clone() } else { self.root.join(key) }
+    }
+
+    /// Beside a path, and of no other.
+    fn passing(path: &Path, why: &str) -> PathBuf {
+        let name = path.file_name().expect("a key has a name").to_string_lossy();
+        path.with_file_name(format!("{PASSING}{why}{name}"))
+    }
+}
+
+impl StorePlace for FolderPlace {
+    fn shown(&self, key: &str) -> String {
+        self.path(key).display().to_string()
+    }
+
+    fn list(&self, below: &str) -> io::Result<Option<Vec<PlaceEntry>>> {
+        let entries = match fs::read_dir(self.path(below)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            entries => entries?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let has_more = entry.file_type()?.is_dir();
+            found.extend(
+                entry.file_name().into_string().ok().map(|n| PlaceEntry { name: n, has_more }),
+            );
+        }
+        Ok(Some(found))
+    }
+
+    fn bytes(&self, below: &str) -> io::Result<u64> {
+        fs::read_dir(self.path(below))?.map(|entry| Ok(entry?.metadata()?.len())).sum()
+    }
+
+    fn open(&self, key: &str, _: FileForm) -> io::Result<PlaceFile> {
+        let file = File::open(self.path(key))?;
+        let bytes = file.metadata()?.len();
+        Ok(PlaceFile { from: Box::new(BufReader::new(file)), bytes })
+    }
+
+    fn head(&self, key: &str, _: FileForm, n: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        File::open(self.path(key))?.take(n as u64).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn put(&self, key: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let path = self.path(key);
+        let temporary = path.with_extension(TEMPORARY);
+        let written = (|| {
+            let mut file = File::create(&temporary)?;
+            parts.iter().try_for_each(|part| file.write_all(part))?;
+            // The bytes before the name, and the name before it counts.
+            file.sync_all()?;
+            fs::rename(&temporary, &path)?;
+            sync_folder(folder_of(&path))
+        })();
+        if written.is_err() {
+            // Not there when it could not be made or was renamed.
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    }
+
+    fn put_fleeting(&self, key: &str, bytes: &[u8]) -> io::Result<()> {
+        let path = self.path(key);
+        let passing = FolderPlace::passing(&path, "");
+        fs::write(&passing, bytes)?;
+        fs::rename(&passing, path)
+    }
+
+    fn put_new(&self, key: &str, bytes: &[u8]) -> io::Result<bool> {
+        let path = self.path(key);
+        let folder = folder_of(&path);
+        fs::create_dir_all(folder)?;
+        let name = path.file_name().expect("a key has a name").to_string_lossy();
+        let passing = folder.join(format!("{PASSING}{name}-{}", self.own));
+        let mut file = File::create(&passing)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        // A hard link is made whole or not at all, and never over another file.
+        let put = fs::hard_link(&passing, &path);
+        fs::remove_file(&passing)?;
+        match put {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+            put => put?,
+        }
+        sync_folder(folder)?;
+        sync_folder(folder_of(folder))?;
+        Ok(true)
+    }
+
+    /// A folder that is renamed when all is in it.
+    fn put_first(&self, below: &str, files: &[FirstFile<'_>]) -> io::Result<()> {
+        let path = self.path(below);
+        let first = files.first().expect("there are some");
+        let passing = FolderPlace::passing(&path, &format!("new-{}-", first.name));
+        // Of a try that failed, and whose files could not be removed then.
+        let _ = fs::remove_dir_all(&passing);
+        let made = (|| {
+            fs::create_dir(&passing)?;
+            for file in files {
+                let mut to = File::create_new(passing.join(&file.name))?;
+                file.parts.iter().try_for_each(|part| to.write_all(part))?;
+                to.sync_all()?;
+            }
+            sync_folder(&passing)?;
+            fs::rename(&passing, &path)?;
+            sync_folder(folder_of(&path))
+        })();
+        if made.is_err() {
+            // Not there when it could not be made or was renamed.
+            let _ = fs::remove_dir_all(&passing);
+        }
+        made
+    }
+
+    fn begin(&self, key: &str, head: &[u8]) -> io::Result<Box<dyn Append>> {
+        let path = self.path(key);
+        let mut file = File::create_new(&path)?;
+        let written = (|| {
+            file.write_all(head)?;
+            file.sync_all()?;
+            sync_folder(folder_of(&path))
+        })();
+        if let Err(error) = written {
+            // Nothing was appended: should it stay, it changes nothing.
+            let _ = fs::remove_file(&path);
+            return Err(error);
+        }
+        Ok(Box::new(FileEnd { file, bytes: head.len() as u64 }))
+    }
+
+    fn go_on(&self, key: &str) -> io::Result<Box<dyn Append>> {
+        let mut file = File::options().write(true).open(self.path(key))?;
+        let bytes = file.seek(SeekFrom::End(0))?;
+        Ok(Box::new(FileEnd { file, bytes }))
+    }
+
+    fn remove(&self, key: &str, _: FileForm) -> io::Result<()> {
+        gone(fs::remove_file(self.path(key)))
+    }
+
+    fn sync(&self, below: &str) -> io::Result<()> {
+        sync_folder(&self.path(below))
+    }
+
+    fn remove_empty(&self, below: &str) -> io::Result<()> {
+        match fs::remove_dir(self.path(below)) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            done => gone(done),
+        }
+    }
+
+    /// At once and for good: all of it is still there after an error. None of the files may be open: Windows would refuse.
+    fn remove_all(&self, below: &str) -> io::Result<()> {
+        let path = self.path(below);
+        let passing = FolderPlace::passing(&path, "gone-");
+        // Of one of the same name, whose files could not be removed then.
+        let _ = fs::remove_dir_all(&passing);
+        fs::rename(&path, &passing)?;
+        sync_folder(folder_of(&path))?;
+        // What is left of it goes when the store is opened the next time.
+        fs::remove_dir_all(&passing).or_else(|error| {
+            warn!(folder = %passing.display(), "a deleted scene's files stay for now: {error}");
+            Ok(())
+        })
+    }
+
+    /// What is appended to keeps its name too, for when that is removed.
+    fn set_aside(&self, key: &str, form: FileForm, extension: &str) -> io::Result<()> {
+        let path = self.path(key);
+        let to = self.path(&format!("{key}.{extension}"));
+        match form {
+            FileForm::Whole => fs::rename(&path, &to),
+            FileForm::Appended => fs::hard_link(&path, &to),
+        }
+    }
+}
+
+/// The end of a file.
+#[derive(Debug)]
+struct FileEnd {
+    file: File,
+    /// Whole and on the disk.
+    bytes: u64,
+}
+
+impl Append for FileEnd {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let written = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
+        match written {
+            Ok(()) => self.bytes += bytes.len() as u64,
+            // What is in it already is cut off where that is possible.
+            Err(_) => drop(self.file.set_len(self.bytes)),
+        }
+        written
+    }
+}
+
+/// Whoever else was about to remove it may have done so.
+fn gone(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().expect("below the place's root")
+}

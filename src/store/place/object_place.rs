@@ -1,0 +1,293 @@
+//! A part of an object store as a place: S3, or what speaks its protocol and keeps its promises.
+//!
+//! Needed are conditional puts (`If-None-Match: *`), and that whoever reads or lists after a put was answered sees it. Whole
+//! files are objects. What is appended to is a row of them ([`super::object_row`]): each is put where there is none, and
+//! who reads takes them in their order. An object that is missing in the middle is found by the numbers of the records
+//! around it.
+
+use std::{io, net::IpAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use object_store::{
+    ClientOptions, ObjectStore, RetryConfig,
+    aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut},
+    path::Path,
+};
+use tokio_rustls::rustls::crypto::ring;
+
+use super::{
+    Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace,
+    object_client::ObjectClient,
+    object_requests::ObjectRequests,
+    object_row::{RowEnd, is_piece, piece},
+};
+
+/// A part of an object store.
+#[derive(Debug)]
+pub struct ObjectPlace {
+    requests: Arc<ObjectRequests>,
+    /// All keys are below it.
+    root: Path,
+    /// Its address.
+    url: String,
+}
+
+/// Where an object store is, and how it is asked.
+#[derive(Clone, Debug)]
+pub struct ObjectAddress {
+    /// `s3://BUCKET/PREFIX`. Region, endpoint and credentials are those of the environment (`AWS_*`).
+    pub url: String,
+    /// Plain HTTP also to an endpoint that is not this machine.
+    pub allow_http: bool,
+    /// Until a small request is answered; it is made three times at most.
+    pub request_max: Duration,
+    /// Runs at the start of each thread that asks.
+    pub of_thread: fn(),
+}
+
+/// A row of more objects is read for too long: a second, at 30 ms for each of 32.
+const ROW_MAX: u64 = 512;
+/// Scenes whose changes are put together.
+const WRITES_AT_ONCE: usize = 16;
+/// A store closes connections that nobody uses, and a request that meets that is lost.
+const IDLE_MAX: Duration = Duration::from_secs(10);
+
+impl ObjectPlace {
+    /// Asks for nothing yet.
+    ///
+    /// # Errors
+    /// When the address or the environment is none that can be asked, or there are no threads.
+    pub fn new(address: &ObjectAddress) -> io::Result<ObjectPlace> {
+        // The one that gRPC's TLS has. An error: it is the process's already.
+        let _ = ring::default_provider().install_default();
+        let (builder, prefix) = s3(address)?;
+        let store = builder.build().map_err(io::Error::other)?;
+        ObjectPlace::of(Arc::new(store), &prefix, address)
+    }
+
+    /// Of any store of objects. `prefix`: all keys are below it.
+    ///
+    /// # Errors
+    /// When there are no threads.
+    pub(in crate::store) fn of(
+        store: Arc<dyn ObjectStore>,
+        prefix: &str,
+        address: &ObjectAddress,
+    ) -> io::Result<ObjectPlace> {
+        let client = ObjectClient::new(store, address.request_max);
+        let url = address.url.trim_end_matches('/').to_owned();
+        let requests = Arc::new(ObjectRequests::start(client, address.of_thread)?);
+        Ok(ObjectPlace { requests, root: Path::from(prefix), url })
+    }
+
+    /// The part of it below a key.
+    pub fn below(&self, key: &str) -> ObjectPlace {
+        let url = format!("{}/{key}", self.url);
+        ObjectPlace { requests: Arc::clone(&self.requests), root: self.path(key), url }
+    }
+
+    /// Whether the store refuses a second object of one name. `own`: of this process alone.
+    ///
+    /// # Errors
+    /// When it does not, or cannot be written to, read or listed.
+    pub fn check(&self, own: &str) -> io::Result<()> {
+        let probe = format!("probe-{own}");
+        let is_put = self.put_new(&probe, b"1")?;
+        let is_put_again = self.put_new(&probe, b"2")?;
+        let is_listed = self.list("")?.is_some_and(|all| all.iter().any(|e| e.name == probe));
+        let is_kept = self.head(&probe, FileForm::Whole, 1)? == b"1";
+        self.remove(&probe, FileForm::Whole)?;
+        if is_put && !is_put_again && is_kept && is_listed {
+            return Ok(());
+        }
+        Err(io::Error::other(
+            "it puts an object where there is one in spite of `If-None-Match: *`, or does not list what was put",
+        ))
+    }
+
+    fn path(&self, key: &str) -> Path {
+        let names = key.split('/').filter(|name| !name.is_empty());
+        names.fold(self.root.clone(), |path, name| path.join(name))
+    }
+
+    /// The objects of a row, in order.
+    fn pieces(&self, key: &str) -> io::Result<Vec<Path>> {
+        let (client, row) = (self.requests.client(), self.path(key));
+        let listed = self.requests.wait(async move { client.list(&row).await })?;
+        let pieces = listed.objects.into_iter().map(|object| object.location);
+        let mut pieces: Vec<Path> = pieces.filter(|p| p.filename().is_some_and(is_piece)).collect();
+        pieces.sort();
+        Ok(pieces)
+    }
+
+    fn objects(&self, key: &str, form: FileForm) -> io::Result<Vec<Path>> {
+        match form {
+            FileForm::Whole => Ok(vec![self.path(key)]),
+            FileForm::Appended => self.pieces(key),
+        }
+    }
+}
+
+/// How the environment and the address say it.
+fn s3(address: &ObjectAddress) -> io::Result<(AmazonS3Builder, String)> {
+    let refused = |words: String| io::Error::new(io::ErrorKind::InvalidInput, words);
+    let rest = address.url.strip_prefix("s3://").unwrap_or_default();
+    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+    if bucket.is_empty() {
+        return Err(refused(format!("{:?} is no address as s3://BUCKET/PREFIX", address.url)));
+    }
+    let builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
+    let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
+    let endpoint = keys.iter().find_map(|key| builder.get_config_value(key));
+    let plain = endpoint.as_deref().and_then(|endpoint| endpoint.strip_prefix("http://"));
+    if let Some(host) = plain.filter(|host| !address.allow_http && !is_loopback(host)) {
+        let words = "the endpoint http://{} is neither TLS nor this machine";
+        return Err(refused(words.replace("{}", host)));
+    }
+    // Its own repetitions would not know what a lost answer means for a conditional put.
+    let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+    let client = ClientOptions::new()
+        .with_allow_http(plain.is_some())
+        .with_timeout_disabled()
+        .with_connect_timeout(address.request_max)
+        .with_pool_idle_timeout(IDLE_MAX);
+    let builder = builder.with_client_options(client).with_retry(retry);
+    let builder = builder.with_conditional_put(S3ConditionalPut::ETagMatch);
+    Ok((builder, prefix.to_owned()))
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.split('/').next().unwrap_or_default();
+    // An IPv6 address has its colons in brackets.
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((name, _)) => name,
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+impl StorePlace for ObjectPlace {
+    fn shown(&self, key: &str) -> String {
+        if key.is_empty() { self.url.clone() } else { format!("{}/{key}", self.url) }
+    }
+
+    fn list(&self, below: &str) -> io::Result<Option<Vec<PlaceEntry>>> {
+        Ok(self.lists(&[below.to_owned()])?.remove(0))
+    }
+
+    fn lists(&self, below: &[String]) -> io::Result<Vec<Option<Vec<PlaceEntry>>>> {
+        let request = |key: &String| {
+            let (client, path) = (self.requests.client(), self.path(key));
+            async move { client.list(&path).await }
+        };
+        let listed = self.requests.wait_all(below.iter().map(request).collect())?;
+        let entries = listed.into_iter().map(|listed| {
+            let entry = |path: &Path, has_more| {
+                path.filename().map(|name| PlaceEntry { name: name.to_owned(), has_more })
+            };
+            let whole = listed.objects.iter().filter_map(|object| entry(&object.location, false));
+            let more = listed.common_prefixes.iter().filter_map(|path| entry(path, true));
+            let all: Vec<PlaceEntry> = whole.chain(more).collect();
+            (!all.is_empty()).then_some(all)
+        });
+        Ok(entries.collect())
+    }
+
+    fn bytes(&self, below: &str) -> io::Result<u64> {
+        let (client, path) = (self.requests.client(), self.path(below));
+        let all = self.requests.wait(async move { client.all_below(&path).await })?;
+        Ok(all.into_iter().map(|(_, bytes)| bytes).sum())
+    }
+
+    fn open(&self, key: &str, form: FileForm) -> io::Result<PlaceFile> {
+        let objects = self.objects(key, form)?;
+        if objects.is_empty() {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let request = |path: Path| {
+            let client = self.requests.client();
+            async move { client.get(&path).await }
+        };
+        let parts = self.requests.wait_all(objects.into_iter().map(request).collect())?;
+        let all = parts.concat();
+        let bytes = all.len() as u64;
+        Ok(PlaceFile { from: Box::new(io::Cursor::new(all)), bytes })
+    }
+
+    fn head(&self, key: &str, form: FileForm, n: usize) -> io::Result<Vec<u8>> {
+        let path = self.path(key);
+        let path = if form == FileForm::Appended { piece(&path, 0) } else { path };
+        let client = self.requests.client();
+        let head = self.requests.wait(async move { client.head(&path, n).await });
+        head.map(Vec::from)
+    }
+
+    fn put(&self, key: &str, parts: &[&[u8]]) -> io::Result<()> {
+        let (client, at) = (self.requests.client(), self.path(key));
+        let bytes = Bytes::from(parts.concat());
+        self.requests.wait(async move { client.put(&at, bytes).await })
+    }
+
+    fn put_new(&self, key: &str, bytes: &[u8]) -> io::Result<bool> {
+        self.requests.put_new(self.path(key), Bytes::copy_from_slice(bytes))
+    }
+
+    fn put_first(&self, below: &str, files: &[FirstFile<'_>]) -> io::Result<()> {
+        for file in files {
+            let at = self.path(below).join(file.name.as_str());
+            let at = if file.form == FileForm::Appended { piece(&at, 0) } else { at };
+            if !self.requests.put_new(at, Bytes::from(file.parts.concat()))? {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&self, key: &str, head: &[u8]) -> io::Result<Box<dyn Append>> {
+        let row = self.path(key);
+        if !self.requests.put_new(piece(&row, 0), Bytes::copy_from_slice(head))? {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        self.go_on(key)
+    }
+
+    fn go_on(&self, key: &str) -> io::Result<Box<dyn Append>> {
+        Ok(Box::new(RowEnd::after_first(&self.requests, self.path(key))))
+    }
+
+    fn appends_max(&self) -> u64 {
+        ROW_MAX
+    }
+
+    fn writes_at_once(&self) -> usize {
+        WRITES_AT_ONCE
+    }
+
+    fn remove(&self, key: &str, form: FileForm) -> io::Result<()> {
+        let (client, objects) = (self.requests.client(), self.objects(key, form)?);
+        self.requests.wait(async move { client.remove(&objects).await })
+    }
+
+    fn remove_all(&self, below: &str) -> io::Result<()> {
+        let (client, path) = (self.requests.client(), self.path(below));
+        self.requests.wait(async move {
+            let all = client.all_below(&path).await?;
+            client.remove(&all.into_iter().map(|(path, _)| path).collect::<Vec<_>>()).await
+        })
+    }
+
+    fn set_aside(&self, key: &str, form: FileForm, extension: &str) -> io::Result<()> {
+        let to = self.path(&format!("{key}.{extension}"));
+        let copy = |from: Path| {
+            let to = match form {
+                FileForm::Whole => to.clone(),
+                FileForm::Appended => to.clone().join(from.filename().unwrap_or_default()),
+            };
+            let client = self.requests.client();
+            async move { client.copy(&from, &to).await }
+        };
+        let objects = self.objects(key, form)?;
+        self.requests.wait_all(objects.into_iter().map(copy).collect())?;
+        if form == FileForm::Whole { self.remove(key, form) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,47 @@
+//! Where the servers of one test keep their scenes, one after the other or beside each other.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::{folder::Folder, process::Process};
+
+/// A folder, or an object store.
+pub struct Keeping {
+    /// Of all servers; with an object store each has one of its own in it.
+    folder: Folder,
+    #[cfg(feature = "s3")]
+    _bucket: Option<super::bucket::Bucket>,
+    variables: Vec<(&'static str, String)>,
+    n_servers: AtomicUsize,
+}
+
+impl Keeping {
+    pub fn in_folder(name: &str) -> Keeping {
+        Keeping {
+            folder: Folder::new(name),
+            #[cfg(feature = "s3")]
+            _bucket: None,
+            variables: Vec::new(),
+            n_servers: AtomicUsize::new(0),
+        }
+    }
+
+    /// `None` where there is no stand-in for an object store.
+    #[cfg(feature = "s3")]
+    pub fn in_bucket(name: &str) -> Option<Keeping> {
+        let bucket = super::bucket::Bucket::open()?;
+        let variables = super::bucket::Bucket::variables(bucket.address);
+        Some(Keeping { _bucket: Some(bucket), variables, ..Keeping::in_folder(name) })
+    }
+
+    /// A server with these variables too.
+    pub fn serve(&self, variables: &[(&str, &str)]) -> Process {
+        let own = self.variables.iter().map(|(name, value)| (*name, value.as_str()));
+        let all: Vec<(&str, &str)> = own.chain(variables.iter().copied()).collect();
+        if self.variables.is_empty() {
+            return Process::serve_keeping(&self.folder.0, &[], &all);
+        }
+        // Nothing that it has on its disk is known to another.
+        let n = self.n_servers.fetch_add(1, Relaxed);
+        Process::serve_keeping(&self.folder.0.join(n.to_string()), &[], &all)
+    }
+}
