@@ -1,6 +1,10 @@
-//! Layer 4: `palpate scenes`, which looks at the scenes of a data folder that no server has open, and carries one from a
-//! folder to another as one file; and has running servers hand one over.
+//! Layer 4: `palpate scenes`, which looks at the scenes of a data folder that no server has open, or of an object store,
+//! and carries one to another as one file; and has running servers hand one over.
 
+mod claimed;
+
+#[cfg(feature = "s3")]
+use std::time::Duration;
 use std::{
     fmt::Write,
     io,
@@ -10,6 +14,11 @@ use std::{
 use clap::{Args, Subcommand};
 
 use tokio::runtime;
+
+use claimed::SharedScenes;
+
+#[cfg(feature = "s3")]
+use crate::store::place::object_place::ObjectAddress;
 
 use crate::client::{Client, ClientError, ServerAddress};
 use crate::store::{
@@ -29,6 +38,12 @@ pub struct ScenesArgs {
     /// Folder of the server; its own default when it is left out.
     #[arg(long, global = true, env = "PALPATE_DATA_DIR")]
     data_dir: Option<PathBuf>,
+    /// Object store of the servers, s3://BUCKET/PREFIX, and no folder; the variables AWS_* say how it is reached.
+    #[arg(long, global = true, env = "PALPATE_STORE_URL", value_name = "URL")]
+    store_url: Option<String>,
+    /// Plain HTTP also to an object store on another machine.
+    #[arg(long, global = true, env = "PALPATE_STORE_ALLOW_HTTP")]
+    allow_http: bool,
     #[command(subcommand)]
     what: ScenesCommand,
 }
@@ -85,6 +100,13 @@ pub enum SceneFilesError {
     /// No folder was given, and there is no default.
     #[error("there is no data folder, expected --data-dir")]
     NoFolder,
+    /// This program knows folders only.
+    #[cfg(not(feature = "s3"))]
+    #[error("--store-url is {url:?}, expected a program that was built with `--features s3`")]
+    NotBuilt {
+        /// What was asked for.
+        url: String,
+    },
     /// It cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -137,6 +159,10 @@ pub enum SceneFilesError {
     Id(String),
 }
 
+/// Nobody's loop waits for it.
+#[cfg(feature = "s3")]
+const REQUEST_MAX: Duration = Duration::from_secs(10);
+
 /// Does it, and says what was done.
 ///
 /// # Errors
@@ -145,8 +171,7 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
     if let ScenesCommand::Move(args) = &args.what {
         return move_scene(args);
     }
-    let data_dir = args.data_dir.clone().or_else(default_data_dir);
-    let store = SceneStore::open(&data_dir.ok_or(SceneFilesError::NoFolder)?)?;
+    let store = opened(args)?;
     match &args.what {
         ScenesCommand::List => list(&store),
         ScenesCommand::Verify => verify(&store),
@@ -166,6 +191,37 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
         ScenesCommand::Import { file, id } => import(&store, file, id.as_deref()),
         ScenesCommand::Move(_) => unreachable!("it opens no folder"),
     }
+}
+
+fn opened(args: &ScenesArgs) -> Result<SceneStore, SceneFilesError> {
+    // As in a server's settings, an empty one is none.
+    if let Some(url) = args.store_url.clone().filter(|url| !url.is_empty()) {
+        #[cfg(not(feature = "s3"))]
+        return Err(SceneFilesError::NotBuilt { url });
+        #[cfg(feature = "s3")]
+        {
+            let (allow_http, request_max, of_thread) = (args.allow_http, REQUEST_MAX, || {});
+            let address = ObjectAddress { url, allow_http, request_max, of_thread };
+            return Ok(SceneStore::of_objects(&address)?);
+        }
+    }
+    let data_dir = args.data_dir.clone().or_else(default_data_dir);
+    Ok(SceneStore::open(&data_dir.ok_or(SceneFilesError::NoFolder)?)?)
+}
+
+/// The scenes that are there.
+fn ids(store: &SceneStore) -> Result<Vec<String>, SceneFilesError> {
+    let mut ids = store.ids().map_err(SceneFilesError::List)?;
+    if let Some(shared) = SharedScenes::of(store).map_err(SceneFilesError::List)? {
+        let mut there = Vec::new();
+        for id in ids {
+            if !shared.is_deleted(&id).map_err(SceneFilesError::List)? {
+                there.push(id);
+            }
+        }
+        ids = there;
+    }
+    Ok(ids)
 }
 
 fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
@@ -193,7 +249,7 @@ fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
 
 fn list(store: &SceneStore) -> Result<String, SceneFilesError> {
     let mut said = String::new();
-    for id in store.ids().map_err(SceneFilesError::List)? {
+    for id in ids(store)? {
         match store.folder(&id).read() {
             Ok(found) => line(&mut said, &described(&found)),
             Err(error) => line(&mut said, &format!("{id}: unreadable: {error}")),
@@ -219,7 +275,7 @@ fn described(found: &FoundScene) -> String {
 
 fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
     let (mut good, mut bad) = (String::new(), String::new());
-    for id in store.ids().map_err(SceneFilesError::List)? {
+    for id in ids(store)? {
         match store.folder(&id).read() {
             Ok(found) if found.damage.is_empty() => line(&mut good, &format!("{id}: whole")),
             Ok(found) => found.damage.iter().for_each(|d| line(&mut bad, &format!("{id}: {d}"))),
@@ -231,18 +287,28 @@ fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
 
 fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
     let (mut done, mut bad) = (String::new(), String::new());
-    for id in store.ids().map_err(SceneFilesError::List)? {
+    for id in ids(store)? {
         let folder = store.folder(&id);
         match folder.read() {
             Ok(found) if found.damage.is_empty() => {
                 let failed = |source| not_written(store, &id, source);
                 let before = folder.bytes().map_err(failed)?;
-                let epoch = folder.newest_epoch().map_err(failed)?;
                 // Twice: two snapshots are kept, and the older one has the journals since.
-                let mut found = found;
-                for _ in 0..2 {
-                    folder.take_over(&found, epoch).map_err(failed)?;
-                    found = read(store, &id)?;
+                let anew = |epoch| {
+                    let mut found = folder.read().map_err(io::Error::other)?;
+                    for _ in 0..2 {
+                        folder.take_over(&found, epoch)?;
+                        found = folder.read().map_err(io::Error::other)?;
+                    }
+                    Ok(())
+                };
+                let done_anew = match SharedScenes::of(store).map_err(failed)? {
+                    None => folder.newest_epoch().and_then(anew).map(Some),
+                    Some(shared) => shared.change(&id, anew),
+                };
+                if done_anew.map_err(failed)?.is_none() {
+                    line(&mut done, &format!("{id}: left to the server that has it"));
+                    continue;
                 }
                 let after = folder.bytes().map_err(failed)?;
                 line(&mut done, &format!("{id}: {before} bytes before, {after} now"));
@@ -276,6 +342,10 @@ fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, S
     }
     let id = &kept.scene.id;
     let failed = |source| not_written(store, id, source);
+    if let Some(shared) = SharedScenes::of(store).map_err(failed)? {
+        shared.add(&kept).map_err(failed)?;
+        return Ok(format!("{id}: added\n"));
+    }
     // A folder is not renamed over another: that there is one is a refusal.
     if store.folder(id).is_there().map_err(failed)? {
         return Err(failed(io::ErrorKind::AlreadyExists.into()));
@@ -285,7 +355,7 @@ fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, S
 }
 
 fn read(store: &SceneStore, id: &str) -> Result<FoundScene, SceneFilesError> {
-    let is_there = store.ids().map_err(SceneFilesError::List)?.iter().any(|known| known == id);
+    let is_there = ids(store)?.iter().any(|known| known == id);
     let missing = || Unreadable::Io(io::ErrorKind::NotFound.into());
     let found = if is_there { store.folder(id).read() } else { Err(missing()) };
     found.map_err(|source| SceneFilesError::Scene { id: id.to_owned(), source })

@@ -2,11 +2,12 @@
 //! or somebody else's. Kills and several servers are in `durability` and `cluster`.
 
 use std::{
+    process::Command,
     thread,
     time::{Duration, Instant},
 };
 
-use palpate::proto::EditTopologyRequest;
+use palpate::proto::{EditTopologyRequest, GetSceneRequest};
 use tonic::{Code, Status};
 
 use crate::{
@@ -244,6 +245,57 @@ async fn damaged_and_missing_objects_are_told_and_foreign_ones_left_alone() {
     let mut process = wired.process;
     let log = tokio::task::spawn_blocking(move || process.errors()).await.expect("no panic");
     assert!(log.contains("damaged on the disk") && log.contains("out of order"), "{log}");
+}
+
+/// `palpate scenes` on the bucket.
+fn scenes(wire: &Wire, arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    command.arg("scenes").args(arguments).envs(Bucket::variables(wire.address));
+    let done = command.env("RUST_LOG", "off").output().expect("it was built");
+    let said = [done.stdout, done.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());
+    (done.status.success(), said.concat())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scenes_in_a_bucket_are_listed_verified_compacted_and_carried_on() {
+    let Some(bucket) = Bucket::open() else { return };
+    let wire = Wire::to(bucket.address).await;
+    let mut wired = Wired::furnished(&wire, &[]).await;
+    cuts(&mut wired.server, 0, 4).await.expect("the store is there");
+    let before = wired.server.seen().await;
+    let file = wired.folder.0.join("liver.scene");
+    let file = file.to_str().expect("UTF-8").to_owned();
+    let kept = tokio::task::spawn_blocking(move || {
+        // Beside the server that has it.
+        let (_, said) = scenes(&wire, &["list"]);
+        assert!(said.contains(SCENE) && said.contains("cut 4 times"), "{said}");
+        let (is_whole, said) = scenes(&wire, &["verify"]);
+        assert!(is_whole && said.contains("whole"), "{said}");
+        let (_, said) = scenes(&wire, &["compact"]);
+        assert!(said.contains("left to the server that has it"), "{said}");
+        let (is_done, said) = scenes(&wire, &["export", SCENE, &file]);
+        assert!(is_done, "{said}");
+        let (is_done, said) = scenes(&wire, &["import", &file]);
+        assert!(!is_done && said.contains("exists"), "{said}");
+        let (is_done, said) = scenes(&wire, &["import", &file, "--id", "copy"]);
+        assert!(is_done && said.contains("copy: added"), "{said}");
+        // A scene of nobody.
+        let n = bucket.objects("copy").len();
+        let (is_done, said) = scenes(&wire, &["compact"]);
+        assert!(is_done && said.contains("copy: ") && said.contains("bytes before"), "{said}");
+        assert!(n > 0 && !bucket.objects("copy").is_empty());
+        let (is_whole, said) = scenes(&wire, &["verify"]);
+        assert!(is_whole && said.contains("copy: whole"), "{said}");
+        (bucket, wire)
+    })
+    .await
+    .expect("no panic");
+    let copy = GetSceneRequest { scene_id: "copy".to_owned() };
+    let copy = wired.server.scenes.get_scene(copy).await.expect("whoever is asked takes it");
+    let copy = copy.into_inner().scene.expect("described");
+    assert_eq!(copy.tissues[0].topology_revision, 4);
+    assert_eq!(copy.tissues[0].triangles, before.scene.tissues[0].triangles);
+    drop(kept);
 }
 
 /// What keeping scenes there costs, printed.

@@ -104,6 +104,17 @@ impl SceneStore {
         SceneStore::locked(data_dir, File::try_lock_shared)
     }
 
+    /// The claims of an object store's scenes; `None` of a folder, which can be locked.
+    pub fn shared_claims(&self) -> Option<ClaimFolder> {
+        match &self.kind {
+            StoreKind::Folder { .. } => None,
+            #[cfg(feature = "s3")]
+            StoreKind::Objects(all) => {
+                Some(ClaimFolder::of(Box::new(all.below(LEASES).below(CLAIMS))))
+            }
+        }
+    }
+
     /// Takes part in the scenes of an object store, as of a shared folder: a bucket cannot be locked.
     ///
     /// # Errors
@@ -129,7 +140,7 @@ impl SceneStore {
             StoreKind::Objects(all) => {
                 let leases = all.below(LEASES);
                 leases.check(own)?;
-                let claims = ClaimFolder::of(Box::new(leases.below(CLAIMS)));
+                let claims = self.shared_claims().expect("an object store");
                 Ok((claims, BeatFolder::of(Box::new(leases.below(BEATS)))))
             }
         }

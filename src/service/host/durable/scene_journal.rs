@@ -266,7 +266,7 @@ impl SceneJournal {
     pub fn create(&self, scene: SavedScene) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         let first = SceneSnapshot { owner: self.owner.clone(), scene };
-        files.file = Some(files.folder.create(&first, files.generation).map_err(failed)?);
+        files.file = Some(files.folder.create(&first, files.generation).map_err(uncertain)?);
         files.check_written()
     }
 
@@ -408,11 +408,8 @@ impl SceneJournal {
         }
         let file = files.file.as_mut().expect("it was begun");
         let before = (file.bytes(), file.appends());
-        let first = file.append(&records).map_err(|error| match error.kind() {
-            // It may be there all the same, and count should this server end before its next journal begins.
-            io::ErrorKind::TimedOut => NotKept::Unknown(error.to_string()),
-            _ => failed(error),
-        })?;
+        // Where it is uncertain it counts should this server end before its next journal begins.
+        let first = file.append(&records).map_err(uncertain)?;
         let (more, appends) = (file.bytes() - before.0, file.appends() - before.1);
         files.check_written()?;
         files.next_sequence = first + records.len() as u64;
@@ -481,7 +478,7 @@ impl JournalFiles {
     /// All files of the scene. Those of a shared one are nobody's before they go.
     fn remove(&self) -> Result<(), NotKept> {
         let Some(lease) = &self.lease else { return self.folder.remove().map_err(failed) };
-        if let Some(owner) = lease.delete().map_err(failed)? {
+        if let Some(owner) = lease.delete().map_err(uncertain)? {
             return Err(elsewhere(lease, owner).into());
         }
         if let Err(error) = self.folder.remove_before(lease.epoch() + 1) {
@@ -550,6 +547,14 @@ impl ChangeTurn {
 
 fn failed(error: io::Error) -> NotKept {
     NotKept::Disk(Arc::new(error))
+}
+
+/// Of a write, which may be made all the same.
+fn uncertain(error: io::Error) -> NotKept {
+    match error.kind() {
+        io::ErrorKind::TimedOut => NotKept::Unknown(error.to_string()),
+        _ => failed(error),
+    }
 }
 
 fn elsewhere(lease: &SceneLease, owner: NewOwner) -> Ended {
