@@ -8,6 +8,15 @@
 //! [`doctor`], [`scene_files`], [`plan`], [`replay`]). Each layer knows only what lies below it; clocks, sockets and threads begin in
 //! layer 4.
 
+// Unit tests count what parts of a tick allocate that nobody outside can reach.
+#[cfg(test)]
+#[path = "../tests/allocation/counting.rs"]
+#[allow(dead_code, reason = "the allocation test does more by it")]
+mod counting;
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: counting::Counting = counting::Counting;
+
 pub mod bvh;
 pub mod ccd;
 #[cfg(feature = "client")]

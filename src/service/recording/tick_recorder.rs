@@ -189,6 +189,42 @@ impl TickBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{counting::calls_during, proto::LinkAnswer};
+
+    /// Once every buffer of the ring has held the longest, ticks of all lengths cost no allocation.
+    #[test]
+    fn a_recorded_tick_allocates_nothing_once_its_buffers_have_grown() {
+        let (mut loop_side, ring) = TickRecorder::new(1, Arc::default());
+        let links = vec![LinkAnswer { link: 1, ..LinkAnswer::default() }; 2_000];
+        let answers = [0, 700, 2_000].map(|n| {
+            let links = links[..n].to_vec();
+            TrackResponse { sequence: 9, links, ..TrackResponse::default() }
+        });
+        assert!(answers[2].encoded_len() > BUFFER_BYTES, "{} bytes", answers[2].encoded_len());
+        let tick = Tick { sequence: 9, ..Tick::default() };
+        let mut ask = |answer: &TrackResponse| {
+            let clock = loop_side.begin(now_ns(), now_ns());
+            for _ in 0..20 {
+                clock.read();
+            }
+            let removed = [4, 5].into_iter();
+            loop_side.answered(TickOutcome::Answered, &tick, answer, removed);
+            loop_side.coalesced(&tick, now_ns());
+        };
+        let drain = || ring.drain(|_| Ok::<_, ()>(())).expect("taken out");
+        let mut round = |answer: &dyn Fn(usize) -> usize| {
+            let mut calls = 0;
+            for i in 0..BUFFERS {
+                calls += calls_during(|| ask(&answers[answer(i)]));
+                drain();
+            }
+            calls
+        };
+        // Each buffer is written twice: by an answer and by a coalesced tick, whichever meets it.
+        let grown: u64 = (0..3).map(|_| round(&|_| 2)).sum();
+        assert!(grown > 0, "longer than the room at the beginning");
+        assert!(round(&|_| 2) == 0 && round(&|i| i % 3) == 0, "a tick has allocated");
+    }
 
     #[test]
     fn a_ring_that_nobody_drains_leaves_out_whole_ticks_and_counts_them() {

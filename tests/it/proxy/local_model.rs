@@ -22,6 +22,7 @@ use crate::seed::{Seed, scaled};
 const FRAME_NS: u64 = 16_000_000;
 /// Rounding of coordinates of a metre, and of unit vectors, many times over.
 const ROUNDING_M: f64 = 1e-9;
+/// Of each model: some 1,100 in all, 10,000 with `PALPATE_TEST_SCALE=9`.
 const MOTIONS: usize = 10;
 
 fn tissues() -> [MeshData; 5] {

@@ -11,6 +11,7 @@ use palpate::{
 use super::stage::{ProxyStage, slab, to, turned};
 use crate::seed::{Seed, scaled};
 
+/// Of each of six pairs of sheet and tool: `PALPATE_TEST_SCALE=12` makes 10,800 runs.
 const RUNS: usize = 150;
 /// So many that no tool reaches the border, which it could go around.
 const SHEET_CELLS: u32 = 24;

@@ -287,6 +287,54 @@ fn link_record(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        counting::calls_during,
+        geometry::mesh::load::{LoadOptions, load},
+        oracle::shapes,
+        proxy::RenderOptions,
+        scene::{
+            Limits, Link, Scene, TissueOptions, ToolParts, tick::TickOptions,
+            tool::field::default_field,
+        },
+        time_left::TimeLeft,
+    };
+
+    /// A ball is pressed into a slab, and a viewer asks for every tick: none allocates for it.
+    #[test]
+    fn a_tick_that_is_shown_allocates_nothing() {
+        let loaded = |mesh| load(mesh, &LoadOptions::default()).expect("a mesh");
+        let scene = Arc::new(Scene::new("s".to_owned(), Limits::default()));
+        let slab = loaded(shapes::cuboid(DVec3::new(0.1, 0.1, 0.02)));
+        scene.add_tissue("slab", slab, TissueOptions::default(), 0).expect("room");
+        let ball = loaded(shapes::sphere(0.01, 4));
+        let links = vec![Link::new("ball".to_owned(), ball, Pose::IDENTITY, default_field)];
+        let parts = ToolParts { name: "ball".to_owned(), links, probes: Vec::new() };
+        let tool = scene.add_tool(parts).expect("room");
+        let render = [RenderOptions::of(tool.id)];
+        let mut session =
+            RenderedSession::new(scene, &[tool.id], TickOptions::default(), &render).expect("good");
+        let tools = [Arc::clone(&tool)];
+        let (mut shower, last) = last_tick(&tools);
+        let mut n_pressed = 0;
+        for sequence in 1..=100 {
+            let height = 0.025 - 1e-4 * sequence as f64;
+            let scene_from_tool =
+                Pose { translation: DVec3::new(0.011, 0.007, height), ..Pose::IDENTITY };
+            let (tool, tool_from_link, teleport) = (tool.id, Vec::new(), false);
+            let poses = [ToolPose { tool, scene_from_tool, tool_from_link, teleport }];
+            let at_ns = sequence * 1_000_000;
+            session.tick(sequence, &poses, at_ns, &TimeLeft::endless()).expect("accepted");
+            last.ask();
+            let (tools, poses, session) = (&tools[..], &poses[..], &session);
+            let tick = AnsweredTick { sequence, at_ns, compute_ns: 1, tools, poses, session };
+            assert_eq!(calls_during(|| shower.show(&tick)), 0, "tick {sequence}");
+            last.read(|record| {
+                assert_eq!(record.sequence, sequence);
+                n_pressed += usize::from(!record.forces.is_empty());
+            });
+        }
+        assert!(n_pressed > 10, "{n_pressed} ticks press");
+    }
 
     #[test]
     fn a_copy_has_the_room_of_what_it_copies() {

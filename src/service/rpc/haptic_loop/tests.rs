@@ -1,16 +1,23 @@
-use glam::Vec3;
+use glam::{DVec3, Vec3};
 use tokio_stream::StreamExt;
 
 use super::*;
 use crate::{
+    client::local_model,
     config::{Config, SessionSettings, TickSettings},
+    coupling::{local_model::LocalModel, posture::Posture},
     geometry::{
         MeshData, Pose,
         mesh::load::{self, LoadOptions, LoadedMesh},
     },
-    scene::{Link, TissueOptions, ToolParts, tool::field::field_of},
+    scene::{Link, Tissue, TissueOptions, ToolParts, tool::field::field_of},
     sdf::FieldOptions,
-    service::{catch_panic::injected, host::sessions::SessionRegistry, rpc::track::Track},
+    service::{
+        catch_panic::injected,
+        host::{scene_life::PANICS_MAX, sessions::SessionRegistry, writer::Written},
+        rpc::track::Track,
+    },
+    servo::{ServoOptions, ServoState, fade::FADE_S},
     surface::Surface,
 };
 
@@ -85,7 +92,11 @@ fn needle_and_sheet() -> (Arc<SceneRegistry>, HapticLoop) {
 }
 
 fn ask(running: &mut HapticLoop, sequence: u64) -> TrackResponse {
-    let message = Some(Message::Tick(tick(sequence, 0.0)));
+    ask_at(running, sequence, 0.0)
+}
+
+fn ask_at(running: &mut HapticLoop, sequence: u64, x: f64) -> TrackResponse {
+    let message = Some(Message::Tick(tick(sequence, x)));
     running.take(TrackRequest { message }, now_ns()).expect("good");
     let waiting = running.waiting.take().expect("a tick");
     running.answer(waiting).expect("it is alone")
@@ -117,6 +128,64 @@ async fn a_quarantined_scene_refuses_ticks_until_it_is_served_again() {
     assert!(refusal.message.contains("quarantined"), "{refusal:?}");
     life.set_quarantined(false);
     assert_eq!(ask(&mut running, 3).refusal, None);
+}
+
+/// Its writer fails while the hand presses: answers have no model any more, and what is felt fades.
+#[tokio::test]
+async fn a_force_fades_when_the_scene_is_quarantined_in_contact() {
+    const DT_S: f64 = 1e-3;
+    const PRESSED_M: f64 = -3e-3;
+    let registry = Arc::new(SceneRegistry::new(&unhurried()));
+    let host = registry.create("s", &Caller::ANYBODY).expect("room");
+    host.scene.add_tool(needle()).expect("room");
+    let tissue =
+        host.scene.add_tissue("sheet", sheet(), TissueOptions::default(), 0).expect("room");
+    let render = proto::RenderOptions { tool_id: 1, local_model: true, ..Default::default() };
+    let (scene_id, tool_ids, render) = ("s".to_owned(), vec![1], vec![render]);
+    let start = proto::TrackStart { scene_id, tool_ids, render, ..Default::default() };
+    let mut running =
+        HapticLoop::start(&registry, STALE_AFTER, &Caller::ANYBODY, &start).expect("a good start");
+    let mut servo = ServoState::new(ServoOptions::of(1)).expect("options");
+    let mut model = LocalModel::EMPTY;
+    let (mut last, mut strongest, mut fading_s) = (0.0, 0.0f64, 0.0);
+    for sequence in 1..=400 {
+        if sequence == 100 {
+            assert!(last > 1.0, "{last} N in contact");
+            for at in 1..=PANICS_MAX {
+                let job = move |_: &Tissue, _| {
+                    // The recovery panics too: the scene stays refused.
+                    injected::panics(u32::from(at == PANICS_MAX));
+                    panic!("on purpose");
+                };
+                let failed = host.writer.run(Arc::clone(&tissue), job).await;
+                let failed: Result<(), _> = failed.map(|w: Written<()>| w.result);
+                failed.expect_err("it panicked");
+            }
+            // Behind the recovery there is no writer.
+            let gone = host.writer.run(Arc::clone(&tissue), |_, _| ()).await;
+            gone.map(|w| w.result).expect_err("not recovered");
+        }
+        let x = (1e-3 - 2e-4 * sequence as f64).max(PRESSED_M);
+        let answer = ask_at(&mut running, sequence, x);
+        assert_eq!(answer.refusal.is_some(), sequence >= 100, "{answer:?}");
+        assert!(sequence < 100 || answer.renderings.is_empty(), "{answer:?}");
+        if let Some(sent) = answer.renderings.first().and_then(|r| r.local_model.as_ref()) {
+            local_model::fill(&mut model, sent).expect("a model");
+            servo.take(&model, 0.0).expect("newer");
+        }
+        let pose = Pose { translation: DVec3::X * x, ..Pose::IDENTITY };
+        let device = Posture { scene_from_tool: pose, ..Posture::AT_ORIGIN };
+        let got = servo.step(&device, DT_S);
+        let force = got.force_n.length();
+        strongest = strongest.max(force);
+        if got.is_fading {
+            assert!(force <= last, "{force} N after {last} N");
+            fading_s += DT_S;
+            assert!(force == 0.0 || fading_s < FADE_S + DT_S, "{got:?}");
+        }
+        last = force;
+    }
+    assert!(fading_s > FADE_S && last == 0.0, "{strongest} N, {last} N in the end");
 }
 
 /// Across x, 20 mm wide.
