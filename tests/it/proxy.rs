@@ -2,6 +2,7 @@
 //! the spring's.
 
 mod closed_forms;
+mod device_distances;
 mod energy;
 mod local_model;
 mod organs;

@@ -30,16 +30,25 @@ fn mesh(file: &str, scale_to_m: f64, or: impl FnOnce() -> MeshData) -> LoadedMes
     load(of_file.unwrap_or_else(or), &options).expect("a mesh")
 }
 
-struct Case {
-    name: &'static str,
-    stage: ProxyStage,
+pub struct Case {
+    pub name: &'static str,
+    pub stage: ProxyStage,
     /// Scene from tool where the tool's lowest point is on the surface, and the way out.
     at: Pose,
-    out: DVec3,
+    pub out: DVec3,
+    is_pliers: bool,
+}
+
+fn tool_mesh(is_pliers: bool) -> LoadedMesh {
+    if is_pliers {
+        mesh("pliers_binary.stl", 0.001, || shapes::jaw(0.05, 12))
+    } else {
+        mesh("dental_instrument_light.obj", 0.01, || shapes::capsule(0.001, 0.05, 12))
+    }
 }
 
 /// The instrument across the surface or with its tip first, over one of its triangles.
-fn cases() -> Vec<Case> {
+pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, is_pliers, is_tongue) in [
         ("probe, liver", false, false),
@@ -53,11 +62,7 @@ fn cases() -> Vec<Case> {
             } else {
                 mesh("liver-smooth.obj", 0.03, || shapes::organ(4_384, 7))
             };
-            let tool = if is_pliers {
-                mesh("pliers_binary.stl", 0.001, || shapes::jaw(0.05, 12))
-            } else {
-                mesh("dental_instrument_light.obj", 0.01, || shapes::capsule(0.001, 0.05, 12))
-            };
+            let tool = tool_mesh(is_pliers);
             let place = if is_tongue { 5 } else { 3 };
             let t =
                 tissue.mesh.triangle_ids().nth(tissue.mesh.n_triangles() / place).expect("some");
@@ -82,14 +87,19 @@ fn cases() -> Vec<Case> {
                 (name, true) => format!("{name}, tip first"),
             };
             let stage = ProxyStage::of(vec![tissue], vec![tool], options);
-            cases.push(Case { name: name.leak(), stage, at, out });
+            cases.push(Case { name: name.leak(), stage, at, out, is_pliers });
         }
     }
     cases
 }
 
 impl Case {
-    fn off(&self, out_m: f64) -> Pose {
+    /// Its tool's mesh once more.
+    pub fn tool_mesh(&self) -> LoadedMesh {
+        tool_mesh(self.is_pliers)
+    }
+
+    pub fn off(&self, out_m: f64) -> Pose {
         Pose { translation: self.at.translation + self.out * out_m, ..self.at }
     }
 
