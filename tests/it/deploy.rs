@@ -4,12 +4,14 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use palpate::config::Config;
 use serde_json::Value;
 
 use crate::support::{
+    folder::Folder,
     metrics::get,
     server::{TestServer, free_address},
 };
@@ -208,4 +210,26 @@ fn tests_and_files_that_the_documents_name_are_there() {
         let is_known = ["OPERATIONS.md", "secrets"].contains(&&*name);
         assert!(is_known || operations.contains(&name), "OPERATIONS.md leaves out {name}");
     }
+}
+
+/// Cargo wants the manifest of every member, and a file for every target that a manifest names.
+#[test]
+fn an_image_is_built_from_files_that_are_sent_to_it() {
+    let (folder, ignored) = (Folder::new("image"), read(".dockerignore"));
+    for sent in ignored.lines().filter_map(|line| line.strip_prefix('!')) {
+        let from = root().join(sent);
+        let files = if from.is_dir() { files_below(&from) } else { vec![from] };
+        for file in files {
+            let name = file.strip_prefix(root()).expect("below it");
+            if !ignored.lines().any(|line| name.starts_with(line)) {
+                let to = folder.0.join(name);
+                fs::create_dir_all(to.parent().expect("a folder")).expect("room");
+                fs::copy(&file, to).expect("room");
+            }
+        }
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let done = cargo.current_dir(&folder.0).output().expect("cargo");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
