@@ -112,6 +112,11 @@ impl Pictures {
         update
     }
 
+    /// A session is over: its tools may go.
+    pub fn end(&mut self, session: u32) {
+        self.tools.remove(&session);
+    }
+
     /// Where a session's tools and proxies are; `None` when that is too soon.
     pub fn transforms(
         &mut self,

@@ -77,6 +77,8 @@ struct CountedSink {
 #[derive(Default)]
 struct Rings {
     now: Vec<Arc<TickRing>>,
+    /// Sessions whose last tick was taken out.
+    over: Vec<u32>,
     dropped: u64,
 }
 
@@ -116,6 +118,7 @@ fn write(mut job: RecordingJob) -> McapResult<RecordingEnd> {
             job.metrics.ticks.fetch_add(1, Relaxed);
             file.tick(ring.session, tick, &mut job.pictures)
         })?;
+        rings.over.drain(..).for_each(|session| job.pictures.end(session));
         let at_ns = now_ns();
         if let Some(surfaces) = job.pictures.surfaces(job.head.epoch_ns, at_ns) {
             file.put(SURFACES, "foxglove.SceneUpdate", (0, at_ns), &surfaces.encode_to_vec())?;
@@ -254,14 +257,17 @@ impl Rings {
         mut each: impl FnMut(&TickRing, &TickBuffer) -> McapResult<()>,
     ) -> McapResult<()> {
         let mut failed = None;
-        let mut dropped = 0;
+        let (mut dropped, over) = (0, &mut self.over);
         self.now.retain(|ring| {
             let drained = ring.drain(|tick| each(ring, tick));
             let is_over = drained.unwrap_or_else(|error: McapError| {
                 failed.get_or_insert(error);
                 false
             });
-            dropped += if is_over { ring.dropped() } else { 0 };
+            if is_over {
+                dropped += ring.dropped();
+                over.push(ring.session);
+            }
             !is_over
         });
         self.dropped += dropped;
