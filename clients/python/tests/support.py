@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,6 +20,24 @@ SERVER_BIN = Path(os.environ.get("PALPATE_SERVER_BIN") or REPOSITORY / "target/r
 
 CORNERS = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], np.float64)
 SIDES = np.array([[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]])
+
+
+class DevCertificates:
+    """Certificates and a key of `deploy/dev-certificates.sh`: what a server is set to, and what a client is given."""
+
+    def __init__(self, folder: Path) -> None:
+        if shutil.which("openssl") is None:
+            pytest.skip("openssl is not installed")
+        made = folder / "made"
+        subprocess.run([REPOSITORY / "deploy" / "dev-certificates.sh", made], check=True, capture_output=True)
+        files = made / "server"
+        self.settings = (
+            f"access.keys_file={files / 'keys.toml'}",
+            f"access.certificate_file={files / 'server.pem'}",
+            f"access.private_key_file={files / 'server.key'}",
+        )
+        self.ca = made / "client" / "ca.pem"
+        self.key = (made / "client" / "key").read_text().strip()
 
 
 class ServerProgram:

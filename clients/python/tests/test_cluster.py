@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import threading
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support import REPOSITORY, SERVER_BIN, ServerProgram, octahedron
+from support import SERVER_BIN, DevCertificates, ServerProgram, octahedron
 
 import palpate
 from palpate.answers import DeformResponse, TrackResponse
@@ -267,22 +266,13 @@ def test_a_loop_leaves_an_owner_that_is_silent(theatre: Theatre) -> None:
         assert hand.loop.reconnected == 1
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_the_owner_is_reached_with_the_same_key_and_certificates(tmp_path: Path) -> None:
-    made = tmp_path / "made"
-    subprocess.run([REPOSITORY / "deploy" / "dev-certificates.sh", made], check=True, capture_output=True)
-    files, client = made / "server", made / "client"
-    theatre = Theatre(
-        tmp_path,
-        f"access.keys_file={files / 'keys.toml'}",
-        f"access.certificate_file={files / 'server.pem'}",
-        f"access.private_key_file={files / 'server.key'}",
-    )
+    made = DevCertificates(tmp_path)
+    theatre = Theatre(tmp_path, *made.settings)
     try:
-        key = (client / "key").read_text().strip()
         with (
-            palpate.connect(theatre.first, key=key, ca=client / "ca.pem") as near,
-            palpate.connect(f"https://{theatre.second}", key=key, ca=client / "ca.pem") as far,
+            palpate.connect(theatre.first, key=made.key, ca=made.ca) as near,
+            palpate.connect(f"https://{theatre.second}", key=made.key, ca=made.ca) as far,
         ):
             _, _, probe = furnish(near)
             there = far.scene("shared")

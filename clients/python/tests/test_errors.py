@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import socket
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
-from support import REPOSITORY, ServerProgram, octahedron
+from support import DevCertificates, ServerProgram, octahedron
 
 import palpate
 
@@ -61,34 +59,24 @@ def test_a_server_that_ends_is_unavailable(tmp_path: Path) -> None:
     server.close()
 
 
-@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
 def test_keys_and_certificates(tmp_path: Path) -> None:
-    made = tmp_path / "made"
-    subprocess.run([REPOSITORY / "deploy" / "dev-certificates.sh", made], check=True, capture_output=True)
-    files, client = made / "server", made / "client"
-    program = ServerProgram(
-        tmp_path,
-        f"access.keys_file={files / 'keys.toml'}",
-        f"access.certificate_file={files / 'server.pem'}",
-        f"access.private_key_file={files / 'server.key'}",
-        "limits.scenes=1",
-    )
+    made = DevCertificates(tmp_path)
+    program = ServerProgram(tmp_path, *made.settings, "limits.scenes=1")
     try:
-        key = (client / "key").read_text().strip()
-        with palpate.connect(program.address, key=key, ca=client / "ca.pem") as server:
+        with palpate.connect(program.address, key=made.key, ca=made.ca) as server:
             with server.create_scene("kept") as scene:
                 scene.add_tissue("organ", octahedron(0.05))
                 with pytest.raises(palpate.ResourceExhausted) as full:
                     server.create_scene("second")
                 assert full.value.subject == "scenes"
         with pytest.raises(palpate.Unauthenticated, match="ListScenes"):
-            palpate.connect(program.address, key="not this one, but as long", ca=client / "ca.pem")
+            palpate.connect(program.address, key="not this one, but as long", ca=made.ca)
         with pytest.raises(palpate.Unauthenticated):
-            palpate.connect(program.address, ca=client / "ca.pem")
+            palpate.connect(program.address, ca=made.ca)
         # Nobody vouches for the server.
         with pytest.raises(palpate.Unavailable, match="(?i)certificate|handshake"):
-            palpate.connect(f"https://{program.address}", key=key)
+            palpate.connect(f"https://{program.address}", key=made.key)
         with pytest.raises(FileNotFoundError):
-            palpate.connect(program.address, key=key, ca=client / "gone.pem")
+            palpate.connect(program.address, key=made.key, ca=tmp_path / "gone.pem")
     finally:
         program.end()
