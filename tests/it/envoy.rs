@@ -27,6 +27,8 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
 };
 
+#[cfg(feature = "s3")]
+use crate::support::bucket::Bucket;
 use crate::{
     seed::scaled,
     support::{
@@ -122,6 +124,11 @@ fn channel(address: SocketAddr, authority: &Authority) -> Endpoint {
 
 impl Proxied {
     async fn start(program: &PathBuf) -> Proxied {
+        Proxied::start_with(program, &[]).await
+    }
+
+    /// Servers with these variables too.
+    async fn start_with(program: &PathBuf, more: &[(&str, String)]) -> Proxied {
         let (folder, authority) = (Folder::new("envoy"), Authority::new());
         let (certificate, key) = authority.sign();
         let certificate = folder.write("server.pem", &certificate);
@@ -132,6 +139,8 @@ impl Proxied {
             ("PALPATE_ACCESS_PRIVATE_KEY_FILE", key.to_str().expect("UTF-8")),
             ("PALPATE_TRANSPORT_CONNECTIONS_PER_ADDRESS_MAX", "256"),
         ];
+        let more = more.iter().map(|(name, value)| (*name, value.as_str()));
+        let variables: Vec<_> = variables.into_iter().chain(more).collect();
         let servers: Vec<_> = (0..SERVERS)
             .map(|_| {
                 let mut process = Process::serve_with("127.0.0.1:0", &[], &variables);
@@ -230,6 +239,21 @@ async fn furnish(
     let header = AddToolHeader { scene_id, ..tool_header("probe", &link()) };
     let tool = vec![tool_head(header), tool_piece(link().chunk())];
     scenes.add_tool(to(host, tokio_stream::iter(tool))).await.map(drop)
+}
+
+/// Asks whoever Envoy chooses until one has the scene: who that is.
+#[cfg(feature = "s3")]
+async fn taken(channel: Channel, id: &str) -> MetadataValue<Ascii> {
+    let mut scenes = SceneServiceClient::new(channel);
+    let until = Instant::now() + SOON;
+    loop {
+        let request = GetSceneRequest { scene_id: id.to_owned() };
+        match scenes.get_scene(request).await {
+            Ok(answer) => return answer.metadata().get(HOST).expect("Envoy says it").clone(),
+            Err(status) => assert!(Instant::now() < until, "{id}: {status:?}"),
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 type Fed = (mpsc::Sender<TrackRequest>, Streaming<TrackResponse>);
@@ -377,4 +401,41 @@ async fn the_hop_through_envoy_is_measured() {
          the hop p50 {:.0}",
         far50 - near50
     );
+}
+
+/// Servers without a common folder: a scene outlives its server, and whoever is asked for it takes it.
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scenes_of_a_killed_server_are_taken_by_others_through_an_object_store() {
+    let (Some(program), Some(bucket)) = (program(), Bucket::open()) else { return };
+    let mut variables = Bucket::variables(bucket.address);
+    variables.push(("PALPATE_STORE_SCENES", "true".to_owned()));
+    let mut proxied = Proxied::start_with(&program, &variables).await;
+    let mut placed = Vec::new();
+    for i in 0..scaled(6) {
+        placed.push(proxied.place(&proxied.channel(), &format!("scene-{i}")).await);
+    }
+    let first = placed[0].server;
+    let at = proxied.servers.iter().position(|(address, _)| *address == first);
+    let (killed, process) = proxied.servers.remove(at.expect("one of them"));
+    process.signal("KILL");
+    let at = Instant::now();
+    let (gone, mut left): (Vec<_>, Vec<_>) =
+        placed.into_iter().partition(|scene| scene.server == killed);
+    let mut gaps = Vec::new();
+    for scene in &gone {
+        // Its header leads to a server that is gone: a client leaves it out, and gets another.
+        let host = taken(proxied.channel(), &scene.id).await;
+        gaps.push(at.elapsed());
+        assert_ne!(host, scene.host);
+        let (requests, answers) =
+            track(proxied.channel(), &scene.id, Some(&host)).await.expect("a stream");
+        let (id, server) = (scene.id.clone(), proxied.server_of(&scene.id).await);
+        let mut again = Placed { id, host, server, requests, answers, sequence: 0 };
+        again.tick().await.expect("with its tissue and tool");
+    }
+    for scene in &mut left {
+        scene.tick().await.expect("nobody else is concerned");
+    }
+    println!("{} scenes taken after a kill, served again within {gaps:?}", gone.len());
 }

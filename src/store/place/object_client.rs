@@ -183,7 +183,7 @@ impl ObjectClient {
     /// Removes objects, each of which may be gone already.
     pub(super) async fn remove(&self, all: &[Path]) -> Result<(), RequestFailure> {
         let remove = || async {
-            let paths = all.to_vec().into_iter().map(Ok);
+            let paths: Vec<_> = all.iter().cloned().map(Ok).collect();
             let mut removed = self.store.delete_stream(Box::pin(tokio_stream::iter(paths)));
             while let Some(done) = removed.next().await {
                 match done {
