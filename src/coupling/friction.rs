@@ -130,8 +130,9 @@ impl Coupling {
 
     /// Newtons along a row.
     fn push(&self, row: &ConstraintRow, by: f64, x: &mut Displacement) {
-        for i in 0..self.n {
-            x[i] += row.jacobian[i] * (by * self.compliance[i]);
+        let moved = row.jacobian.iter().zip(&self.compliance);
+        for (x, (j, c)) in x[..self.n].iter_mut().zip(moved) {
+            *x += j * (by * c);
         }
     }
 }
