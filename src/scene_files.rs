@@ -18,7 +18,7 @@ use tokio::runtime;
 use claimed::SharedScenes;
 
 #[cfg(feature = "s3")]
-use crate::store::place::object_place::ObjectAddress;
+use crate::store::place::object_address::ObjectAddress;
 
 use crate::client::{Client, ClientError, ServerAddress};
 use crate::store::{

@@ -328,6 +328,12 @@ mod tests {
                 "https://collector",
                 &["https://collector", "http://127.0.0.1:4317"],
             ),
+            #[cfg(not(feature = "s3"))]
+            ("store.url", "s3://scenes/or", &["store.url", "--features s3"]),
+            #[cfg(feature = "s3")]
+            ("store.url", "s3://scenes/or", &["store.url", "cluster.shared"]),
+            #[cfg(feature = "s3")]
+            ("store.url", "https://scenes", &["https://scenes", "s3://BUCKET/PREFIX"]),
             ("metrics.listen", "9464", &["metrics.listen", "9464"]),
             ("listen", "0.0.0.0:1", &["0.0.0.0:1", "loopback", "--insecure"]),
             ("access.client_ca_file", "ca.pem", &["client_ca_file", "certificate_file"]),

@@ -79,7 +79,7 @@ use crate::{
 #[cfg(feature = "s3")]
 use crate::{
     config::StoreSettings, service::transport::background::lower_priority,
-    store::place::object_place::ObjectAddress,
+    store::place::object_address::ObjectAddress,
 };
 
 /// A request of WatchService names a scene and a few numbers.

@@ -5,6 +5,8 @@
 
 pub mod folder_place;
 #[cfg(feature = "s3")]
+pub mod object_address;
+#[cfg(feature = "s3")]
 mod object_client;
 #[cfg(feature = "s3")]
 pub mod object_place;

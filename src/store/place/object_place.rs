@@ -5,18 +5,15 @@
 //! who reads takes them in their order. An object that is missing in the middle is found by the numbers of the records
 //! around it.
 
-use std::{io, net::IpAddr, sync::Arc, time::Duration};
+use std::{io, sync::Arc};
 
 use bytes::Bytes;
-use object_store::{
-    ClientOptions, ObjectStore, RetryConfig,
-    aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut},
-    path::Path,
-};
+use object_store::{ObjectStore, path::Path};
 use tokio_rustls::rustls::crypto::ring;
 
 use super::{
     Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace,
+    object_address::{ObjectAddress, s3},
     object_client::ObjectClient,
     object_requests::ObjectRequests,
     object_row::{RowEnd, is_piece, piece},
@@ -32,26 +29,10 @@ pub struct ObjectPlace {
     url: String,
 }
 
-/// Where an object store is, and how it is asked.
-#[derive(Clone, Debug)]
-pub struct ObjectAddress {
-    /// `s3://BUCKET/PREFIX`. Region, endpoint and credentials are those of the environment (`AWS_*`).
-    pub url: String,
-    /// Plain HTTP also to an endpoint that is not this machine.
-    pub allow_http: bool,
-    /// Until a small request is answered; it is made three times at most.
-    pub request_max: Duration,
-    /// Runs at the start of each thread that asks.
-    pub of_thread: fn(),
-}
-
 /// A row of more objects is read for too long: a second, at 30 ms for each of 32.
 const ROW_MAX: u64 = 512;
 /// Scenes whose changes are put together.
 const WRITES_AT_ONCE: usize = 16;
-/// A store closes connections that nobody uses, and a request that meets that is lost.
-const IDLE_MAX: Duration = Duration::from_secs(10);
-
 impl ObjectPlace {
     /// Asks for nothing yet.
     ///
@@ -126,44 +107,6 @@ impl ObjectPlace {
             FileForm::Appended => self.pieces(key),
         }
     }
-}
-
-/// How the environment and the address say it.
-fn s3(address: &ObjectAddress) -> io::Result<(AmazonS3Builder, String)> {
-    let refused = |words: String| io::Error::new(io::ErrorKind::InvalidInput, words);
-    let rest = address.url.strip_prefix("s3://").unwrap_or_default();
-    let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
-    if bucket.is_empty() {
-        return Err(refused(format!("{:?} is no address as s3://BUCKET/PREFIX", address.url)));
-    }
-    let builder = AmazonS3Builder::from_env().with_bucket_name(bucket);
-    let keys = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
-    let endpoint = keys.iter().find_map(|key| builder.get_config_value(key));
-    let plain = endpoint.as_deref().and_then(|endpoint| endpoint.strip_prefix("http://"));
-    if let Some(host) = plain.filter(|host| !address.allow_http && !is_loopback(host)) {
-        let words = "the endpoint http://{} is neither TLS nor this machine";
-        return Err(refused(words.replace("{}", host)));
-    }
-    // Its own repetitions would not know what a lost answer means for a conditional put.
-    let retry = RetryConfig { max_retries: 0, ..RetryConfig::default() };
-    let client = ClientOptions::new()
-        .with_allow_http(plain.is_some())
-        .with_timeout_disabled()
-        .with_connect_timeout(address.request_max)
-        .with_pool_idle_timeout(IDLE_MAX);
-    let builder = builder.with_client_options(client).with_retry(retry);
-    let builder = builder.with_conditional_put(S3ConditionalPut::ETagMatch);
-    Ok((builder, prefix.to_owned()))
-}
-
-fn is_loopback(host: &str) -> bool {
-    let host = host.split('/').next().unwrap_or_default();
-    // An IPv6 address has its colons in brackets.
-    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-        Some((name, _)) => name,
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 impl StorePlace for ObjectPlace {

@@ -11,7 +11,7 @@ use super::folder::SceneFolder;
 #[cfg(feature = "s3")]
 use crate::store::{
     lease::{claim_folder::CLAIMS, server_beat::BEATS},
-    place::object_place::{ObjectAddress, ObjectPlace},
+    place::{object_address::ObjectAddress, object_place::ObjectPlace},
 };
 use crate::{
     os::lasting::sync_folder,

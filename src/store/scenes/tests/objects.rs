@@ -20,10 +20,7 @@ use crate::{
             claim_folder::ClaimFolder,
             server_beat::{BeatFolder, ServerBeat},
         },
-        place::{
-            StorePlace,
-            object_place::{ObjectAddress, ObjectPlace},
-        },
+        place::{StorePlace, object_address::ObjectAddress, object_place::ObjectPlace},
         scenes::{
             folder::{SceneFolder, first_generation},
             journal::JournalRecord,
