@@ -240,7 +240,8 @@ pub async fn serve_registry(
     };
     let table = Arc::new(ConnectionTable::new(&config.transport, registry.metrics()));
     let acceptor = Acceptor::new(&config.transport, &table, &access, registry.metrics());
-    registry.life().set_recovering(true);
+    // Where nothing is kept nothing is read, and whoever asks at once is answered.
+    registry.life().set_recovering(is_keeping);
     #[cfg(feature = "agones")]
     let sidecar = Sidecar::new(&registry, &sessions, &heart, &to_end).talking();
     #[cfg(not(feature = "agones"))]
