@@ -83,6 +83,9 @@ struct MoveArgs {
     /// The server that is to have it, as it tells its address (cluster.address).
     #[arg(long, value_name = "ADDR")]
     to: String,
+    /// Take it from an owner that hangs, with an admin's key. The server that is to have it is asked, and no other one.
+    #[arg(long)]
+    take_over: bool,
     /// Any server of the folder: host:port, https://host:port or unix:/path.
     #[arg(long, default_value = "127.0.0.1:7447", value_name = "ADDR")]
     server: String,
@@ -238,6 +241,10 @@ fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
     }
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let moved = runtime.map_err(SceneFilesError::Start)?.block_on(async {
+        if args.take_over {
+            let mut client = Client::connect(&server.at(&args.to)).await?;
+            return client.take_over_scene(&args.id, &args.to).await;
+        }
         let mut client = Client::connect(&server).await?;
         let moved = client.move_scene(&args.id, &args.to).await?;
         // The new owner takes it in now, and not when its clients come.

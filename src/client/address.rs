@@ -139,8 +139,8 @@ impl ServerAddress {
         self.text.split(',').map(one).collect()
     }
 
-    /// The server that one of these named: with TLS, key and certificates as here.
-    pub(super) fn at(&self, host_and_port: &str) -> ServerAddress {
+    /// The server that one of these named, by host and port: with TLS, key and certificates as here.
+    pub fn at(&self, host_and_port: &str) -> ServerAddress {
         let scheme = if self.text.starts_with("https://") { "https://" } else { "" };
         let host = ProxiedHost::default();
         ServerAddress { text: format!("{scheme}{host_and_port}"), host, ..self.clone() }

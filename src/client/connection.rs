@@ -174,8 +174,25 @@ impl Client {
         to_address: &str,
     ) -> Result<MoveSceneResponse, ClientError> {
         let (scene, to) = (scene_id.to_owned(), to_address.to_owned());
-        let request = MoveSceneRequest { scene_id: scene, to_address: to };
+        let request = MoveSceneRequest { scene_id: scene, to_address: to, take_over: false };
         of_scene!(self, scene_id, "MoveScene", at => at.scenes.move_scene(request.clone()))
+    }
+
+    /// Has the server that this is connected to take a scene from an owner that hangs. `own_address`: as that server tells
+    /// it. Takes up to a lease.
+    ///
+    /// # Errors
+    /// When it is refused, not with an admin's key, or the server is gone.
+    pub async fn take_over_scene(
+        &mut self,
+        scene_id: &str,
+        own_address: &str,
+    ) -> Result<MoveSceneResponse, ClientError> {
+        let (scene_id, to_address) = (scene_id.to_owned(), own_address.to_owned());
+        let request = MoveSceneRequest { scene_id, to_address, take_over: true };
+        // The owner is not asked: it may not answer.
+        let answer = self.home.scenes.move_scene(request).await;
+        self.home.take("MoveScene", answer)
     }
 
     /// Takes a tissue out of a scene.

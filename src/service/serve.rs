@@ -319,7 +319,7 @@ fn share(
     let own = membership.own();
     info!(server = own.server, address = own.address, "scenes are shared with other servers");
     let opener = SceneOpener::new(fields, &membership);
-    let open = move |registry: &SceneRegistry, id: &str| opener.open(registry, id);
+    let open = move |registry: &SceneRegistry, id: &str, from| opener.open(registry, id, from);
     registry.share(Arc::clone(&membership), Arc::new(open));
     Ok(Some(LeaseRenewal::start(registry, &membership)?))
 }

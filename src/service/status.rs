@@ -124,7 +124,9 @@ impl From<NotHandedOver> for Refused {
         match error {
             NotHandedOver::NotShared => Refused::condition("SHARED", "scene_id", message),
             NotHandedOver::NotDurable { .. } => Refused::condition("DURABLE", "scene_id", message),
-            NotHandedOver::NoSuchServer { .. } => Refused::field("to_address", message),
+            NotHandedOver::NoSuchServer { .. } | NotHandedOver::OfAnother { .. } => {
+                Refused::field("to_address", message)
+            }
             NotHandedOver::NotKept(error) => error.into(),
             NotHandedOver::Ended(ended) => ended.into(),
             NotHandedOver::Claims { .. } => Refused::server(Code::Unavailable, message),

@@ -6,6 +6,10 @@
 //! server's sign of life, which it writes again and again for all its scenes. Nobody waits for a lock that a stopped server
 //! holds, and no times of day are compared.
 //!
+//! Claims of a deleted scene stay, so that no epoch of its id is given twice as long as a server is there that may have known
+//! it. In a folder the first server that comes when all have ended in good order removes them: a lock that each of them has,
+//! also while it is stopped, says so, and that no sign of life is left. In an object store nothing does, and they stay.
+//!
 //! What holds (`tests/model.rs` explores all orders of all steps, and finds what each rule is for):
 //! 1. **Nothing acknowledged is lost.** An owner acknowledges a change when its record is on the disk and the newest claim
 //!    was *then* its own. A claimer reads the files when its claim is there. So what was acknowledged is in what it reads,

@@ -4,4 +4,5 @@ mod editors;
 mod hands;
 mod names;
 mod owners;
+mod take_over;
 mod theatre;

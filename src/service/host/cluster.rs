@@ -6,3 +6,4 @@ pub mod membership;
 pub mod opening;
 pub mod renewal;
 pub mod scene_lease;
+pub mod take_over;

@@ -36,7 +36,7 @@ use crate::{
     config::Config,
     scene::{Limits, Scene, Tissue, saved::SavedScene},
     store::{
-        lease::claim::{ClaimState, SceneClaim},
+        lease::claim::{ClaimFrom, ClaimState, SceneClaim},
         scenes::scene_store::SceneStore,
     },
 };
@@ -66,7 +66,8 @@ struct Keeping {
     commits: CommitThread,
 }
 
-type Opener = dyn Fn(&SceneRegistry, &str) -> Result<(), SceneRegistryError> + Send + Sync;
+type Opener =
+    dyn Fn(&SceneRegistry, &str, ClaimFrom) -> Result<(), SceneRegistryError> + Send + Sync;
 
 /// How scenes are shared with other servers.
 struct Sharing {
@@ -160,13 +161,21 @@ impl SceneRegistry {
     /// # Errors
     /// Names the server that has it, or why it cannot be taken in.
     pub async fn open(self: &Arc<Self>, id: &str) -> Result<(), Refused> {
+        self.open_from(id, ClaimFrom::Silent).await
+    }
+
+    /// The same, also of one that another server has where `from` is anyone: waits for the end of its lease then.
+    ///
+    /// # Errors
+    /// As [`SceneRegistry::open`].
+    pub async fn open_from(self: &Arc<Self>, id: &str, from: ClaimFrom) -> Result<(), Refused> {
         let Some(sharing) = self.sharing.get().filter(|_| self.may_open(id)) else {
             return Ok(());
         };
         self.server.check_served()?;
         let (opener, registry) = (Arc::clone(&sharing.opener), Arc::clone(self));
         let id = id.to_owned();
-        Ok(catch_panic_blocking(move || opener(&registry, &id)).await??)
+        Ok(catch_panic_blocking(move || opener(&registry, &id, from)).await??)
     }
 
     /// What a tick may take in the engine.
@@ -569,32 +578,4 @@ impl SceneHost {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn deleted_scenes_are_gone_and_say_so() {
-        let registry = SceneRegistry::new(&Config {
-            limits: Limits { scenes: 1, ..Limits::default() },
-            ..Config::default()
-        });
-        let host = registry.create("liver", &Caller::ANYBODY).expect("room");
-        assert!(matches!(
-            registry.create("liver", &Caller::ANYBODY),
-            Err(SceneRegistryError::Taken { .. })
-        ));
-        assert!(matches!(
-            registry.create("spleen", &Caller::ANYBODY),
-            Err(SceneRegistryError::Full { limit: 1 })
-        ));
-        host.check_served().expect("served");
-        registry.delete("liver", &Caller::ANYBODY).expect("there");
-        assert!(matches!(host.check_served(), Err(Ended::Deleted { .. })));
-        assert!(matches!(registry.get("liver"), Err(SceneRegistryError::Unknown { .. })));
-        registry
-            .create("liver", &Caller::ANYBODY)
-            .expect("the id is free again")
-            .check_served()
-            .expect("a new scene");
-    }
-}
+mod tests;

@@ -14,7 +14,7 @@ use crate::{
     proto::{self, scene_service_server::SceneService},
     scene::{Tissue, saved::SceneChange},
     service::{
-        access::caller::caller,
+        access::{caller::caller, role::Role},
         catch_panic::{Panicked, catch_panic_blocking},
         clock::now_ns,
         convert::{
@@ -22,7 +22,7 @@ use crate::{
             scene::{scene, tissue_id, tool_id},
         },
         host::{
-            cluster::{hand_over::hand_over, scene_lease::NewOwner},
+            cluster::{hand_over::hand_over, scene_lease::NewOwner, take_over::take_over},
             fair_places::FairPlaces,
             fields::Fields,
             quota::Share,
@@ -186,13 +186,20 @@ impl SceneService for Scenes {
         request: Request<proto::MoveSceneRequest>,
     ) -> Result<Response<proto::MoveSceneResponse>, Status> {
         let (caller, deadline) = (caller(&request), deadline(&request));
-        let proto::MoveSceneRequest { scene_id, to_address } = request.into_inner();
-        self.registry.open(&scene_id).await?;
-        let host = self.registry.owned(&scene_id, &caller)?;
-        deadline.commit()?;
-        let registry = Arc::clone(&self.registry);
-        let moved = move || Ok(hand_over(&registry, &host, &to_address)?);
-        let NewOwner { address, epoch } = blocking_to_its_end(moved).await?;
+        let proto::MoveSceneRequest { scene_id, to_address, take_over: is_forced } =
+            request.into_inner();
+        let NewOwner { address, epoch } = if is_forced {
+            caller.check_role(Role::Admin).map_err(Refused::from)?;
+            deadline.commit()?;
+            take_over(&self.registry, &scene_id, &to_address).await?
+        } else {
+            self.registry.open(&scene_id).await?;
+            let host = self.registry.owned(&scene_id, &caller)?;
+            deadline.commit()?;
+            let registry = Arc::clone(&self.registry);
+            let moved = move || Ok(hand_over(&registry, &host, &to_address)?);
+            blocking_to_its_end(moved).await?
+        };
         let address = address.unwrap_or_default();
         Ok(Response::new(proto::MoveSceneResponse { address, epoch }))
     }

@@ -33,6 +33,15 @@ pub struct ClaimHolder {
     pub address: String,
 }
 
+/// From whom a server claims a scene.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimFrom {
+    /// An owner that is silent, or nobody.
+    Silent,
+    /// Its owner, whatever that does: an admin says that it hangs.
+    Anyone,
+}
+
 /// What a server does that is asked for a scene which it does not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Opening {
@@ -54,22 +63,27 @@ pub enum Opening {
     Claim {
         /// The next one.
         epoch: u64,
-        /// Who had it and is silent, and is looked at once more.
-        silent: Option<ClaimHolder>,
+        /// Who had it: is looked at once more, and waited for until it is silent.
+        before: Option<ClaimHolder>,
     },
 }
 
 impl SceneClaim {
     /// What `own` does about a scene with this newest claim. `is_silent`: whether a server has given no sign of life for
     /// the term of its lease.
-    pub fn opening(&self, own: &ClaimHolder, is_silent: impl Fn(&ClaimHolder) -> bool) -> Opening {
+    pub fn opening(
+        &self,
+        own: &ClaimHolder,
+        from: ClaimFrom,
+        is_silent: impl Fn(&ClaimHolder) -> bool,
+    ) -> Opening {
         let epoch = self.epoch + 1;
         match &self.state {
             ClaimState::Deleted => Opening::Unknown,
-            ClaimState::Free => Opening::Claim { epoch, silent: None },
+            ClaimState::Free => Opening::Claim { epoch, before: None },
             ClaimState::Owned(holder) if holder == own => Opening::Own { epoch: self.epoch },
-            ClaimState::Owned(holder) if is_silent(holder) => {
-                Opening::Claim { epoch, silent: Some(holder.clone()) }
+            ClaimState::Owned(holder) if from == ClaimFrom::Anyone || is_silent(holder) => {
+                Opening::Claim { epoch, before: Some(holder.clone()) }
             }
             ClaimState::Owned(holder) => {
                 Opening::Elsewhere { holder: holder.clone(), epoch: self.epoch }

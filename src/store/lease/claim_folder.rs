@@ -98,6 +98,20 @@ impl ClaimFolder {
         Ok(true)
     }
 
+    /// Removes all claims of a scene. Only where nobody is there who has seen one of them, or has seen that there is none:
+    /// the next epoch is the first one again.
+    ///
+    /// # Errors
+    /// The system's; the newest claim is there then, or all are gone.
+    pub fn forget(&self, scene: &str) -> io::Result<()> {
+        let mut epochs = self.epochs(scene)?;
+        epochs.sort_unstable();
+        for epoch in epochs {
+            self.place.remove(&key(scene, epoch), FileForm::Whole)?;
+        }
+        self.place.remove_empty(scene)
+    }
+
     fn epochs(&self, scene: &str) -> io::Result<Vec<u64>> {
         Ok(epochs(self.place.list(scene)?).collect())
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 use super::{
-    claim::{ClaimHolder, ClaimState, Opening, SceneClaim},
+    claim::{ClaimFrom, ClaimHolder, ClaimState, Opening, SceneClaim},
     claim_folder::ClaimFolder,
     server_beat::{BeatFolder, ServerBeat},
     term::{LeaseTerm, SeenBeat},
@@ -100,14 +100,23 @@ fn an_old_claim_is_not_put_and_all_that_is_put_is_read() {
 fn what_a_server_does_follows_from_the_newest_claim() {
     let (a, b) = (holder("a"), holder("b"));
     let free = SceneClaim { epoch: 4, state: ClaimState::Free };
-    assert_eq!(free.opening(&a, |_| false), Opening::Claim { epoch: 5, silent: None });
+    assert_eq!(
+        free.opening(&a, ClaimFrom::Silent, |_| false),
+        Opening::Claim { epoch: 5, before: None }
+    );
     let gone = SceneClaim { epoch: 4, state: ClaimState::Deleted };
-    assert_eq!(gone.opening(&a, |_| true), Opening::Unknown);
+    assert_eq!(gone.opening(&a, ClaimFrom::Silent, |_| true), Opening::Unknown);
     let of_b = owned(4, "b");
     let elsewhere = Opening::Elsewhere { holder: b.clone(), epoch: 4 };
-    assert_eq!(of_b.opening(&a, |_| false), elsewhere);
-    assert_eq!(of_b.opening(&a, |_| true), Opening::Claim { epoch: 5, silent: Some(b.clone()) });
-    assert_eq!(of_b.opening(&b, |_| true), Opening::Own { epoch: 4 });
+    assert_eq!(of_b.opening(&a, ClaimFrom::Silent, |_| false), elsewhere);
+    assert_eq!(
+        of_b.opening(&a, ClaimFrom::Silent, |_| true),
+        Opening::Claim { epoch: 5, before: Some(b.clone()) }
+    );
+    let taken = of_b.opening(&a, ClaimFrom::Anyone, |_| false);
+    assert_eq!(taken, Opening::Claim { epoch: 5, before: Some(b.clone()) });
+    assert_eq!(gone.opening(&a, ClaimFrom::Anyone, |_| false), Opening::Unknown);
+    assert_eq!(of_b.opening(&b, ClaimFrom::Silent, |_| true), Opening::Own { epoch: 4 });
 }
 
 #[test]

@@ -39,8 +39,8 @@ pub struct SceneStore {
 enum StoreKind {
     Folder {
         data_dir: PathBuf,
-        /// Locked for as long as it is open, also when the process is killed.
-        _lock: File,
+        /// Locked for as long as they are open, also when the process is killed.
+        _locks: Vec<File>,
     },
     #[cfg(feature = "s3")]
     Objects(ObjectPlace),
@@ -96,12 +96,31 @@ impl SceneStore {
         Ok(store)
     }
 
-    /// Takes part in the scenes of a data folder: which of them are this process's is for claims to say.
+    /// Takes part in the scenes of a data folder: which of them are this process's is for claims to say. The first process
+    /// that comes when all others have ended in good order removes the claims of deleted scenes.
     ///
     /// # Errors
     /// When a process has them for itself, or the folder cannot be written to.
     pub fn open_shared(data_dir: &Path) -> Result<SceneStore, StoreError> {
-        SceneStore::locked(data_dir, File::try_lock_shared)
+        let mut store = SceneStore::locked(data_dir, File::try_lock_shared)?;
+        let path = data_dir.join("sharing.lock");
+        let failed = |source| StoreError::Io { path: path.clone(), source };
+        let file = lock_file(&path).map_err(failed)?;
+        if file.try_lock().is_ok() {
+            // Not by the lock alone: on a file system whose locks are each machine's own, servers of others may be there.
+            if is_without_servers(data_dir).map_err(failed)? {
+                store.forget_deleted(data_dir).map_err(failed)?;
+            }
+            file.unlock().map_err(failed)?;
+        }
+        // Nobody has it alone for longer than that takes.
+        file.lock_shared().map_err(failed)?;
+        match &mut store.kind {
+            StoreKind::Folder { _locks, .. } => _locks.push(file),
+            #[cfg(feature = "s3")]
+            StoreKind::Objects(_) => {}
+        }
+        Ok(store)
     }
 
     /// The claims of an object store's scenes; `None` of a folder, which can be locked.
@@ -160,13 +179,11 @@ impl SceneStore {
             let _ = sync_folder(around);
         }
         // Beside the folder, so that all in it are scenes.
-        let mut file = File::options();
-        let file = file.create(true).truncate(false).write(true).open(data_dir.join("scenes.lock"));
-        let file = file.map_err(failed)?;
+        let file = lock_file(&data_dir.join("scenes.lock")).map_err(failed)?;
         match lock(&file) {
             Ok(()) => {
                 let scenes = Arc::new(FolderPlace::new(root, ""));
-                let kind = StoreKind::Folder { data_dir: data_dir.to_owned(), _lock: file };
+                let kind = StoreKind::Folder { data_dir: data_dir.to_owned(), _locks: vec![file] };
                 Ok(SceneStore { scenes, kind })
             }
             Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: root }),
@@ -174,8 +191,18 @@ impl SceneStore {
         }
     }
 
-    /// Claims are of servers that are gone. A scene that one of them was deleting is deleted.
+    /// Claims are of servers that are gone.
     fn end_sharing(&self, data_dir: &Path) -> io::Result<()> {
+        self.forget_deleted(data_dir)?;
+        match fs::remove_dir_all(data_dir.join(LEASES)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Removes what is left of scenes that were deleted, while no other process has the folder. Their epochs begin anew: of
+    /// those that knew the old ones, or were about to claim the next, none is there any more.
+    fn forget_deleted(&self, data_dir: &Path) -> io::Result<()> {
         let leases = data_dir.join(LEASES);
         if !fs::exists(&leases)? {
             return Ok(());
@@ -184,10 +211,12 @@ impl SceneStore {
         for id in claims.ids()? {
             let newest = claims.newest(&id)?;
             if let Some(claim) = newest.filter(|claim| claim.state == ClaimState::Deleted) {
+                // One of the servers may have ended while it deleted the scene.
                 self.folder(&id).remove_before(claim.epoch)?;
+                claims.forget(&id)?;
             }
         }
-        fs::remove_dir_all(&leases)
+        Ok(())
     }
 
     /// The ids of all scenes, ascending.
@@ -218,4 +247,15 @@ impl SceneStore {
     pub fn writes_at_once(&self) -> usize {
         self.scenes.writes_at_once()
     }
+}
+
+/// Whether no server has left a sign of life that is still there.
+fn is_without_servers(data_dir: &Path) -> io::Result<bool> {
+    let leases = data_dir.join(LEASES);
+    Ok(!fs::exists(&leases)? || BeatFolder::open(&leases)?.all()?.is_empty())
+}
+
+/// A file to lock, which is never written.
+fn lock_file(path: &Path) -> io::Result<File> {
+    File::options().create(true).truncate(false).write(true).open(path)
 }

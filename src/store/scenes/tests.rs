@@ -4,6 +4,7 @@
 mod objects;
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     process,
@@ -18,12 +19,13 @@ use super::{
     snapshot::SceneSnapshot,
 };
 use crate::store::lease::{
-    claim::{ClaimState, SceneClaim},
+    claim::{ClaimHolder, ClaimState, SceneClaim},
     claim_folder::ClaimFolder,
+    server_beat::{BeatFolder, ServerBeat},
 };
 use crate::{
     geometry::{LoadOptions, TriangleId, mesh::load::load},
-    oracle::shapes,
+    oracle::{Random, shapes},
     scene::{
         Limits, Scene, TissueOptions,
         saved::{SavedScene, SceneChange},
@@ -297,6 +299,66 @@ fn a_folder_is_shared_or_one_store_s_and_claims_end_with_sharing() {
     assert!(matches!(SceneStore::open_shared(&place.0), Err(StoreError::InUse { .. })));
     assert_eq!(store.ids().expect("a list"), ["liver"], "the other was being deleted");
     assert!(!leases.exists());
+}
+
+/// Servers come and go, claim scenes, give them up and delete them, in any order. Each epoch of an id is had by one claim as
+/// long as a server is there that was there then, and what goes is of deleted scenes only.
+#[test]
+fn claims_of_deleted_scenes_go_when_all_servers_have_and_no_epoch_is_had_twice_before() {
+    let place = place("forgotten");
+    let seed = std::env::var("PALPATE_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or(3);
+    println!("PALPATE_SEED={seed}");
+    let mut random = Random::new(seed);
+    let mut servers: [Option<(SceneStore, ClaimFolder)>; 3] = Default::default();
+    // By id: all epochs since when a server is there without a break, and the newest claim.
+    let mut model: [(BTreeSet<u64>, Option<SceneClaim>); 3] = Default::default();
+    let mut n_forgotten = 0;
+    // Of one that was killed, or that is on a machine whose locks are its own: as long as it is there nothing goes.
+    fs::create_dir(place.0.join(LEASES)).expect("room");
+    let beats = BeatFolder::open(&place.0.join(LEASES)).expect("room");
+    let killed = ClaimHolder { server: "x".to_owned(), address: String::new() };
+    let mut has_killed = false;
+    for _ in 0..2_000 {
+        let (n, name) = (random.below(3), random.below(3));
+        let Some((_, claims)) = &servers[n] else {
+            let is_alone = servers.iter().all(Option::is_none) && !has_killed;
+            let store = SceneStore::open_shared(&place.0).expect("shared");
+            let (claims, _) = store.leases(&n.to_string()).expect("room");
+            if is_alone {
+                for (epochs, newest) in &mut model {
+                    if newest.as_ref().is_some_and(|claim| claim.state == ClaimState::Deleted) {
+                        *newest = None;
+                        n_forgotten += 1;
+                    }
+                    // Nobody knows them any more.
+                    epochs.clear();
+                }
+            }
+            servers[n] = Some((store, claims));
+            continue;
+        };
+        let id = ["liver", "spleen", "gut"][name];
+        let (epochs, newest) = &mut model[name];
+        assert_eq!(&claims.newest(id).expect("readable"), newest, "{id}");
+        if random.below(4) == 0 {
+            servers[n] = None;
+            continue;
+        }
+        if random.below(20) == 0 {
+            has_killed = !has_killed;
+            let beat = ServerBeat { count: 1, term_ms: 1_000, server: killed.clone() };
+            let done = if has_killed { beats.put(&beat) } else { beats.remove("x") };
+            done.expect("room");
+        }
+        let epoch = newest.as_ref().map_or(0, |claim| claim.epoch) + 1;
+        let owner = ClaimHolder { server: n.to_string(), address: String::new() };
+        let state = [ClaimState::Owned(owner), ClaimState::Free, ClaimState::Deleted];
+        let claim = SceneClaim { epoch, state: state[random.below(3)].clone() };
+        assert!(claims.put(id, &claim).expect("room"));
+        assert!(epochs.insert(epoch), "epoch {epoch} of {id} twice");
+        *newest = Some(claim);
+    }
+    assert!(n_forgotten > 10, "{n_forgotten} times");
 }
 
 #[test]

@@ -64,9 +64,10 @@ impl Editors {
         let addresses = addresses.clone();
         let mut editors = Editors { addresses, book, led, stop: Arc::default(), tasks: Vec::new() };
         for scene in 0..n_scenes {
+            let all = editors.addresses.all();
             let editor = Editor {
                 scene,
-                at: editors.addresses.all()[scene % 3],
+                at: all[scene % all.len()],
                 addresses: editors.addresses.clone(),
                 connections: Connections::default(),
                 book: Arc::clone(&editors.book),

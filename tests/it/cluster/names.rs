@@ -21,7 +21,8 @@ async fn ask(server: &mut TestServer, id: &str) -> Result<(), Status> {
 }
 
 async fn shift(server: &mut TestServer, id: &str, to: &str) -> Result<u64, Status> {
-    let request = MoveSceneRequest { scene_id: id.to_owned(), to_address: to.to_owned() };
+    let request =
+        MoveSceneRequest { scene_id: id.to_owned(), to_address: to.to_owned(), take_over: false };
     Ok(server.scenes.move_scene(request).await?.into_inner().epoch)
 }
 

@@ -59,7 +59,11 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize) {
         let to = all[(all.iter().position(|a| *a == from).expect("there") + 1) % N_SERVERS];
         let asked = Instant::now();
         let mut server = TestServer::connect(from).await;
-        let request = MoveSceneRequest { scene_id: scene_id(n), to_address: to.to_string() };
+        let request = MoveSceneRequest {
+            scene_id: scene_id(n),
+            to_address: to.to_string(),
+            take_over: false,
+        };
         let done = server.scenes.move_scene(request).await.expect("it moves").into_inner();
         assert_eq!(done.address, to.to_string());
         moved.extend(editors.gaps(&[n], asked, from).await);
@@ -103,12 +107,12 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize) {
 }
 
 /// Scenes whose newest cut a server has acknowledged.
-fn owned(editors: &Editors, server: SocketAddr) -> Vec<usize> {
+pub fn owned(editors: &Editors, server: SocketAddr) -> Vec<usize> {
     let newest = editors.newest();
     newest.iter().filter(|(_, cut)| cut.by == server).map(|(n, _)| *n).collect()
 }
 
-async fn furnish(server: &mut TestServer, id: &str) {
+pub async fn furnish(server: &mut TestServer, id: &str) {
     let request = CreateSceneRequest { scene_id: id.to_owned(), durable: None };
     let made = server.scenes.create_scene(request).await.expect("a new scene").into_inner();
     assert!(made.scene.expect("described").durable);
@@ -120,7 +124,7 @@ async fn furnish(server: &mut TestServer, id: &str) {
 }
 
 /// A server that slept past its lease refuses what it had: nobody else is asked to be sure of that.
-async fn fenced(mut sleeper: TestServer, n: usize, own: SocketAddr) {
+pub async fn fenced(mut sleeper: TestServer, n: usize, own: SocketAddr) {
     let edit = EditTopologyRequest {
         scene_id: scene_id(n),
         tissue_id: 1,
@@ -144,7 +148,7 @@ async fn fenced(mut sleeper: TestServer, n: usize, own: SocketAddr) {
     panic!("scene {n}: its owner is never named");
 }
 
-fn print(what: &str, mut gaps: Vec<Duration>) {
+pub fn print(what: &str, mut gaps: Vec<Duration>) {
     gaps.sort();
     let at = |share: f64| gaps[((gaps.len() - 1) as f64 * share).round() as usize];
     assert!(!gaps.is_empty(), "nothing was {what}");

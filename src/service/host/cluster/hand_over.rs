@@ -38,6 +38,16 @@ pub enum NotHandedOver {
         /// Of those that are there.
         expected: Vec<String>,
     },
+    /// Another server would have to take it.
+    #[error(
+        "to_address is {got:?}, expected {expected:?}: who takes a scene over is the server that is asked"
+    )]
+    OfAnother {
+        /// Asked for.
+        got: String,
+        /// This server's.
+        expected: String,
+    },
     /// It cannot be kept first.
     #[error(transparent)]
     NotKept(#[from] NotKept),

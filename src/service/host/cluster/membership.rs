@@ -168,7 +168,8 @@ impl Membership {
     }
 
     /// After a claim: looks once more at who had the scene, and waits until that one answers no more, not on the runtime's
-    /// threads. It is no wait but when it gave a sign of life between the look before and the claim.
+    /// threads. Of an owner that was silent it is no wait but when that gave a sign of life between the look before and the
+    /// claim.
     ///
     /// # Errors
     /// The system's.

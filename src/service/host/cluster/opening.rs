@@ -1,4 +1,5 @@
-//! Open by name: a scene that this server is asked for and does not have is taken when nobody else has it.
+//! Open by name: a scene that this server is asked for and does not have is taken when nobody else has it, or when an admin
+//! says that its owner hangs.
 
 use std::{
     collections::HashSet,
@@ -20,7 +21,7 @@ use crate::service::{
         scene_life::Ended, scene_registry::SceneRegistry,
     },
 };
-use crate::store::lease::claim::{ClaimState, Opening, SceneClaim};
+use crate::store::lease::claim::{ClaimFrom, ClaimState, Opening, SceneClaim};
 
 /// Takes scenes in that are asked for, each once.
 pub struct SceneOpener {
@@ -42,28 +43,39 @@ impl SceneOpener {
         SceneOpener { fields, membership, under_way, done }
     }
 
-    /// Takes a scene into the registry if it is there and nobody's; nothing when it is not there, or here already. Waits for the disk.
+    /// Takes a scene into the registry if it is there and may be claimed; nothing when it is not there, or here already. Waits
+    /// for the disk, and for the end of the lease of an owner that is not silent.
     ///
     /// # Errors
     /// Names the owner; or why the scene cannot be taken.
-    pub fn open(&self, registry: &SceneRegistry, id: &str) -> Result<(), SceneRegistryError> {
+    pub fn open(
+        &self,
+        registry: &SceneRegistry,
+        id: &str,
+        from: ClaimFrom,
+    ) -> Result<(), SceneRegistryError> {
         let mut under_way = self.under_way.lock();
         while !under_way.insert(id.to_owned()) {
             self.done.wait(&mut under_way);
         }
         drop(under_way);
-        let opened = if registry.has(id) { Ok(()) } else { self.take(registry, id) };
+        let opened = if registry.has(id) { Ok(()) } else { self.take(registry, id, from) };
         self.under_way.lock().remove(id);
         self.done.notify_all();
         opened
     }
 
-    fn take(&self, registry: &SceneRegistry, id: &str) -> Result<(), SceneRegistryError> {
+    fn take(
+        &self,
+        registry: &SceneRegistry,
+        id: &str,
+        from: ClaimFrom,
+    ) -> Result<(), SceneRegistryError> {
         let unread = |source: io::Error| SceneRegistryError::Claims { id: id.to_owned(), source };
         for _ in 0..TRIES {
             let claimed = match self.membership.newest(id).map_err(unread)? {
                 None => self.claim_unshared(registry, id).map_err(unread)?,
-                Some(claim) => match self.opening(&claim) {
+                Some(claim) => match self.opening(&claim, from) {
                     Opening::Unknown => return Ok(()),
                     Opening::Elsewhere { holder, epoch } => {
                         let owner = NewOwner { address: Some(holder.address), epoch };
@@ -72,10 +84,10 @@ impl SceneOpener {
                     // Being made right now, or failed to be: the claim goes with this server.
                     Opening::Own { .. } if self.was_never_made(registry, id)? => return Ok(()),
                     Opening::Own { epoch } => Some(Some(epoch)),
-                    Opening::Claim { epoch, silent } => {
+                    Opening::Claim { epoch, before } => {
                         registry.check_room()?;
                         let is_ours = self.claim(id, epoch).map_err(unread)?;
-                        if let Some(before) = silent.filter(|_| is_ours) {
+                        if let Some(before) = before.filter(|_| is_ours) {
                             self.membership.wait_out(&before).map_err(unread)?;
                         }
                         Some(is_ours.then_some(epoch))
@@ -91,8 +103,8 @@ impl SceneOpener {
         Err(unread(io::Error::other("several servers claim it at once")))
     }
 
-    fn opening(&self, claim: &SceneClaim) -> Opening {
-        claim.opening(self.membership.own(), |server| self.membership.is_silent(server))
+    fn opening(&self, claim: &SceneClaim, from: ClaimFrom) -> Opening {
+        claim.opening(self.membership.own(), from, |server| self.membership.is_silent(server))
     }
 
     /// Of a scene that was made before the folder was shared; `None` when there is none.

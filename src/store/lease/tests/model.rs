@@ -13,7 +13,7 @@ use std::{
 
 use super::holder;
 use crate::store::lease::{
-    claim::{ClaimHolder, ClaimState, Opening, SceneClaim},
+    claim::{ClaimFrom, ClaimHolder, ClaimState, Opening, SceneClaim},
     term::{LeaseTerm, SeenBeat},
 };
 
@@ -31,6 +31,8 @@ struct Size {
     /// Changes that clients ask for, of all servers together.
     edits: u8,
     clocks: Clocks,
+    /// From whom the second server claims: from anyone by an admin's call.
+    from: ClaimFrom,
 }
 
 /// How the servers' clocks run.
@@ -244,7 +246,8 @@ impl World {
         for n in 0..self.servers.len() {
             next.extend(self.renew(n, size, left_out).map(Ok));
             next.extend(self.look(n).map(Ok));
-            next.extend(self.take(n, left_out).map(Ok));
+            let from = if n == 1 { size.from } else { ClaimFrom::Silent };
+            next.extend(self.take(n, from, left_out).map(Ok));
             next.extend(self.give_up(n).map(Ok));
             next.extend(self.recover(n, left_out));
             next.extend(self.serve(n, left_out));
@@ -295,7 +298,7 @@ impl World {
     }
 
     /// Claims the scene, and looks once more at who had it.
-    fn take(&self, n: usize, left_out: LeftOut) -> Option<World> {
+    fn take(&self, n: usize, from: ClaimFrom, left_out: LeftOut) -> Option<World> {
         let own = &self.servers[n];
         if own.claimed.is_some() || usize::from(self.epoch) == EPOCHS_MAX {
             return None;
@@ -304,14 +307,14 @@ impl World {
             own.seen[number(other)].is_some_and(|seen| seen.silent_from_ns(term()) <= self.now(n))
         };
         let mut next = self.clone();
-        match self.newest().opening(&server(n), is_silent) {
-            Opening::Claim { epoch, silent } => {
+        match self.newest().opening(&server(n), from, is_silent) {
+            Opening::Claim { epoch, before } => {
                 next.epoch = epoch as u8;
                 next.owner = Some(n);
                 let own = &mut next.servers[n];
                 own.claimed = Some(next.epoch);
                 own.looks_at =
-                    silent.filter(|_| left_out != LeftOut::SecondLook).map(|s| number(&s));
+                    before.filter(|_| left_out != LeftOut::SecondLook).map(|s| number(&s));
                 own.waits_until = own.looks_at.is_none().then_some(0);
             }
             // What it was handed, and did not recover before it was stopped.
@@ -428,16 +431,30 @@ impl World {
 }
 
 /// Long enough for a lease to run out, and for signs of life and a change at any moment of that.
-const TAKEN: Size = Size { servers: 2, until: 9, beats: 2, edits: 1, clocks: Clocks::Unequal };
+const TAKEN: Size = Size {
+    servers: 2,
+    until: 9,
+    beats: 2,
+    edits: 1,
+    clocks: Clocks::Unequal,
+    from: ClaimFrom::Silent,
+};
 /// Given up and taken again and again, with no need of time.
-const GIVEN: Size = Size { servers: 2, until: 0, beats: 2, edits: 2, clocks: Clocks::Unequal };
-const THREE: Size = Size { servers: 3, until: 8, beats: 1, edits: 1, clocks: Clocks::Unequal };
+const GIVEN: Size = Size { until: 0, edits: 2, ..TAKEN };
+const THREE: Size = Size { servers: 3, until: 8, beats: 1, ..TAKEN };
 const STANDING: Size = Size { clocks: Clocks::FirstStands, ..TAKEN };
+/// From an owner at work, which gives one more sign of life before or after the claim.
+const FORCED: Size = Size { from: ClaimFrom::Anyone, until: 8, ..TAKEN };
 
 #[test]
 fn no_order_of_steps_loses_a_change_or_has_two_owners() {
-    let sizes =
-        [("taken", TAKEN), ("given", GIVEN), ("three", THREE), ("one clock stands", STANDING)];
+    let sizes = [
+        ("taken", TAKEN),
+        ("given", GIVEN),
+        ("three", THREE),
+        ("one clock stands", STANDING),
+        ("forced", FORCED),
+    ];
     for (name, size) in sizes {
         let Explored { worlds, acknowledged, violation } = explore(size, LeftOut::Nothing);
         println!("{name}: {worlds} worlds, up to {acknowledged} changes acknowledged");
@@ -455,6 +472,7 @@ fn without_any_of_its_rules_a_lease_is_broken() {
         (TAKEN, LeftOut::SecondLook),
         (TAKEN, LeftOut::LastLook),
         (TAKEN, LeftOut::OwnFiles),
+        (FORCED, LeftOut::SecondLook),
     ];
     for (size, left_out) in rules {
         let found = explore(size, left_out).violation;
