@@ -18,6 +18,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use crate::{
     seed::{figure, scaled},
     support::{
+        kept_recordings::KeptRecordings,
         meshes::Mesh,
         messages::{
             SCENE, sparse, start, start_message, tick, tick_message, tissue_upload, tool_head,
@@ -132,7 +133,9 @@ fn mean(samples: &[[f64; 2]], of: usize) -> f64 {
 async fn memory_and_descriptors_stay_flat_under_ticks_deformations_and_cuts() {
     let metrics = free_address();
     let metrics_text = metrics.to_string();
-    let more = ["--metrics", &metrics_text, "--set", "sessions.grace=1s"];
+    let recordings = KeptRecordings::new("soak");
+    let folder = recordings.folder().to_str().expect("a name in ASCII");
+    let more = ["--metrics", &metrics_text, "--set", "sessions.grace=1s", "--record", folder];
     let mut process = Process::serve("127.0.0.1:0", &more);
     let address = process.address();
     let mut server = furnished(address).await;
@@ -159,6 +162,7 @@ async fn memory_and_descriptors_stay_flat_under_ticks_deformations_and_cuts() {
         println!("  {:.1} MB, {:.1}", mean(part, 0), mean(part, 1));
     }
     assert_eq!(value(&text, "palpate_ticks_refused_total"), 0.0);
+    assert_eq!(value(&text, "palpate_record_ended_early_total"), 0.0);
     assert_eq!(value(&text, "palpate_scenes"), 1.0);
     assert!(deforms > 0 && cuts > 0 && visits > 0);
     // Buffers grow in the first fifth.

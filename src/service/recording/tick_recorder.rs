@@ -2,7 +2,8 @@
 //!
 //! A loop has a ring of buffers with their room, and writes each tick into a free one: it takes no lock, waits for nobody,
 //! and allocates nothing once the buffers have grown. When none is free, as the disk does not keep up, the whole tick is
-//! left out and counted.
+//! left out and counted. Most buffers get their room when the loop has had some ticks, from the thread that writes the
+//! file: a loop that comes and goes would take it for nothing.
 
 use std::{
     mem,
@@ -23,9 +24,13 @@ use crate::{
 
 /// Ticks of a loop that can wait: a second at 1 kHz.
 const BUFFERS: usize = 1024;
+/// Those that have room at once: more ticks than come before the ring is looked into.
+const FIRST_BUFFERS: usize = 64;
+/// A loop of so many ticks lasts: the others get room too.
+const LASTING_TICKS: u32 = 16;
 /// Room of each at the beginning: a tick with some twenty contacts.
 const BUFFER_BYTES: usize = 4 << 10;
-/// What the ring of a loop takes at least.
+/// What the ring of a loop that lasts takes at least.
 pub const RING_BYTES: u64 = (BUFFERS * BUFFER_BYTES) as u64;
 
 /// The side of the loop.
@@ -43,6 +48,8 @@ pub struct TickRing {
     pub session: u32,
     free: ArrayQueue<TickBuffer>,
     full: ArrayQueue<TickBuffer>,
+    /// All buffers have.
+    has_room: AtomicBool,
     /// Ticks that were left out.
     dropped: AtomicU64,
     /// The same of all loops.
@@ -67,13 +74,14 @@ impl TickRecorder {
     /// Both sides of a loop's ring; what is left out is counted in `all_dropped` too.
     pub fn new(session: u32, all_dropped: Arc<AtomicU64>) -> (TickRecorder, Arc<TickRing>) {
         let (free, full) = (ArrayQueue::new(BUFFERS), ArrayQueue::new(BUFFERS));
-        for _ in 0..BUFFERS {
-            let bytes = Vec::with_capacity(BUFFER_BYTES);
+        for n in 0..BUFFERS {
+            let bytes = Vec::with_capacity(if n < FIRST_BUFFERS { BUFFER_BYTES } else { 0 });
             // There is room for all.
             let _ = free.push(TickBuffer { bytes, ..TickBuffer::default() });
         }
-        let (dropped, is_over) = Default::default();
-        let ring = Arc::new(TickRing { session, free, full, dropped, all_dropped, is_over });
+        let (has_room, dropped, is_over) = Default::default();
+        let ring = TickRing { session, free, full, has_room, dropped, all_dropped, is_over };
+        let ring = Arc::new(ring);
         let (clock, number, note) = (ReadClock::new(), 0, RecordedTick::default());
         (TickRecorder { ring: Arc::clone(&ring), clock, number, note }, ring)
     }
@@ -144,11 +152,26 @@ impl TickRing {
         // Asked first: what is written before it is over is taken out below.
         let is_over = self.is_over.load(Relaxed);
         while let Some(buffer) = self.full.pop() {
+            // Before the disk is waited for.
+            if buffer.number >= LASTING_TICKS && !self.has_room.swap(true, Relaxed) {
+                self.give_room();
+            }
             each(&buffer)?;
             // There is a place for each buffer.
             let _ = self.free.push(buffer);
         }
         Ok(is_over)
+    }
+
+    /// To all buffers that are free now. The others have been written to.
+    fn give_room(&self) {
+        for _ in 0..self.free.len() {
+            let Some(mut buffer) = self.free.pop() else { return };
+            buffer.bytes.clear();
+            buffer.bytes.reserve(BUFFER_BYTES);
+            // There is a place for each buffer.
+            let _ = self.free.push(buffer);
+        }
     }
 }
 
@@ -224,6 +247,36 @@ mod tests {
         let grown: u64 = (0..3).map(|_| round(&|_| 2)).sum();
         assert!(grown > 0, "longer than the room at the beginning");
         assert!(round(&|_| 2) == 0 && round(&|i| i % 3) == 0, "a tick has allocated");
+    }
+
+    #[test]
+    fn a_loop_that_lasts_has_room_for_a_second_and_one_that_goes_at_once_has_little() {
+        let dropped = Arc::new(AtomicU64::new(0));
+        let (mut loop_side, ring) = TickRecorder::new(1, Arc::clone(&dropped));
+        let mut ask = || {
+            let (tick, answer) = (Tick::default(), TrackResponse::default());
+            loop_side.begin(7, 9);
+            loop_side.answered(TickOutcome::Answered, &tick, &answer, [].into_iter());
+        };
+        let drain = || ring.drain(|_| Ok::<_, ()>(())).expect("taken out");
+        // Each is taken out once, and put back in its turn.
+        let n_with_room = || {
+            let all = (0..BUFFERS).map(|_| {
+                let buffer = ring.free.pop().expect("all are free");
+                let has_room = buffer.bytes.capacity() >= BUFFER_BYTES;
+                assert!(ring.free.push(buffer).is_ok());
+                has_room
+            });
+            all.filter(|has_room| *has_room).count()
+        };
+        (1..LASTING_TICKS).for_each(|_| ask());
+        drain();
+        assert_eq!(n_with_room(), FIRST_BUFFERS);
+        ask();
+        drain();
+        assert_eq!(n_with_room(), BUFFERS);
+        let calls: u64 = (0..BUFFERS).map(|_| calls_during(&mut ask)).sum();
+        assert_eq!((calls, dropped.load(Relaxed)), (0, 0), "a second that nobody looks");
     }
 
     #[test]

@@ -36,6 +36,8 @@ const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// A chunk is not older.
 const FLUSH_INTERVAL_NS: u64 = 1_000_000_000;
 const CHUNK_BYTES: u64 = 1 << 20;
+/// Loops of a file: MCAP numbers its channels with 16 bits, and each loop has three. The others are a handful.
+const SESSIONS_MAX: u32 = (u16::MAX as u32 - 15) / TickPart::ALL.len() as u32;
 
 /// What the thread is given.
 pub struct RecordingJob {
@@ -61,9 +63,13 @@ pub struct RecordingJob {
 struct RecordingFile {
     mcap: Writer<NoSeek<BufWriter<CountedSink>>>,
     schemas: Schemas,
+    /// By name: each loop needs them again, and cutting one out takes a millisecond.
+    schema_ids: BTreeMap<String, u16>,
     channels: BTreeMap<String, u16>,
     epoch_ns: i64,
     bytes: Arc<AtomicU64>,
+    /// A loop began for which there is no channel.
+    lacks_channels: bool,
 }
 
 /// Counts what goes through.
@@ -126,6 +132,9 @@ fn write(mut job: RecordingJob) -> McapResult<RecordingEnd> {
         let reason = match () {
             () if file.bytes.load(Relaxed) >= job.bytes_max => "it is as large as record.bytes_max",
             () if job.state.has_overflown() => "changes came faster than the disk took them",
+            () if file.lacks_channels => {
+                "a file has topics for so many loops of a scene and no more"
+            }
             () => "",
         };
         if is_last || !reason.is_empty() {
@@ -163,8 +172,15 @@ impl RecordingFile {
             // Never a byte behind what is there: a file that breaks off has whole chunks up to its end.
             .disable_seeking(true);
         let mcap = options.create(sink)?;
-        let (schemas, channels, epoch_ns) = (Schemas::new(), BTreeMap::new(), head.epoch_ns);
-        let mut file = RecordingFile { mcap, schemas, channels, epoch_ns, bytes };
+        let mut file = RecordingFile {
+            mcap,
+            schemas: Schemas::new(),
+            schema_ids: BTreeMap::new(),
+            channels: BTreeMap::new(),
+            epoch_ns: head.epoch_ns,
+            bytes,
+            lacks_channels: false,
+        };
         let at = (0, now_ns());
         file.put(RECORDING, "palpate.v1.RecordingHead", at, &head.encode_to_vec())?;
         file.mcap.flush()?;
@@ -184,8 +200,15 @@ impl RecordingFile {
         let channel_id = match self.channels.get(&key) {
             Some(channel) => *channel,
             None => {
-                let descriptors = self.schemas.schema(schema);
-                let schema = self.mcap.add_schema(schema, "protobuf", &descriptors)?;
+                let schema = match self.schema_ids.get(schema) {
+                    Some(known) => *known,
+                    None => {
+                        let descriptors = self.schemas.schema(schema);
+                        let id = self.mcap.add_schema(schema, "protobuf", &descriptors)?;
+                        self.schema_ids.insert(schema.to_owned(), id);
+                        id
+                    }
+                };
                 let channel = self.mcap.add_channel(schema, topic, "protobuf", &BTreeMap::new())?;
                 self.channels.insert(key, channel);
                 channel
@@ -213,6 +236,10 @@ impl RecordingFile {
                 let saved = postcard::to_stdvec(&change).expect("plain data");
                 let change = Some(Change::Saved(saved));
                 self.change(&RecordedChange { at_ns, change, answer: None })
+            }
+            Entry::Session(session, _) if session.session > SESSIONS_MAX => {
+                self.lacks_channels = true;
+                Ok(())
             }
             Entry::Session(session, ring) => {
                 rings.now.push(ring);
@@ -289,5 +316,85 @@ impl Write for CountedSink {
 
     fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use crossbeam::channel::unbounded;
+    use parking_lot::Mutex;
+
+    use super::*;
+    use crate::{
+        proto::{RecordedSession, Tick, TickOutcome, TrackResponse, TrackStart},
+        scene::{Limits, Scene},
+        service::recording::{recorded::Recording, recorders::FORMAT, tick_recorder::TickRecorder},
+        store::scenes::file_head,
+    };
+
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend_from_slice(data);
+            Ok(data.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn more_loops_than_a_file_has_topics_for_end_it_whole_and_in_words() {
+        let scene = Arc::new(Scene::new("s".to_owned(), Limits::default()));
+        let (entries, queue) = unbounded();
+        let (file, metrics) = (Shared::default(), Arc::new(RecordMetrics::default()));
+        let state = Arc::new(RecorderState::default());
+        let sink = file.clone();
+        let job = RecordingJob {
+            scene: "s".to_owned(),
+            head: RecordingHead {
+                format: FORMAT,
+                scene_id: "s".to_owned(),
+                scene: postcard::to_stdvec(&scene.saved()).expect("plain data"),
+                store_format: file_head::VERSION,
+                ..RecordingHead::default()
+            },
+            open: Box::new(|| Ok(Box::new(sink))),
+            pictures: Pictures::of(&scene),
+            queue,
+            state: Arc::clone(&state),
+            metrics: Arc::clone(&metrics),
+            bytes_max: u64::MAX,
+        };
+        let writer = std::thread::spawn(move || work(job));
+        // All that there may be, one after the other so that their rings do not wait together, and one more.
+        for session in 1..=SESSIONS_MAX + 1 {
+            let (mut recorder, ring) = TickRecorder::new(session, Arc::default());
+            let start = Some(TrackStart::default());
+            let begins = RecordedSession { session, at_ns: 0, start };
+            let watched = Arc::downgrade(&ring);
+            entries.send(Entry::Session(begins, ring)).expect("it goes on");
+            recorder.begin(7, 9);
+            let (tick, answer) = (Tick::default(), TrackResponse::default());
+            recorder.answered(TickOutcome::Answered, &tick, &answer, [].into_iter());
+            drop(recorder);
+            while session % 512 == 0 && watched.strong_count() > 0 {
+                std::thread::yield_now();
+            }
+        }
+        drop(entries);
+        writer.join().expect("no panic");
+        assert_eq!(metrics.ended_early.load(Relaxed), 1);
+        assert!(state.is_over());
+        let recording = Recording::read(Cursor::new(file.0.lock().clone())).expect("whole");
+        assert_eq!(recording.sessions.len(), SESSIONS_MAX as usize);
+        assert!(recording.sessions.values().all(|session| session.ticks.len() == 1));
+        let reason = recording.end.expect("in order").reason;
+        assert!(reason.contains("topics"), "{reason}");
     }
 }
