@@ -5,7 +5,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arbitrary::{Arbitrary, Unstructured};
 use glam::{DVec3, Vec3};
-use palpate::{geometry::{LoadOptions, MeshData, Topology, TriangleId, TriangleMesh, distance::point_triangle::closest_point, mesh::load::load, tolerance::COORDINATE_MAX_M}, oracle::shapes, scene::{RevisionGuard, Limits, Scene, Tissue, TissueOptions, limits::HELD_MAX, tissue::{deform::Deformation, edit::TopologyEdit}}};
+use palpate::{
+    geometry::{
+        LoadOptions, MeshData, Topology, TriangleId, TriangleMesh,
+        distance::point_triangle::closest_point, mesh::load::load, tolerance::COORDINATE_MAX_M,
+    },
+    oracle::shapes,
+    scene::{
+        Limits, RevisionGuard, Scene, Tissue, TissueOptions,
+        limits::HELD_MAX,
+        tissue::{deform::Deformation, edit::TopologyEdit},
+    },
+};
 
 use crate::until_end;
 

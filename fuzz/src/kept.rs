@@ -39,9 +39,9 @@ pub fn check_scene(bytes: &[u8]) {
     let mut rest = rest;
     while let Ok((change, more)) = postcard::take_from_bytes::<SceneChange>(rest) {
         // What does not fit is refused and changes nothing.
-        let before = scene.clone();
+        let before = written(&scene);
         if scene.apply(change).is_err() {
-            assert_eq!(scene, before);
+            assert_eq!(written(&scene), before);
         }
         rest = more;
     }
@@ -56,4 +56,9 @@ pub fn check_scene(bytes: &[u8]) {
     };
     let made = Scene::restored(scene, Limits::default(), 0, field).expect("it was checked");
     made.tissues().iter().for_each(|tissue| tissue.current().surface.assert_well_formed());
+}
+
+/// Compared by its bytes: a report may have numbers that are none, and these equal nothing.
+fn written(scene: &SavedScene) -> Vec<u8> {
+    postcard::to_stdvec(scene).expect("plain data")
 }

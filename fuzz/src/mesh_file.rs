@@ -1,6 +1,11 @@
 //! Files from strangers: read, validated and indexed, as an upload is.
 
-use palpate::{geometry::{LoadOptions, mesh::load::load}, index::LatLonOptions, mesh_io::{MeshFormat, READ_BYTES_MIN, READ_BYTES_PER_BYTE, self}, surface::Surface};
+use palpate::{
+    geometry::{LoadOptions, mesh::load::load},
+    index::LatLonOptions,
+    mesh_io::{self, MeshFormat, READ_BYTES_MIN, READ_BYTES_PER_BYTE},
+    surface::Surface,
+};
 
 use crate::allocation::peak_during;
 

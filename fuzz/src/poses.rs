@@ -2,7 +2,15 @@
 
 use std::sync::{Arc, LazyLock};
 
-use palpate::{proto::{Tick, TrackRequest, TrackResponse, track_request::Message}, scene::{Limits, Scene}, service::convert::{answer::{flags, links, probes, tissue_states}, pairs::of_links, tick::{Start, poses, start}}};
+use palpate::{
+    proto::{Tick, TrackRequest, TrackResponse, track_request::Message},
+    scene::{Limits, Scene},
+    service::convert::{
+        answer::{flags, links, probes, tissue_states},
+        pairs::of_links,
+        tick::{Start, poses, start},
+    },
+};
 use prost::Message as _;
 
 use crate::{stage, watched::Watched};

@@ -63,8 +63,7 @@ pub fn check(sequence: Sequence) {
     let tools = [ToolId(1), ToolId(2)];
     let render: Vec<RenderOptions> =
         sequence.options.iter().zip(tools).map(|(options, tool)| options.of(tool)).collect();
-    let session =
-        RenderedSession::new(Arc::clone(&SCENE), &tools, TickOptions::default(), &render);
+    let session = RenderedSession::new(Arc::clone(&SCENE), &tools, TickOptions::default(), &render);
     if let Ok(mut session) = session {
         let mut sent = [(DVec3::ZERO, DVec3::ZERO); 2];
         let (mut now_ns, mut last_ns) = (0, None);

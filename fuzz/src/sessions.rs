@@ -4,7 +4,15 @@ use std::sync::{Arc, LazyLock};
 
 use arbitrary::{Arbitrary, Unstructured};
 use glam::{DQuat, DVec3, Vec3};
-use palpate::{geometry::{Pose, TriangleId, tolerance::COORDINATE_MAX_M}, scene::{Limits, Scene, Tissue, Tool, ToolId, limits::{CONTACTS_MAX, DISTANCE_MAX_M, PAIRS_MAX}, tick::{TickOptions, ToolPose}, tissue::{deform::Deformation, edit::TopologyEdit}}};
+use palpate::{
+    geometry::{Pose, TriangleId, tolerance::COORDINATE_MAX_M},
+    scene::{
+        Limits, Scene, Tissue, Tool, ToolId,
+        limits::{CONTACTS_MAX, DISTANCE_MAX_M, PAIRS_MAX},
+        tick::{TickOptions, ToolPose},
+        tissue::{deform::Deformation, edit::TopologyEdit},
+    },
+};
 
 use crate::{stage, until_end, watched::Watched};
 

@@ -3,7 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use glam::{DVec3, Vec3};
-use palpate::{geometry::{LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load}, oracle::shapes, scene::{Limits, Link, Probe, Scene, Tissue, TissueOptions, Tool, ToolParts, tool::field::field_of}, sdf::{Field, FieldOptions}};
+use palpate::{
+    geometry::{LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load},
+    oracle::shapes,
+    scene::{
+        Limits, Link, Probe, Scene, Tissue, TissueOptions, Tool, ToolParts, tool::field::field_of,
+    },
+    sdf::{Field, FieldOptions},
+};
 
 /// Coarse, so that the first input does not wait for fields.
 const FIELD_TOLERANCE_M: f64 = 2e-3;

@@ -12,7 +12,15 @@ use std::{
 };
 
 use arbitrary::{Arbitrary, Unstructured};
-use palpate::{config::{Config, self}, proto::{Flag, Pose, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart, Vec3, track_request::Message}, scene::{Scene, TissueId, ToolId, tissue::deform::Deformation}, service::{Caller, SceneRegistry, SessionRegistry, Track, clock::now_ns}};
+use palpate::{
+    config::{self, Config},
+    proto::{
+        Flag, Pose, Tick, ToolPose, TrackMode, TrackRequest, TrackResponse, TrackStart, Vec3,
+        track_request::Message,
+    },
+    scene::{Scene, TissueId, ToolId, tissue::deform::Deformation},
+    service::{Caller, SceneRegistry, SessionRegistry, Track, clock::now_ns},
+};
 use tokio_stream::Stream;
 use tonic::{Code, Status};
 
@@ -180,7 +188,8 @@ struct World {
 
 impl World {
     fn new(keeps_sessions: bool) -> World {
-        let mut settings = config::SessionSettings { count_max: SESSIONS_MAX, ..Default::default() };
+        let mut settings =
+            config::SessionSettings { count_max: SESSIONS_MAX, ..Default::default() };
         if !keeps_sessions {
             settings.grace = Default::default();
         }
@@ -195,7 +204,9 @@ impl World {
     fn go_on(&mut self, step: Step) {
         let at = |stream: u8| usize::from(stream) % STREAMS;
         match step {
-            Step::Open { stream } => self.clients[at(stream)] = Client::new(&self.registry, &self.kept),
+            Step::Open { stream } => {
+                self.clients[at(stream)] = Client::new(&self.registry, &self.kept)
+            }
             Step::Start { stream, every, notify, tools, scene, token } => {
                 let mode = if every { TrackMode::Every } else { TrackMode::Latest };
                 let start = TrackStart {

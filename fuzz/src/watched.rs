@@ -4,7 +4,17 @@
 use std::{cell::Cell, collections::HashSet, sync::Arc};
 
 use glam::DVec3;
-use palpate::{geometry::TriangleMesh, scene::{Contact, ContactState, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId, tick::{Session, TickOptions, ToolPose, answer::TissueState, crossings::TrianglePairs, scene_from_link}}, time_left::TimeLeft};
+use palpate::{
+    geometry::TriangleMesh,
+    scene::{
+        Contact, ContactState, Distance, LinkAnswer, Scene, SurfacePoint, TickAnswer, Tool, ToolId,
+        tick::{
+            Session, TickOptions, ToolPose, answer::TissueState, crossings::TrianglePairs,
+            scene_from_link,
+        },
+    },
+    time_left::TimeLeft,
+};
 
 /// What rounding may do to places and lengths, as a share of the greatest coordinates met.
 const ROUNDING: f64 = 1e-8;
