@@ -86,6 +86,8 @@ pub(super) struct GodObject {
     /// That held the last round, and where it led.
     held_last: Vec<NearContact>,
     x_last: Displacement,
+    /// A collision ended the last round's motion.
+    was_stopped: bool,
     likely: Vec<usize>,
     distances: Vec<f64>,
 }
@@ -127,6 +129,7 @@ impl GodObject {
             active: Vec::with_capacity(ROWS_MAX),
             held_last: Vec::with_capacity(ROWS_MAX),
             x_last: [0.0; COORDINATES_MAX],
+            was_stopped: false,
             likely: Vec::with_capacity(ROWS_MAX),
             distances: Vec::with_capacity(NEAR_CONTACTS_MAX),
             tool,
@@ -228,7 +231,7 @@ impl GodObject {
         late: &dyn Fn() -> bool,
     ) -> bool {
         let mut stalls = 0;
-        self.held_last.clear();
+        self.forget_rounds();
         self.margin_m = self.first_margin_m;
         for _ in 0..ROUNDS_MAX {
             let x_d = self.posture.displacement_to(to, &self.tool, self.hold, &mut self.screws);
@@ -242,7 +245,7 @@ impl GodObject {
             }
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
             let mut x = self.solve(&x_d, &motion, 1.0);
-            if self.turns_back(&x) {
+            if self.holds_more(&x, &motion) {
                 x = self.solve(&x_d, &motion, 1.0);
             }
             let extent = self.extent(&x);
@@ -291,6 +294,7 @@ impl GodObject {
         late: &dyn Fn() -> bool,
     ) -> f64 {
         let (mut time, mut stalls) = (0.0, 0);
+        self.forget_rounds();
         for _ in 0..PUSH_ROUNDS_MAX {
             let motion = TissuesInMotion { tissues, seen, time };
             let displacement = motion.displacement_max();
@@ -320,7 +324,11 @@ impl GodObject {
                 time = end;
                 continue;
             }
-            let x = self.solve(&[0.0; COORDINATES_MAX], &motion, end);
+            let mut x = self.solve(&[0.0; COORDINATES_MAX], &motion, end);
+            if self.holds_more(&x, &motion) {
+                x = self.solve(&[0.0; COORDINATES_MAX], &motion, end);
+            }
+            self.note_round(&x);
             let extent = self.extent(&x);
             let together = Extent { length_m: extent.length_m + displacement * step, ..extent };
             let limit = together.share_within(self.margin_m - STAND_OFF_M);
@@ -405,23 +413,30 @@ impl GodObject {
         optimum.displacement
     }
 
-    /// Whether a displacement leads back to where the last round came from, and contacts that held it then are not
-    /// there now: in a shallow valley each side is a contact only from above that side, and rounds would lead to and
-    /// fro. Both sides together hold the proxy in between: what held the last round is a row of this one then.
-    fn turns_back(&mut self, x: &Displacement) -> bool {
+    /// Adds contacts that held the last round and are not there now, where a displacement leads back to where that came
+    /// from, or a collision ended it. In a shallow valley each side is a contact only from above that side, and rounds
+    /// would lead to and fro, or along one side into the other and each time half as near: both together hold the proxy
+    /// in between. True when there are any.
+    fn holds_more(&mut self, x: &Displacement, motion: &TissuesInMotion) -> bool {
         let each = x.iter().zip(&self.x_last).zip(&self.stiffness);
-        if self.held_last.is_empty() || each.map(|((x, last), k)| x * k * last).sum::<f64>() >= 0.0
-        {
+        let turns_back = || each.map(|((x, last), k)| x * k * last).sum::<f64>() < 0.0;
+        if self.held_last.is_empty() || !(self.was_stopped || turns_back()) {
             return false;
         }
         let n = self.contacts.len();
-        for held in self.held_last.drain(..) {
+        for mut held in self.held_last.drain(..) {
             let is_there = self.contacts[..n].iter().any(|c| c.key == held.key);
             if !is_there && self.contacts.len() < ROWS_MAX {
+                held.on_tissue = on_tissue(&held, motion, motion.time);
                 self.contacts.push(held);
             }
         }
         self.contacts.len() > n
+    }
+
+    fn forget_rounds(&mut self) {
+        self.held_last.clear();
+        self.was_stopped = false;
     }
 
     /// Remembers what holds this round, and where it leads.
@@ -506,6 +521,7 @@ impl GodObject {
             clearance_m: self.search.clearance_m,
         }
         .share();
+        self.was_stopped = share < 1.0;
         let from = self.posture;
         self.posture = match to {
             // Nothing holds it: it is where the device is, to the last bit.
@@ -557,13 +573,15 @@ fn approach(contact: &NearContact, motion: &TissuesInMotion, time_end: f64) -> f
     if motion.time == time_end {
         return 0.0;
     }
-    let view = motion.view(contact.tissue);
-    let weigh = |time: f64| {
-        let [a, b, c] = view.triangle_at(contact.tissue_triangle, time);
-        let w = contact.tissue_weights;
-        a * w.x + b * w.y + c * w.z
-    };
-    contact.normal.dot(weigh(time_end) - weigh(motion.time))
+    let [from, to] = [motion.time, time_end].map(|time| on_tissue(contact, motion, time));
+    contact.normal.dot(to - from)
+}
+
+/// Where a contact's point of the tissue is at a time, scene frame.
+fn on_tissue(contact: &NearContact, motion: &TissuesInMotion, time: f64) -> DVec3 {
+    let [a, b, c] = motion.view(contact.tissue).triangle_at(contact.tissue_triangle, time);
+    let w = contact.tissue_weights;
+    a * w.x + b * w.y + c * w.z
 }
 
 fn scaled(x: &Displacement, share: f64) -> Displacement {

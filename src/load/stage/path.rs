@@ -26,7 +26,7 @@ const SEATING_ROUNDS: usize = 4;
 // Sweep, press and pulse come back together after 40 s, so a run of the default 10 s does not repeat itself.
 const SWEEP_PERIOD_S: f64 = 8.0;
 /// Down and up. At the start the tip is up.
-const PRESS_PERIOD_S: f64 = 1.25;
+pub const PRESS_PERIOD_S: f64 = 1.25;
 const PULSE_PERIOD_S: f64 = 0.8;
 /// In longest sides of the organ: how high the tip rises, and how deep the tissue's own pulse is.
 const LIFT: f64 = 0.03;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use glam::{DMat3, DVec3, Vec3};
 
-use super::path::Site;
+use super::path::{PRESS_PERIOD_S, Site};
 use crate::client::{
     LinkUpload,
     local_model::on_the_wire,
@@ -20,6 +20,10 @@ use crate::{
 // It has 20,480: the count is 20 times a square, and 32 is the nearest frequency.
 const ORGAN_TRIANGLES: u32 = 20_000;
 const ORGAN_SEED: u64 = 7;
+/// A fold along the organ's upper side, which the jaws can take: how high it is on top, and how far from its crest its
+/// flanks are steepest, metres. A flank is as wide as two triangles.
+const FOLD_HEIGHT_M: f32 = 0.012;
+const FOLD_HALF_WIDTH_M: f32 = 0.0045;
 
 /// The generated grasper, metres: an adult laparoscopic one, its shaft cut short.
 const JAW_LENGTH_M: f64 = 0.03;
@@ -29,7 +33,9 @@ const SHAFT_HALF_LENGTH_M: f64 = 0.05;
 const PROBE_RADIUS_M: f64 = 0.001;
 /// How far a jaw opens from its gripping plane: from this, radians, by as much as that.
 const OPENING: (f64, f64) = (0.05, 0.3);
-const OPENING_PERIOD_S: f64 = 1.7;
+/// As often as the tip presses, and wide open as it comes down: the jaws close on what is between them then.
+const OPENING_PERIOD_S: f64 = PRESS_PERIOD_S;
+const WIDE_OPEN_S: f64 = 0.2;
 
 /// How far the instrument leans from the surface's normal, radians: nobody works at a right angle.
 const LEAN: f64 = 0.25;
@@ -74,9 +80,10 @@ pub struct Instrument {
 }
 
 impl Organ {
-    /// A smooth lumpy organ, 0.2 m long.
+    /// A smooth lumpy organ, 0.2 m long, with a fold under the tip's path.
     pub fn generated() -> Organ {
-        let mesh = shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED);
+        let mut mesh = shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED);
+        raise_fold(&mut mesh.positions);
         Organ {
             label: "generated organ".to_owned(),
             rest: mesh.positions.clone(),
@@ -117,6 +124,15 @@ impl Organ {
     /// Longest side of its box, metres.
     pub fn length_m(&self) -> f64 {
         self.bounds.size().max_element()
+    }
+}
+
+/// Along x over the middle of y. What lies above z = 0 goes up, the more the higher it is: nothing crosses.
+fn raise_fold(positions: &mut [Vec3]) {
+    let top = positions.iter().fold(0.0, |top: f32, p| top.max(p.z));
+    for p in positions.iter_mut().filter(|p| p.z > 0.0) {
+        let across = (p.y / FOLD_HALF_WIDTH_M).powi(4);
+        p.z += FOLD_HEIGHT_M * (-across).exp() * (p.z / top);
     }
 }
 
@@ -197,8 +213,8 @@ impl Instrument {
         if !self.has_jaws {
             return Vec::new();
         }
-        let phase = std::f64::consts::TAU * seconds / OPENING_PERIOD_S;
-        let angle = OPENING.0 + OPENING.1 * (0.5 - 0.5 * phase.cos());
+        let phase = std::f64::consts::TAU * (seconds - WIDE_OPEN_S) / OPENING_PERIOD_S;
+        let angle = OPENING.0 + OPENING.1 * (0.5 + 0.5 * phase.cos());
         // A turn about y by a negative angle lifts +x towards +z, where the upper jaw is.
         let jaw =
             |angle| Pose { rotation: DMat3::from_rotation_y(angle), translation: DVec3::ZERO };

@@ -1,0 +1,82 @@
+//! Jaws that take a fold of an organ that moves while they do: the demo's own stage, at many places of the fold.
+
+use glam::{DVec3, Vec3};
+use palpate::{
+    client::mesh_source::MeshSource,
+    geometry::MeshData,
+    load::stage::{
+        dent::Dent,
+        path::Site,
+        phantom::{Instrument, Organ},
+    },
+    proto::deform_request::Positions,
+    proxy::RenderState,
+    scene::tissue::deform::Deformation,
+};
+
+use super::stage::ProxyStage;
+use crate::seed::{Seed, scaled};
+
+/// Down and up once, with the jaws open as they come down and closed as they go up.
+const PRESS_TICKS: u32 = 1250;
+const HIGH_M: f64 = 0.006;
+const DEEP_M: f64 = 0.02;
+/// Of the way below the surface, by which the tissue gives way.
+const GIVE: f64 = 0.25;
+/// As often as a simulator deforms, in ticks.
+const DEFORMED_EVERY: u32 = 17;
+
+/// The fold's crest, metres, near a place along it.
+fn crest(rest: &[Vec3], x: f64) -> DVec3 {
+    let near = rest.iter().filter(|p| (f64::from(p.x) - x).abs() < 0.003 && p.y.abs() < 0.003);
+    near.map(|p| p.as_dvec3()).max_by(|p, q| p.z.total_cmp(&q.z)).expect("a crest")
+}
+
+#[test]
+fn jaws_take_a_fold_that_moves_and_no_tissue_is_put_through_them() {
+    let seed = Seed::or(57);
+    let (organ, tool) = (Organ::generated(), Instrument::grasper());
+    let mesh = MeshData { positions: organ.rest.clone(), triangles: organ.triangles.clone() };
+    let links = tool.links.iter().map(|link| match &link.mesh {
+        MeshSource::Raw(data) => data.clone(),
+        other => panic!("the grasper is generated, got {other:?}"),
+    });
+    let mut stage = ProxyStage::new(&[mesh], &links.collect::<Vec<_>>(), |o| o);
+    let mut dent = Dent::new(organ.rest.clone(), organ.length_m());
+    let (mut begun, mut ended, mut gap_min) = (0, 0, f64::INFINITY);
+    let presses = scaled(4);
+    for press in 0..presses {
+        let mut random = seed.random(press as u64);
+        let place = crest(&organ.rest, random.range(-0.07, 0.07));
+        // Off the crest, and along it: a hand is never exact.
+        let (aside, speed) = (random.range(-0.003, 0.003), random.range(-0.08, 0.08));
+        stage.pose.teleport = true;
+        for tick in 0..PRESS_TICKS {
+            let seconds = f64::from(tick) * 1e-3;
+            let wave = 0.5 - 0.5 * (std::f64::consts::TAU * seconds / 1.25).cos();
+            let height_m = HIGH_M - (HIGH_M + DEEP_M) * wave;
+            let site = Site {
+                surface: place + DVec3::new(speed * (seconds - 0.6), aside, 0.0),
+                outward: DVec3::Z,
+                height_m,
+                dent_m: GIVE * (-height_m).max(0.0),
+            };
+            if tick % DEFORMED_EVERY == 0
+                && let Some(Positions::Sparse(moved)) = dent.follow(&site)
+            {
+                let positions = moved.positions_m.chunks_exact(3).map(Vec3::from_slice).collect();
+                let moved = Deformation::Sparse { vertices: moved.vertices, positions };
+                stage.tissue(0).deform(moved, 0).expect("deformed");
+            }
+            stage.pose.tool_from_link = tool.link_poses(seconds);
+            let got = stage.tick(tool.pose(&site, DVec3::Y));
+            assert_ne!(got.state, RenderState::Embedded, "press {press}, tick {tick}");
+            begun += got.grasps.iter().filter(|g| g.begins).count();
+            ended += got.grasps.iter().filter(|g| !g.begins).count();
+            gap_min = got.contacts.iter().map(|c| c.gap_m).fold(gap_min, f64::min);
+            assert!(tick % 125 != 0 || !stage.crosses(&got), "press {press}, tick {tick}");
+        }
+    }
+    println!("{presses} presses: {begun} grasps, {:.2} um apart at least", 1e6 * gap_min);
+    assert!(2 * begun >= presses && begun == ended, "{begun} begun, {ended} ended");
+}
