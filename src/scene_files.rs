@@ -12,7 +12,6 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-
 use tokio::runtime;
 
 use claimed::SharedScenes;

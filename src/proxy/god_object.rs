@@ -244,10 +244,7 @@ impl GodObject {
                 continue;
             }
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
-            let mut x = self.solve(&x_d, &motion, 1.0);
-            if self.holds_more(&x, &motion) {
-                x = self.solve(&x_d, &motion, 1.0);
-            }
+            let x = self.solve_round(&x_d, &motion, 1.0);
             let extent = self.extent(&x);
             if extent.length_m <= PROXY_AT_REST_M {
                 return true;
@@ -324,10 +321,7 @@ impl GodObject {
                 time = end;
                 continue;
             }
-            let mut x = self.solve(&[0.0; COORDINATES_MAX], &motion, end);
-            if self.holds_more(&x, &motion) {
-                x = self.solve(&[0.0; COORDINATES_MAX], &motion, end);
-            }
+            let x = self.solve_round(&[0.0; COORDINATES_MAX], &motion, end);
             self.note_round(&x);
             let extent = self.extent(&x);
             let together = Extent { length_m: extent.length_m + displacement * step, ..extent };
@@ -375,6 +369,17 @@ impl GodObject {
             }
         }
         SearchEnd::Full
+    }
+
+    /// [`GodObject::solve`] for one of several rounds: with what held the last one, where that is still needed.
+    fn solve_round(
+        &mut self,
+        x_d: &Displacement,
+        motion: &TissuesInMotion,
+        time_end: f64,
+    ) -> Displacement {
+        let x = self.solve(x_d, motion, time_end);
+        if self.holds_more(&x, motion) { self.solve(x_d, motion, time_end) } else { x }
     }
 
     /// The displacement of least spring energy about `x_d`, and the forces that hold it. Tissues move on to `time_end`.

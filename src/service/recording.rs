@@ -11,6 +11,8 @@ pub(super) mod recorders;
 pub mod replay;
 pub(super) mod scene_recorder;
 mod schemas;
+#[cfg(test)]
+mod shared_file;
 pub(super) mod tick_recorder;
 mod timeless;
 mod topics;

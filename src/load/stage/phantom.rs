@@ -33,8 +33,7 @@ const SHAFT_HALF_LENGTH_M: f64 = 0.05;
 const PROBE_RADIUS_M: f64 = 0.001;
 /// How far a jaw opens from its gripping plane: from this, radians, by as much as that.
 const OPENING: (f64, f64) = (0.05, 0.3);
-/// As often as the tip presses, and wide open as it comes down: the jaws close on what is between them then.
-const OPENING_PERIOD_S: f64 = PRESS_PERIOD_S;
+/// When they are wide open in each press, the tip on its way down: they close on what is between them then.
 const WIDE_OPEN_S: f64 = 0.2;
 
 /// How far the instrument leans from the surface's normal, radians: nobody works at a right angle.
@@ -213,7 +212,7 @@ impl Instrument {
         if !self.has_jaws {
             return Vec::new();
         }
-        let phase = std::f64::consts::TAU * (seconds - WIDE_OPEN_S) / OPENING_PERIOD_S;
+        let phase = std::f64::consts::TAU * (seconds - WIDE_OPEN_S) / PRESS_PERIOD_S;
         let angle = OPENING.0 + OPENING.1 * (0.5 + 0.5 * phase.cos());
         // A turn about y by a negative angle lifts +x towards +z, where the upper jaw is.
         let jaw =

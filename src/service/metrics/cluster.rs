@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 pub struct ClusterMetrics {
     /// Renewals of all its leases that failed.
     pub renewals_failed: AtomicU64,
-    /// Scenes that it found to be another's: it was too late to renew.
+    /// Scenes that it found to be another's: it was too late to renew, or an admin said so.
     pub fenced: AtomicU64,
     /// Scenes that it took.
     pub taken: AtomicU64,

@@ -241,7 +241,7 @@ fn cluster(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<Sce
         ),
         (
             "palpate_cluster_fenced_total",
-            "Scenes that another server took because this one was too late.",
+            "Scenes that another server took: this one was too late, or an admin said so.",
             &metrics.fenced,
         ),
         ("palpate_cluster_taken_total", "Scenes that this server took.", &metrics.taken),

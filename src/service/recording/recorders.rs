@@ -158,26 +158,11 @@ mod tests {
     use crate::{
         proto::{Tick, TickOutcome, TrackResponse, TrackStart},
         scene::Limits,
-        service::recording::recorded::Recording,
+        service::recording::{recorded::Recording, shared_file::SharedFile},
     };
 
-    /// What is written, for all to read.
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-            self.0.lock().extend_from_slice(data);
-            Ok(data.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
     /// A disk that takes nothing until it is let.
-    fn blocked(let_go: Receiver<()>, file: Shared) -> io::Result<Box<dyn Write + Send>> {
+    fn blocked(let_go: Receiver<()>, file: SharedFile) -> io::Result<Box<dyn Write + Send>> {
         let_go.recv().map_err(io::Error::other)?;
         Ok(Box::new(file))
     }
@@ -196,7 +181,7 @@ mod tests {
         let recorders = Recorders::new(folder, &Config::default(), &metrics).expect("there");
         let scene = Arc::new(Scene::new("s".to_owned(), Limits::default()));
         let (release, let_go) = channel();
-        let file = Shared::default();
+        let file = SharedFile::default();
         let written = file.clone();
         let recorder = recorders.begin_in(&scene, move || blocked(let_go, written));
         let recorder = recorder.expect("a thread");
@@ -206,7 +191,7 @@ mod tests {
         let dropped = metrics.dropped_ticks.load(Relaxed);
         assert!(dropped > 0 && dropped < n, "{dropped} of {n}");
         // Nobody has waited for the disk, and nothing is there yet.
-        assert!(file.0.lock().is_empty());
+        assert!(file.bytes().is_empty());
         for _ in 0..2_000 {
             recorder.held(0, Default::default(), Default::default());
         }
@@ -220,7 +205,7 @@ mod tests {
         drop(of_loop);
         drop(recorder);
         recorders.end(Duration::from_secs(60));
-        let recording = Recording::read(Cursor::new(file.0.lock().clone())).expect("whole");
+        let recording = Recording::read(Cursor::new(file.bytes())).expect("whole");
         assert_eq!(recording.changes.len(), 2_000);
         let ticks = &recording.sessions[&1].ticks;
         assert_eq!(ticks.len() as u64, n + 1 - dropped);

@@ -324,35 +324,23 @@ mod tests {
     use std::io::Cursor;
 
     use crossbeam::channel::unbounded;
-    use parking_lot::Mutex;
 
     use super::*;
     use crate::{
         proto::{RecordedSession, Tick, TickOutcome, TrackResponse, TrackStart},
         scene::{Limits, Scene},
-        service::recording::{recorded::Recording, recorders::FORMAT, tick_recorder::TickRecorder},
+        service::recording::{
+            recorded::Recording, recorders::FORMAT, shared_file::SharedFile,
+            tick_recorder::TickRecorder,
+        },
         store::scenes::file_head,
     };
-
-    #[derive(Clone, Default)]
-    struct Shared(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Shared {
-        fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-            self.0.lock().extend_from_slice(data);
-            Ok(data.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
 
     #[test]
     fn more_loops_than_a_file_has_topics_for_end_it_whole_and_in_words() {
         let scene = Arc::new(Scene::new("s".to_owned(), Limits::default()));
         let (entries, queue) = unbounded();
-        let (file, metrics) = (Shared::default(), Arc::new(RecordMetrics::default()));
+        let (file, metrics) = (SharedFile::default(), Arc::new(RecordMetrics::default()));
         let state = Arc::new(RecorderState::default());
         let sink = file.clone();
         let job = RecordingJob {
@@ -391,7 +379,7 @@ mod tests {
         writer.join().expect("no panic");
         assert_eq!(metrics.ended_early.load(Relaxed), 1);
         assert!(state.is_over());
-        let recording = Recording::read(Cursor::new(file.0.lock().clone())).expect("whole");
+        let recording = Recording::read(Cursor::new(file.bytes())).expect("whole");
         assert_eq!(recording.sessions.len(), SESSIONS_MAX as usize);
         assert!(recording.sessions.values().all(|session| session.ticks.len() == 1));
         let reason = recording.end.expect("in order").reason;

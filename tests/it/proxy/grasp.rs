@@ -1,12 +1,14 @@
 //! Jaws that take a fold of an organ that moves while they do: the demo's own stage, at many places of the fold.
 
+use std::f64::consts::TAU;
+
 use glam::{DVec3, Vec3};
 use palpate::{
     client::mesh_source::MeshSource,
     geometry::MeshData,
     load::stage::{
         dent::Dent,
-        path::Site,
+        path::{PRESS_PERIOD_S, Site},
         phantom::{Instrument, Organ},
     },
     proto::deform_request::Positions,
@@ -17,8 +19,6 @@ use palpate::{
 use super::stage::ProxyStage;
 use crate::seed::{Seed, scaled};
 
-/// Down and up once, with the jaws open as they come down and closed as they go up.
-const PRESS_TICKS: u32 = 1250;
 const HIGH_M: f64 = 0.006;
 const DEEP_M: f64 = 0.02;
 /// Of the way below the surface, by which the tissue gives way.
@@ -51,9 +51,10 @@ fn jaws_take_a_fold_that_moves_and_no_tissue_is_put_through_them() {
         // Off the crest, and along it: a hand is never exact.
         let (aside, speed) = (random.range(-0.003, 0.003), random.range(-0.08, 0.08));
         stage.pose.teleport = true;
-        for tick in 0..PRESS_TICKS {
+        // Down and up once, with the jaws open as they come down and closed as they go up.
+        for tick in 0..(PRESS_PERIOD_S * 1e3) as u32 {
             let seconds = f64::from(tick) * 1e-3;
-            let wave = 0.5 - 0.5 * (std::f64::consts::TAU * seconds / 1.25).cos();
+            let wave = 0.5 - 0.5 * (TAU * seconds / PRESS_PERIOD_S).cos();
             let height_m = HIGH_M - (HIGH_M + DEEP_M) * wave;
             let site = Site {
                 surface: place + DVec3::new(speed * (seconds - 0.6), aside, 0.0),

@@ -1,0 +1,30 @@
+//! A file in memory, for tests that read what a recording's thread writes.
+
+use std::{
+    io::{self, Write},
+    sync::Arc,
+};
+
+use parking_lot::Mutex;
+
+/// Clones are the same file.
+#[derive(Clone, Default)]
+pub(super) struct SharedFile(Arc<Mutex<Vec<u8>>>);
+
+impl SharedFile {
+    /// What was written so far.
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        self.0.lock().clone()
+    }
+}
+
+impl Write for SharedFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.0.lock().extend_from_slice(data);
+        Ok(data.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
