@@ -198,7 +198,7 @@ pub fn start(args: &[&str]) -> ServerProcess {
 
 /// A bead against an organ of 20 k triangles: little work in the engine, so that the transport is seen.
 pub fn bead_plan(n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
-    plan(Organ::generated(), &bead(), n_clients, rate_hz, seconds)
+    plan(Organ::smooth(), &bead(), n_clients, rate_hz, seconds)
 }
 
 /// The tool of [`bead_plan`].

@@ -225,7 +225,7 @@ impl RunArgs {
     fn plan(&self, n_clients: u32, rate_hz: f64, deform_hz: f64) -> Result<Plan, LoadError> {
         let organ = match &self.tissue {
             Some(file) => Organ::open(file, self.scale_to_m)?,
-            None => Organ::generated(),
+            None => Organ::folded(),
         };
         let instrument = match &self.tool {
             Some(file) => {

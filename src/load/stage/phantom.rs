@@ -12,7 +12,7 @@ use crate::client::{
 };
 use crate::load::report::text::grouped;
 use crate::{
-    geometry::{Aabb, Pose, principal_axes::principal_axes},
+    geometry::{Aabb, MeshData, Pose, principal_axes::principal_axes},
     oracle::shapes,
     proto,
 };
@@ -79,10 +79,19 @@ pub struct Instrument {
 }
 
 impl Organ {
-    /// A smooth lumpy organ, 0.2 m long, with a fold under the tip's path.
-    pub fn generated() -> Organ {
+    /// A smooth lumpy organ, 0.2 m long.
+    pub fn smooth() -> Organ {
+        Organ::of(shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED))
+    }
+
+    /// The same with a fold under the tip's path.
+    pub fn folded() -> Organ {
         let mut mesh = shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED);
         raise_fold(&mut mesh.positions);
+        Organ::of(mesh)
+    }
+
+    fn of(mesh: MeshData) -> Organ {
         Organ {
             label: "generated organ".to_owned(),
             rest: mesh.positions.clone(),
@@ -321,7 +330,7 @@ mod tests {
 
     #[test]
     fn odd_sizes_are_said() {
-        let (organ, mut tool) = (Organ::generated(), Instrument::grasper());
+        let (organ, mut tool) = (Organ::folded(), Instrument::grasper());
         assert_eq!(tool.odd_size(&organ), None);
         tool.length_m = 12.0;
         assert!(tool.odd_size(&organ).is_some_and(|s| s.contains("12.0000 m long")));
