@@ -8,6 +8,7 @@ use palpate::{
     doctor::{self, DoctorArgs},
     inspect::{self, InspectArgs},
     load::{self, DemoArgs, LoadArgs},
+    os,
     plan::{self, PlanArgs},
     replay::{self, ReplayArgs},
     scene_files::{self, ScenesArgs},
@@ -86,6 +87,7 @@ fn print_all(text: &str) -> Result<(), Box<dyn Error>> {
 }
 
 fn serve(config: &Config) -> Result<(), Box<dyn Error>> {
+    os::heap::share();
     // One runtime for all streams, a thread a core. One thread alone gave p50 of eight clients 785 to 1,119 us
     // instead of 755 to 841. Two servers of one thread, each on a core of its own, had 1,067 to 1,224 us where one
     // server of two threads had 759 to 908: what waits for a busy core cannot go to the other.

@@ -4,6 +4,7 @@
 
 pub mod boot_clock;
 pub mod child;
+pub mod heap;
 pub mod interrupt;
 pub mod lasting;
 pub mod process;
