@@ -188,6 +188,28 @@ def test_calls_are_led_to_the_server_that_has_the_scene(theatre: Theatre) -> Non
             here.describe()
 
 
+def test_a_scene_is_taken_from_an_owner_that_hangs(theatre: Theatre) -> None:
+    with palpate.connect(theatre.first) as server:
+        scene, _, _ = furnish(server)
+        # There is nobody; it stays where it is.
+        with pytest.raises(palpate.Unavailable):
+            scene.move("127.0.0.1:1", take_over=True)
+        assert [tissue.name for tissue in scene.describe().tissues] == ["organ"]
+        owner = theatre.servers[0]
+        owner.stop()
+        try:
+            scene.move(theatre.second, take_over=True)
+            described = scene.describe()
+            assert [tool.name for tool in described.tools] == ["probe"]
+        finally:
+            owner.go_on()
+        # It wakes as one that has lost it, and names the other.
+        with palpate.connect(theatre.first) as again:
+            there = again.scene("shared")
+            there.tissues()["organ"].deform(octahedron(0.04)[0])
+            assert again.owners.of("shared").address == theatre.second
+
+
 def test_a_loop_edits_and_deformations_go_on_while_their_scene_moves(
     theatre: Theatre, figure: Callable[[str], None]
 ) -> None:

@@ -144,15 +144,22 @@ class Scene:
         """Removes it. Loops in it end with NotFound."""
         self.server.ask("DeleteScene", scene_id=self.id)
 
-    def move(self, to_address: str) -> None:
+    def move(self, to_address: str, *, take_over: bool = False) -> None:
         """Hands it over to the server at an address, as that server tells it (`cluster.address`), where servers share
         scenes. Its loops go on there, with sessions begun anew.
 
+        Args:
+            take_over: the server at the address takes it from an owner that hangs, which is not asked; with an admin's
+                key. It waits for the owner's lease to end. Deformations that were not on the disk are lost.
+
         Raises:
             FailedPrecondition: servers do not share it.
+            PermissionDenied: not an admin's key takes it over.
             Unavailable: it did not move, or the answer was lost: `describe` is answered by who has it.
         """
-        self.server.ask("MoveScene", scene_id=self.id, to_address=to_address)
+        if take_over:
+            self.server.owners.go(self.id, to_address)
+        self.server.ask("MoveScene", scene_id=self.id, to_address=to_address, take_over=take_over)
 
     def deformations(self, in_flight_max: int = 8) -> Deformations:
         """A stream of deformations that does not wait for each answer."""
