@@ -5,11 +5,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    env,
-    fs::{self, File},
+    fs,
     net::SocketAddr,
     path::PathBuf,
-    process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
 
@@ -33,6 +31,7 @@ use crate::{
     seed::scaled,
     support::{
         certificates::Authority,
+        envoy::{Envoy, HOST, certified, program},
         folder::Folder,
         messages::{
             SCENE, start, start_message, tick, tick_message, tissue_head, tissue_header,
@@ -40,33 +39,18 @@ use crate::{
         },
         metrics::get,
         process::Process,
-        server::{free_address, link, tissue},
+        server::{link, tissue},
     },
 };
 
 const SOON: Duration = Duration::from_secs(30);
 const SERVERS: usize = 3;
-/// The header that `envoy.yaml` names.
-const HOST: &str = "palpate-host";
-
-/// Envoy, ended with the test.
-struct Envoy(Child);
-
-impl Drop for Envoy {
-    fn drop(&mut self) {
-        // An error: it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Servers, and Envoy in front of them.
 struct Proxied {
     servers: Vec<(SocketAddr, Process)>,
-    front: SocketAddr,
-    admin: SocketAddr,
     authority: Authority,
-    _envoy: Envoy,
+    envoy: Envoy,
     folder: Folder,
 }
 
@@ -78,40 +62,6 @@ struct Placed {
     requests: mpsc::Sender<TrackRequest>,
     answers: Streaming<TrackResponse>,
     sequence: u64,
-}
-
-fn program() -> Option<PathBuf> {
-    let named = env::var_os("PALPATE_ENVOY").map(PathBuf::from);
-    let found = || {
-        let folders = env::var_os("PATH")?;
-        env::split_paths(&folders).map(|folder| folder.join("envoy")).find(|file| file.is_file())
-    };
-    let program = named.or_else(found);
-    if program.is_none() {
-        println!("left out: Envoy is not installed (PALPATE_ENVOY)");
-    }
-    program
-}
-
-/// The file as it is, with these files, ports and servers.
-fn settings(folder: &Folder, ports: [u16; 2], servers: &[SocketAddr]) -> String {
-    let file = format!("{}/deploy/envoy/envoy.yaml", env!("CARGO_MANIFEST_DIR"));
-    let text = fs::read_to_string(file).expect("a file of the project");
-    let mut changed = 0;
-    let mut replace = |text: String, from: &str, to: &str| {
-        assert!(text.contains(from), "envoy.yaml has no {from}");
-        changed += 1;
-        text.replace(from, to)
-    };
-    let text = replace(text, "/etc/palpate/", &format!("{}/", folder.0.display()));
-    let address = |host: &str, port: u16| format!("address: {host}, port_value: {port} ");
-    let text = replace(text, &address("127.0.0.1", 9901), &address("127.0.0.1", ports[0]));
-    let mut text = replace(text, &address("0.0.0.0", 7447), &address("127.0.0.1", ports[1]));
-    for (i, server) in servers.iter().enumerate() {
-        let from = address(&format!("10.0.0.{}", 11 + i), 7447);
-        text = replace(text, &from, &address("127.0.0.1", server.port()));
-    }
-    text
 }
 
 fn channel(address: SocketAddr, authority: &Authority) -> Endpoint {
@@ -130,38 +80,19 @@ impl Proxied {
     /// Servers with these variables too.
     async fn start_with(program: &PathBuf, more: &[(&str, String)]) -> Proxied {
         let (folder, authority) = (Folder::new("envoy"), Authority::new());
-        let (certificate, key) = authority.sign();
-        let certificate = folder.write("server.pem", &certificate);
-        let key = folder.write("server.key", &key);
-        folder.write("ca.pem", &authority.pem());
-        let variables = [
-            ("PALPATE_ACCESS_CERTIFICATE_FILE", certificate.to_str().expect("UTF-8")),
-            ("PALPATE_ACCESS_PRIVATE_KEY_FILE", key.to_str().expect("UTF-8")),
-            ("PALPATE_TRANSPORT_CONNECTIONS_PER_ADDRESS_MAX", "256"),
-        ];
+        let variables = certified(&folder, &authority);
+        let variables = variables.iter().map(|(name, value)| (*name, value.as_str()));
         let more = more.iter().map(|(name, value)| (*name, value.as_str()));
-        let variables: Vec<_> = variables.into_iter().chain(more).collect();
+        let variables: Vec<_> = variables.chain(more).collect();
         let servers: Vec<_> = (0..SERVERS)
             .map(|_| {
                 let mut process = Process::serve_with("127.0.0.1:0", &[], &variables);
                 (process.address(), process)
             })
             .collect();
-        let (admin, front) = (free_address(), free_address());
         let addresses: Vec<_> = servers.iter().map(|(address, _)| *address).collect();
-        let settings = settings(&folder, [admin.port(), front.port()], &addresses);
-        let file = folder.write("envoy.yaml", &settings);
-        let checked = Command::new(program).args(["--mode", "validate", "-c"]).arg(&file).output();
-        let checked = checked.expect("it is installed");
-        assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
-        let mut command = Command::new(program);
-        command
-            .args(["--use-dynamic-base-id", "--concurrency", "1", "--log-level", "error", "-c"])
-            .arg(&file);
-        let log = File::create(folder.0.join("envoy.log")).expect("room");
-        command.stdout(Stdio::null()).stderr(log);
-        let envoy = Envoy(command.spawn().expect("it is installed"));
-        let proxied = Proxied { servers, front, admin, authority, _envoy: envoy, folder };
+        let envoy = Envoy::start(program, &folder, &addresses);
+        let proxied = Proxied { servers, authority, envoy, folder };
         if timeout(SOON, proxied.until_it_knows_all_servers()).await.is_err() {
             let log = fs::read_to_string(proxied.folder.0.join("envoy.log"));
             panic!("Envoy does not serve: {log:?}");
@@ -173,7 +104,7 @@ impl Proxied {
         // Calls without a header go to healthy servers only, by turns: three different ones were heard.
         let mut heard = BTreeSet::new();
         while heard.len() < SERVERS {
-            let Ok(channel) = channel(self.front, &self.authority).connect().await else {
+            let Ok(channel) = channel(self.envoy.front, &self.authority).connect().await else {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -186,12 +117,13 @@ impl Proxied {
     /// Waits until Envoy has found out that a server is gone.
     async fn until_noticed(&self, gone: SocketAddr) {
         let flags = format!("palpate::{gone}::health_flags::/failed_active_hc");
-        let noticed = async { while !get(self.admin, "/clusters").await.1.contains(&flags) {} };
+        let noticed =
+            async { while !get(self.envoy.admin, "/clusters").await.1.contains(&flags) {} };
         timeout(SOON, noticed).await.expect("two checks, a second apart");
     }
 
     fn channel(&self) -> Channel {
-        channel(self.front, &self.authority).connect_lazy()
+        channel(self.envoy.front, &self.authority).connect_lazy()
     }
 
     /// A scene, wherever Envoy makes it, with a loop.
@@ -353,7 +285,7 @@ async fn scenes_stay_on_their_server_and_only_those_of_a_killed_one_end() {
 async fn a_client_stays_with_the_server_of_its_first_answer() {
     let Some(program) = program() else { return };
     let proxied = Proxied::start(&program).await;
-    let address = ServerAddress::new(&format!("https://localhost:{}", proxied.front.port()));
+    let address = ServerAddress::new(&format!("https://localhost:{}", proxied.envoy.front.port()));
     let address = address.trusting(&proxied.folder.0.join("ca.pem")).expect("it was written");
     let mut servers = BTreeSet::new();
     for i in 0..12 {

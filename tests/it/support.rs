@@ -4,6 +4,7 @@ pub mod bench;
 #[cfg(feature = "s3")]
 pub mod bucket;
 pub mod certificates;
+pub mod envoy;
 pub mod folder;
 pub mod keeping;
 pub mod kept_recordings;

@@ -27,8 +27,8 @@ use super::theatre::{Addresses, Connections, owner};
 
 /// A server that is stopped answers nothing.
 const ANSWER_MAX: Duration = Duration::from_millis(700);
-const PAUSE: Duration = Duration::from_millis(15);
-const SOON: Duration = Duration::from_secs(120);
+pub const PAUSE: Duration = Duration::from_millis(15);
+pub const SOON: Duration = Duration::from_secs(120);
 /// Vertices of a tissue before its first cut.
 const N_VERTICES: usize = 6;
 
@@ -69,7 +69,7 @@ impl Editors {
                 scene,
                 at: all[scene % all.len()],
                 addresses: editors.addresses.clone(),
-                connections: Connections::default(),
+                connections: editors.addresses.connections(),
                 book: Arc::clone(&editors.book),
                 led: Arc::clone(&editors.led),
                 random: seed(scene as u64),
@@ -122,7 +122,7 @@ impl Editors {
             let other = by_revision.insert((cut.scene, cut.revision), *cut);
             assert!(other.is_none(), "{cut:?} and {other:?}");
         }
-        let mut connections = Connections::default();
+        let mut connections = self.addresses.connections();
         for scene in 0..n_scenes {
             let marks = exported(&self.addresses, &mut connections, scene).await;
             for cut in book.iter().filter(|cut| cut.scene == scene) {

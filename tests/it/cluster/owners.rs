@@ -5,23 +5,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-use palpate::proto::{CreateSceneRequest, EditTopologyRequest, MoveSceneRequest};
+use palpate::proto::{
+    CreateSceneRequest, EditTopologyRequest, ListScenesRequest, MoveSceneRequest,
+};
 use tokio_stream::iter;
 use tonic::Code;
 
 #[cfg(feature = "s3")]
-use crate::support::keeping::Keeping;
+use crate::support::{envoy::program, keeping::Keeping};
 
 use super::{
-    editors::{Editors, scene_id},
-    theatre::{LEASE, Theatre, owner},
+    editors::{Editors, PAUSE, SOON, scene_id},
+    theatre::{LEASE, Scenes, Theatre, owner},
 };
 use crate::{
     seed::{Seed, scaled},
     support::{
         meshes::octahedron,
         messages::{tissue_head, tissue_header, tissue_piece},
-        server::TestServer,
     },
 };
 
@@ -41,11 +42,25 @@ async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_in_an_object_s
     disturb(Theatre::of(bucket, N_SERVERS), scaled(6)).await;
 }
 
+/// All of it at once: no common folder, and Envoy the only way to the servers. The command is in OPERATIONS.
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_behind_envoy() {
+    let (Some(program), Some(bucket)) = (program(), Keeping::in_bucket("owners-envoy")) else {
+        return;
+    };
+    // One for the killed, and one for each that is restarted.
+    let theatre = Theatre::behind_envoy(&program, bucket, N_SERVERS, 1 + N_SERVERS);
+    disturb(theatre, scaled(6)).await;
+}
+
 async fn disturb(mut theatre: Theatre, n_scenes: usize) {
     let seed = Seed::or(25);
+    let mut connections = theatre.addresses.connections();
     for n in 0..n_scenes {
-        let mut server = theatre.connect(n % N_SERVERS).await;
-        furnish(&mut server, &scene_id(n)).await;
+        let mut scenes = connections.scenes(theatre.servers[n % N_SERVERS].address);
+        known(&mut scenes).await;
+        furnish(&mut scenes, &scene_id(n)).await;
     }
     let editors = Editors::start(&theatre.addresses, n_scenes, |n| seed.random(n));
     let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
@@ -58,13 +73,13 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize) {
         let all = theatre.addresses.all();
         let to = all[(all.iter().position(|a| *a == from).expect("there") + 1) % N_SERVERS];
         let asked = Instant::now();
-        let mut server = TestServer::connect(from).await;
         let request = MoveSceneRequest {
             scene_id: scene_id(n),
             to_address: to.to_string(),
             take_over: false,
         };
-        let done = server.scenes.move_scene(request).await.expect("it moves").into_inner();
+        let done =
+            connections.scenes(from).move_scene(request).await.expect("it moves").into_inner();
         assert_eq!(done.address, to.to_string());
         moved.extend(editors.gaps(&[n], asked, from).await);
     }
@@ -81,7 +96,7 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize) {
     // Stopped for longer than its leases: it wakes and is not the owner any more.
     let from = theatre.servers[1].address;
     let stopped = owned(&editors, from);
-    let sleeper = theatre.connect(1).await;
+    let sleeper = connections.scenes(from);
     theatre.servers[1].process.signal("STOP");
     let at = Instant::now();
     print("stopped", editors.gaps(&stopped, at, from).await);
@@ -112,19 +127,28 @@ pub fn owned(editors: &Editors, server: SocketAddr) -> Vec<usize> {
     newest.iter().filter(|(_, cut)| cut.by == server).map(|(n, _)| *n).collect()
 }
 
-pub async fn furnish(server: &mut TestServer, id: &str) {
+/// Waits until a server answers: Envoy finds out within a second that it is there.
+async fn known(scenes: &mut Scenes) {
+    let until = Instant::now() + SOON;
+    while let Err(status) = scenes.list_scenes(ListScenesRequest {}).await {
+        assert!(Instant::now() < until, "{status:?}");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+pub async fn furnish(scenes: &mut Scenes, id: &str) {
     let request = CreateSceneRequest { scene_id: id.to_owned(), durable: None };
-    let made = server.scenes.create_scene(request).await.expect("a new scene").into_inner();
+    let made = scenes.create_scene(request).await.expect("a new scene").into_inner();
     assert!(made.scene.expect("described").durable);
     let mesh = octahedron(0.1);
     let mut header = tissue_header("liver", &mesh);
     header.scene_id = id.to_owned();
     let upload = iter([tissue_head(header), tissue_piece(mesh.chunk())]);
-    server.scenes.add_tissue(upload).await.expect("a tissue");
+    scenes.add_tissue(upload).await.expect("a tissue");
 }
 
 /// A server that slept past its lease refuses what it had: nobody else is asked to be sure of that.
-pub async fn fenced(mut sleeper: TestServer, n: usize, own: SocketAddr) {
+pub async fn fenced(mut sleeper: Scenes, n: usize, own: SocketAddr) {
     let edit = EditTopologyRequest {
         scene_id: scene_id(n),
         tissue_id: 1,
@@ -133,7 +157,7 @@ pub async fn fenced(mut sleeper: TestServer, n: usize, own: SocketAddr) {
         ..Default::default()
     };
     for _ in 0..1_000 {
-        match sleeper.scenes.edit_topology(edit.clone()).await {
+        match sleeper.edit_topology(edit.clone()).await {
             Ok(_) => panic!("scene {n} was acknowledged by a server that had lost it"),
             Err(status) => match owner(&status) {
                 Some((address, epoch)) => {

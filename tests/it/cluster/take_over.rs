@@ -46,8 +46,9 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
     let theatre = Theatre::open("taken-over", 2);
     let [from, to] = [0, 1].map(|n| theatre.servers[n].address);
     let n_scenes = scaled(6);
+    let mut connections = theatre.addresses.connections();
     for n in 0..n_scenes {
-        furnish(&mut theatre.connect(0).await, &scene_id(n)).await;
+        furnish(&mut connections.scenes(from), &scene_id(n)).await;
     }
     let editors = Editors::start(&theatre.addresses, n_scenes, |n| seed.random(n));
     let all: Vec<usize> = (0..n_scenes).collect();
@@ -76,7 +77,7 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
 
     // From one that does nothing any more, and knows nothing when it goes on.
     assert_eq!(owned(&editors, from), hung);
-    let sleeper = theatre.connect(0).await;
+    let sleeper = connections.scenes(from);
     theatre.servers[0].process.signal("STOP");
     let at = Instant::now();
     let asked = hung.iter().map(|n| {

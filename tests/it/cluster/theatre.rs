@@ -1,13 +1,25 @@
-//! Servers that share a folder or a bucket, as one test has them.
+//! Servers that share a folder or a bucket, as one test has them, with or without Envoy in front.
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
 use palpate::proto::scene_service_client::SceneServiceClient;
 use parking_lot::Mutex;
-use tonic::{Status, transport::Channel};
+use tonic::{
+    Request, Status,
+    metadata::{Ascii, MetadataValue},
+    service::{Interceptor, interceptor::InterceptedService},
+    transport::{Certificate, Channel, ClientTlsConfig},
+};
 use tonic_types::StatusExt;
 
-use crate::support::{keeping::Keeping, process::Process, server::TestServer};
+use crate::support::{
+    certificates::Authority,
+    envoy::{Envoy, HOST, certified, host},
+    folder::Folder,
+    keeping::Keeping,
+    process::Process,
+    server::{TestServer, free_address},
+};
 
 /// Short, so that a test has not to wait for long, and longer than a busy machine keeps a process from its sign of life.
 pub const LEASE: Duration = Duration::from_secs(3);
@@ -24,6 +36,11 @@ pub struct Theatre {
     pub servers: Vec<SharedServer>,
     /// Of all servers now, for those who look for an owner.
     pub addresses: Addresses,
+    /// What servers are started with.
+    variables: Vec<(&'static str, String)>,
+    /// Behind Envoy, which has to know them: where servers are that are still to come, the next one last.
+    places: Vec<SocketAddr>,
+    _envoy: Option<(Envoy, Folder)>,
 }
 
 /// One of them.
@@ -34,11 +51,26 @@ pub struct SharedServer {
 
 /// Where servers are, shared with clients.
 #[derive(Clone, Default)]
-pub struct Addresses(Arc<Mutex<Vec<SocketAddr>>>);
+pub struct Addresses {
+    all: Arc<Mutex<Vec<SocketAddr>>>,
+    /// The only way there.
+    front: Option<Front>,
+}
+
+/// Envoy, as clients need it.
+#[derive(Clone)]
+struct Front {
+    address: SocketAddr,
+    authority: String,
+}
 
 impl Addresses {
     pub fn all(&self) -> Vec<SocketAddr> {
-        self.0.lock().clone()
+        self.all.lock().clone()
+    }
+
+    pub fn connections(&self) -> Connections {
+        Connections { front: self.front.clone(), open: HashMap::new() }
     }
 
     /// As a client is given them.
@@ -54,21 +86,50 @@ impl Theatre {
     }
 
     pub fn of(keeping: Keeping, n: usize) -> Theatre {
-        let servers = (0..n).map(|_| SharedServer::start(&keeping)).collect();
-        let theatre = Theatre { keeping, servers, addresses: Addresses::default() };
-        theatre.tell();
-        theatre
+        let servers = Vec::new();
+        let (addresses, variables, places) = Default::default();
+        let theatre = Theatre { keeping, servers, addresses, variables, places, _envoy: None };
+        theatre.with_servers(n)
+    }
+
+    /// All servers behind Envoy: the `n` first ones and `later` ones.
+    pub fn behind_envoy(program: &Path, keeping: Keeping, n: usize, later: usize) -> Theatre {
+        let (folder, authority) = (Folder::new("cluster-envoy"), Authority::new());
+        let variables = certified(&folder, &authority);
+        let places: Vec<SocketAddr> = (0..n + later).map(|_| free_address()).collect();
+        let envoy = Envoy::start(program, &folder, &places);
+        let front = Front { address: envoy.front, authority: authority.pem() };
+        let addresses = Addresses { front: Some(front), ..Addresses::default() };
+        let (servers, _envoy) = (Vec::new(), Some((envoy, folder)));
+        Theatre { keeping, servers, addresses, variables, places, _envoy }.with_servers(n)
+    }
+
+    fn with_servers(mut self, n: usize) -> Theatre {
+        self.servers = (0..n).map(|_| self.start()).collect();
+        self.tell();
+        self
+    }
+
+    fn start(&mut self) -> SharedServer {
+        let mut variables = self.variables.clone();
+        if let Some(place) = self.places.pop() {
+            variables.push(("PALPATE_LISTEN", place.to_string()));
+        }
+        let own = variables.iter().map(|(name, value)| (*name, value.as_str()));
+        let mut process = self.keeping.serve(&SHARED.into_iter().chain(own).collect::<Vec<_>>());
+        let address = process.address();
+        SharedServer { process, address }
     }
 
     /// Another process in the place of one that has ended.
     pub fn replace(&mut self, n: usize) {
-        self.servers[n] = SharedServer::start(&self.keeping);
+        self.servers[n] = self.start();
         self.tell();
     }
 
     /// Ends a server in good order, with another beside it that takes its place.
     pub async fn restart(&mut self, n: usize) {
-        let next = SharedServer::start(&self.keeping);
+        let next = self.start();
         let SharedServer { process, .. } = std::mem::replace(&mut self.servers[n], next);
         self.tell();
         process.signal("TERM");
@@ -77,7 +138,7 @@ impl Theatre {
     }
 
     fn tell(&self) {
-        *self.addresses.0.lock() = self.servers.iter().map(|s| s.address).collect();
+        *self.addresses.all.lock() = self.servers.iter().map(|s| s.address).collect();
     }
 
     pub async fn connect(&self, n: usize) -> TestServer {
@@ -85,30 +146,45 @@ impl Theatre {
     }
 }
 
-impl SharedServer {
-    fn start(keeping: &Keeping) -> SharedServer {
-        let mut process = keeping.serve(&SHARED);
-        let address = process.address();
-        SharedServer { process, address }
+/// Connections to servers, none of which is tried before it is used.
+pub struct Connections {
+    front: Option<Front>,
+    open: HashMap<SocketAddr, Channel>,
+}
+
+/// Calls that go to one server.
+pub type Scenes = SceneServiceClient<InterceptedService<Channel, ToHost>>;
+
+/// Says to whom a call goes, where Envoy has to know it.
+#[derive(Clone)]
+pub struct ToHost(Option<MetadataValue<Ascii>>);
+
+impl Interceptor for ToHost {
+    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
+        self.0.clone().map(|host| request.metadata_mut().insert(HOST, host));
+        Ok(request)
     }
 }
 
-/// Connections to servers, none of which is tried before it is used.
-#[derive(Default)]
-pub struct Connections(HashMap<SocketAddr, Channel>);
-
 impl Connections {
-    fn channel(&mut self, to: SocketAddr) -> Channel {
-        let new = || {
-            let endpoint = Channel::from_shared(format!("http://{to}")).expect("an address");
-            endpoint.connect_timeout(LEASE).connect_lazy()
-        };
-        self.0.entry(to).or_insert_with(new).clone()
+    pub fn scenes(&mut self, to: SocketAddr) -> Scenes {
+        let front = &self.front;
+        let channel = self.open.entry(to).or_insert_with(|| connect(front.as_ref(), to)).clone();
+        SceneServiceClient::with_interceptor(channel, ToHost(front.as_ref().map(|_| host(to))))
     }
+}
 
-    pub fn scenes(&mut self, to: SocketAddr) -> SceneServiceClient<Channel> {
-        SceneServiceClient::new(self.channel(to))
-    }
+fn connect(front: Option<&Front>, to: SocketAddr) -> Channel {
+    let endpoint = match front {
+        None => Channel::from_shared(format!("http://{to}")).expect("an address"),
+        Some(front) => {
+            let trusted = Certificate::from_pem(&front.authority);
+            let tls = ClientTlsConfig::new().ca_certificate(trusted).domain_name("localhost");
+            let address = format!("https://{}", front.address);
+            Channel::from_shared(address).expect("an address").tls_config(tls).expect("good")
+        }
+    };
+    endpoint.connect_timeout(LEASE).connect_lazy()
 }
 
 /// The owner that a refusal names, and its epoch.

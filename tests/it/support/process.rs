@@ -38,9 +38,9 @@ impl Process {
         Process::spawn(through)
     }
 
-    /// A server on a free port that keeps its scenes in `folder`, with variables, as a command's arguments say.
+    /// A server that keeps its scenes in `folder`, with variables, as a command's arguments say; on a free port, unless they
+    /// say where.
     pub fn serve_keeping(folder: &Path, through: &[&str], variables: &[(&str, &str)]) -> Process {
-        let arguments = [PALPATE, "serve", "--listen", "127.0.0.1:0"];
         let mut command = match through {
             [] => Command::new(PALPATE),
             [first, rest @ ..] => {
@@ -49,7 +49,8 @@ impl Process {
                 command
             }
         };
-        command.args(&arguments[1..]).env("RUST_LOG", "warn").env("PALPATE_LOG_FORMAT", "text");
+        command.arg("serve").env("PALPATE_LISTEN", "127.0.0.1:0");
+        command.env("RUST_LOG", "warn").env("PALPATE_LOG_FORMAT", "text");
         command.env("PALPATE_DATA_DIR", folder).envs(variables.iter().copied());
         Process::spawn(command)
     }
