@@ -123,6 +123,8 @@ struct RecordingReader {
     head: Option<RecordingHead>,
     changes: Vec<RecordedChange>,
     sessions: BTreeMap<u32, RecordedLoop>,
+    /// Which session has a place now.
+    places: BTreeMap<u32, u32>,
     end: Option<RecordingEnd>,
     n_messages: u64,
 }
@@ -210,12 +212,15 @@ impl RecordingReader {
             (RECORDING, "palpate.v1.RecordingEnd") => self.end = Some(decoded(data)?),
             (CHANGES, _) => self.changes.push(decoded(data)?),
             (SESSIONS, _) => {
-                let RecordedSession { session, start, .. } = decoded(data)?;
+                let RecordedSession { session, start, place, .. } = decoded(data)?;
                 let start = start.ok_or("it has no start")?;
+                let place = if place == 0 { session } else { place };
+                self.places.insert(place, session);
                 self.sessions.entry(session).or_default().start = Some(start);
             }
             _ => {
-                let Some((session, part)) = TickPart::of_topic(topic) else { return Ok(()) };
+                let Some((place, part)) = TickPart::of_topic(topic) else { return Ok(()) };
+                let session = self.places.get(&place).copied().unwrap_or(place);
                 let ticks = &mut self.sessions.entry(session).or_default().ticks;
                 let messages = ticks.entry(number).or_default();
                 *match part {
@@ -231,12 +236,12 @@ impl RecordingReader {
     fn whole(self) -> Result<Recording, RecordingError> {
         let RecordingReader { head, changes, sessions, end, .. } = self;
         let head = head.ok_or(RecordingError::Missing { what: "RecordingHead" })?;
-        let known = |what, got, expected| {
-            let newer = RecordingError::Newer { what, got, expected };
-            (got == expected).then_some(()).ok_or(newer)
+        let known = |what, got, expected, is_known: bool| {
+            is_known.then_some(()).ok_or(RecordingError::Newer { what, got, expected })
         };
-        known("messages", head.format, FORMAT)?;
-        known("scenes", head.store_format, file_head::VERSION)?;
+        let (format, store_format) = (head.format, head.store_format);
+        known("messages", format, FORMAT, (1..=FORMAT).contains(&format))?;
+        known("scenes", store_format, file_head::VERSION, store_format == file_head::VERSION)?;
         let of_head = |reason: String| {
             let topic = RECORDING.to_owned();
             RecordingError::Message { at: 0, topic, reason }

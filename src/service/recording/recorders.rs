@@ -28,7 +28,7 @@ use crate::{
 };
 
 /// Of the messages of recordings.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 /// Files of one scene name; nobody makes as many.
 const FILES_MAX: u32 = 1 << 20;
 const POLL_INTERVAL: Duration = Duration::from_millis(5);

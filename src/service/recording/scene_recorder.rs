@@ -76,7 +76,9 @@ impl SceneRecorder {
         let dropped = Arc::clone(&self.state.dropped_ticks);
         let (recorder, ring) = TickRecorder::new(session, dropped);
         let start = Some(start.clone());
-        self.hand_in(Entry::Session(RecordedSession { session, at_ns, start }, ring), 0);
+        // Its place in the file is the writer's to say.
+        let begins = RecordedSession { session, at_ns, start, place: 0 };
+        self.hand_in(Entry::Session(begins, ring), 0);
         Some(recorder)
     }
 

@@ -11,7 +11,7 @@ pub const TRANSFORMS: &str = "/transforms";
 /// Tissues and tools as meshes.
 pub const SURFACES: &str = "/surfaces";
 
-/// What a session's topic holds.
+/// What a topic of a session holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TickPart {
     /// As the client sent it.
@@ -34,16 +34,16 @@ impl TickPart {
         }
     }
 
-    /// Its topic in a session.
-    pub fn topic(self, session: u32) -> String {
-        format!("{SESSIONS}/{session}/{}", self.name())
+    /// Its topic of a session's place.
+    pub fn topic(self, place: u32) -> String {
+        format!("{SESSIONS}/{place}/{}", self.name())
     }
 
-    /// The session and part that a topic is of; `None` when it is of none.
+    /// The place and part that a topic is of; `None` when it is of none.
     pub fn of_topic(topic: &str) -> Option<(u32, TickPart)> {
-        let (session, name) = topic.strip_prefix(SESSIONS)?.strip_prefix('/')?.split_once('/')?;
+        let (place, name) = topic.strip_prefix(SESSIONS)?.strip_prefix('/')?.split_once('/')?;
         let part = TickPart::ALL.into_iter().find(|part| part.name() == name)?;
-        Some((session.parse().ok()?, part))
+        Some((place.parse().ok()?, part))
     }
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_topic_names_its_session_and_part() {
+    fn a_topic_names_its_place_and_part() {
         for part in TickPart::ALL {
             assert_eq!(TickPart::of_topic(&part.topic(12)), Some((12, part)));
         }

@@ -3,7 +3,7 @@
 //! A chunk is written whole, and at least once a second: a process that is killed leaves all but the last second.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, BufWriter, Write},
     sync::{
         Arc,
@@ -36,8 +36,6 @@ const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 /// A chunk is not older.
 const FLUSH_INTERVAL_NS: u64 = 1_000_000_000;
 const CHUNK_BYTES: u64 = 1 << 20;
-/// Loops of a file: MCAP numbers its channels with 16 bits, and each loop has three. The others are a handful.
-const SESSIONS_MAX: u32 = (u16::MAX as u32 - 15) / TickPart::ALL.len() as u32;
 
 /// What the thread is given.
 pub struct RecordingJob {
@@ -68,8 +66,15 @@ struct RecordingFile {
     channels: BTreeMap<String, u16>,
     epoch_ns: i64,
     bytes: Arc<AtomicU64>,
-    /// A loop began for which there is no channel.
-    lacks_channels: bool,
+    places: TopicPlaces,
+}
+
+/// Where the topics of loops are. MCAP numbers a file's topics with 16 bits and keeps the names of all, so that one which is
+/// over leaves its own to the next.
+#[derive(Default)]
+struct TopicPlaces {
+    by_session: BTreeMap<u32, u32>,
+    free: BTreeSet<u32>,
 }
 
 /// Counts what goes through.
@@ -124,7 +129,10 @@ fn write(mut job: RecordingJob) -> McapResult<RecordingEnd> {
             job.metrics.ticks.fetch_add(1, Relaxed);
             file.tick(ring.session, tick, &mut job.pictures)
         })?;
-        rings.over.drain(..).for_each(|session| job.pictures.end(session));
+        for session in rings.over.drain(..) {
+            job.pictures.end(session);
+            file.places.leave(session);
+        }
         let at_ns = now_ns();
         if let Some(surfaces) = job.pictures.surfaces(job.head.epoch_ns, at_ns) {
             file.put(SURFACES, "foxglove.SceneUpdate", (0, at_ns), &surfaces.encode_to_vec())?;
@@ -132,9 +140,6 @@ fn write(mut job: RecordingJob) -> McapResult<RecordingEnd> {
         let reason = match () {
             () if file.bytes.load(Relaxed) >= job.bytes_max => "it is as large as record.bytes_max",
             () if job.state.has_overflown() => "changes came faster than the disk took them",
-            () if file.lacks_channels => {
-                "a file has topics for so many loops of a scene and no more"
-            }
             () => "",
         };
         if is_last || !reason.is_empty() {
@@ -179,7 +184,7 @@ impl RecordingFile {
             channels: BTreeMap::new(),
             epoch_ns: head.epoch_ns,
             bytes,
-            lacks_channels: false,
+            places: TopicPlaces::default(),
         };
         let at = (0, now_ns());
         file.put(RECORDING, "palpate.v1.RecordingHead", at, &head.encode_to_vec())?;
@@ -237,12 +242,9 @@ impl RecordingFile {
                 let change = Some(Change::Saved(saved));
                 self.change(&RecordedChange { at_ns, change, answer: None })
             }
-            Entry::Session(session, _) if session.session > SESSIONS_MAX => {
-                self.lacks_channels = true;
-                Ok(())
-            }
-            Entry::Session(session, ring) => {
+            Entry::Session(mut session, ring) => {
                 rings.now.push(ring);
+                session.place = self.places.take(session.session);
                 let (data, at_ns) = (session.encode_to_vec(), session.at_ns);
                 self.put(SESSIONS, "palpate.v1.RecordedSession", (session.session, at_ns), &data)?;
                 let shapes = pictures.begin(&session, self.epoch_ns).encode_to_vec();
@@ -258,6 +260,7 @@ impl RecordingFile {
 
     fn tick(&mut self, session: u32, tick: &TickBuffer, pictures: &mut Pictures) -> McapResult<()> {
         let at = (tick.number, tick.at_ns);
+        let place = self.places.by_session[&session];
         // A tick that was coalesced has no answer.
         let is_there = |part: &TickPart| *part != TickPart::Answer || !tick.answer().is_empty();
         for part in TickPart::ALL.into_iter().filter(is_there) {
@@ -266,7 +269,7 @@ impl RecordingFile {
                 TickPart::Answer => ("palpate.v1.TrackResponse", tick.answer()),
                 TickPart::Replay => ("palpate.v1.RecordedTick", tick.note()),
             };
-            self.put(&part.topic(session), schema, at, data)?;
+            self.put(&part.topic(place), schema, at, data)?;
         }
         match pictures.transforms(session, tick, self.epoch_ns) {
             Some(transforms) => {
@@ -275,6 +278,21 @@ impl RecordingFile {
             }
             None => Ok(()),
         }
+    }
+}
+
+impl TopicPlaces {
+    /// The first that is free.
+    fn take(&mut self, session: u32) -> u32 {
+        let next = self.by_session.len() as u32 + 1;
+        let place = self.free.pop_first().unwrap_or(next);
+        self.by_session.insert(session, place);
+        place
+    }
+
+    /// Nothing more of a session will be written.
+    fn leave(&mut self, session: u32) {
+        self.free.extend(self.by_session.remove(&session));
     }
 }
 
@@ -337,7 +355,21 @@ mod tests {
     };
 
     #[test]
-    fn more_loops_than_a_file_has_topics_for_end_it_whole_and_in_words() {
+    fn a_place_is_one_session_s_at_a_time() {
+        let mut places = TopicPlaces::default();
+        assert_eq!([1, 2, 3].map(|session| places.take(session)), [1, 2, 3]);
+        places.leave(2);
+        assert_eq!([4, 5].map(|session| places.take(session)), [2, 4]);
+        places.leave(1);
+        places.leave(5);
+        places.leave(4);
+        assert_eq!([6, 7, 8, 9].map(|session| places.take(session)), [1, 2, 4, 5]);
+    }
+
+    /// More than a file can have topics for, if each had its own.
+    #[test]
+    fn any_number_of_loops_is_recorded_one_after_the_other() {
+        const SESSIONS: u32 = u16::MAX as u32 / TickPart::ALL.len() as u32 + 100;
         let scene = Arc::new(Scene::new("s".to_owned(), Limits::default()));
         let (entries, queue) = unbounded();
         let (file, metrics) = (SharedFile::default(), Arc::new(RecordMetrics::default()));
@@ -360,15 +392,16 @@ mod tests {
             bytes_max: u64::MAX,
         };
         let writer = std::thread::spawn(move || work(job));
-        // All that there may be, one after the other so that their rings do not wait together, and one more.
-        for session in 1..=SESSIONS_MAX + 1 {
+        // Not so fast that all rings wait together.
+        for session in 1..=SESSIONS {
             let (mut recorder, ring) = TickRecorder::new(session, Arc::default());
             let start = Some(TrackStart::default());
-            let begins = RecordedSession { session, at_ns: 0, start };
+            let begins = RecordedSession { session, start, ..RecordedSession::default() };
             let watched = Arc::downgrade(&ring);
             entries.send(Entry::Session(begins, ring)).expect("it goes on");
             recorder.begin(7, 9);
-            let (tick, answer) = (Tick::default(), TrackResponse::default());
+            let tick = Tick { sequence: session.into(), ..Tick::default() };
+            let answer = TrackResponse::default();
             recorder.answered(TickOutcome::Answered, &tick, &answer, [].into_iter());
             drop(recorder);
             while session % 512 == 0 && watched.strong_count() > 0 {
@@ -377,12 +410,15 @@ mod tests {
         }
         drop(entries);
         writer.join().expect("no panic");
-        assert_eq!(metrics.ended_early.load(Relaxed), 1);
+        assert_eq!(metrics.ended_early.load(Relaxed), 0);
         assert!(state.is_over());
         let recording = Recording::read(Cursor::new(file.bytes())).expect("whole");
-        assert_eq!(recording.sessions.len(), SESSIONS_MAX as usize);
-        assert!(recording.sessions.values().all(|session| session.ticks.len() == 1));
-        let reason = recording.end.expect("in order").reason;
-        assert!(reason.contains("topics"), "{reason}");
+        assert_eq!(recording.sessions.len(), SESSIONS as usize);
+        for (session, recorded) in &recording.sessions {
+            let ticks: Vec<&[u8]> = recorded.ticks.values().map(|tick| &*tick.tick).collect();
+            let [tick] = ticks[..] else { panic!("{} ticks of {session}", ticks.len()) };
+            assert_eq!(Tick::decode(tick).expect("whole").sequence, u64::from(*session));
+        }
+        assert_eq!(recording.end.expect("in order").reason, "");
     }
 }

@@ -58,8 +58,13 @@ pub fn scene_id(n: usize) -> String {
 }
 
 impl Editors {
-    /// One for each scene.
-    pub fn start(addresses: &Addresses, n_scenes: usize, seed: impl Fn(u64) -> Random) -> Editors {
+    /// One for each scene, which rests for so long after each cut.
+    pub fn start(
+        addresses: &Addresses,
+        n_scenes: usize,
+        pause: Duration,
+        seed: impl Fn(u64) -> Random,
+    ) -> Editors {
         let (book, led) = (Arc::default(), Arc::default());
         let addresses = addresses.clone();
         let mut editors = Editors { addresses, book, led, stop: Arc::default(), tasks: Vec::new() };
@@ -75,6 +80,7 @@ impl Editors {
                 random: seed(scene as u64),
                 known: 0,
                 n_marks: 0,
+                pause,
             };
             editors.tasks.push(tokio::spawn(editor.work(Arc::clone(&editors.stop))));
         }
@@ -177,13 +183,14 @@ struct Editor {
     /// The scene's revision.
     known: u64,
     n_marks: u64,
+    pause: Duration,
 }
 
 impl Editor {
     async fn work(mut self, stop: Arc<AtomicBool>) {
         while !stop.load(Relaxed) {
             self.cut().await;
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(self.pause).await;
         }
     }
 
@@ -204,7 +211,7 @@ impl Editor {
         };
         let by = self.at;
         let mut server = self.connections.scenes(by);
-        match timeout(ANSWER_MAX, server.edit_topology(request)).await {
+        match timeout(ANSWER_MAX + self.pause, server.edit_topology(request)).await {
             Ok(Ok(done)) => {
                 let revision = done.into_inner().topology_revision;
                 assert_eq!(revision, self.known + 1, "made for this revision");
@@ -245,7 +252,7 @@ impl Editor {
     async fn look(&mut self) {
         let request = GetSceneRequest { scene_id: scene_id(self.scene) };
         let mut server = self.connections.scenes(self.at);
-        let answer = timeout(ANSWER_MAX, server.get_scene(request)).await;
+        let answer = timeout(ANSWER_MAX + self.pause, server.get_scene(request)).await;
         match answer {
             Ok(Ok(answer)) => {
                 let scene: Scene = answer.into_inner().scene.expect("described");

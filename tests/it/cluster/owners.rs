@@ -31,7 +31,7 @@ const N_SERVERS: usize = 3;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners() {
-    disturb(Theatre::open("owners", N_SERVERS), scaled(12)).await;
+    disturb(Theatre::open("owners", N_SERVERS), scaled(12), PAUSE).await;
 }
 
 /// The same without a common folder. Fewer scenes, as the stand-in answers one request after the other.
@@ -39,7 +39,8 @@ async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_in_an_object_store() {
     let Some(bucket) = Keeping::in_bucket("owners-s3") else { return };
-    disturb(Theatre::of(bucket, N_SERVERS), scaled(6)).await;
+    let n_scenes = scaled(6);
+    disturb(Theatre::of(bucket, N_SERVERS), n_scenes, pause_of_bucket(n_scenes)).await;
 }
 
 /// All of it at once: no common folder, and Envoy the only way to the servers. The command is in OPERATIONS.
@@ -51,10 +52,17 @@ async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_behind_envoy()
     };
     // One for the killed, and one for each that is restarted.
     let theatre = Theatre::behind_envoy(&program, bucket, N_SERVERS, 1 + N_SERVERS);
-    disturb(theatre, scaled(6)).await;
+    let n_scenes = scaled(6);
+    disturb(theatre, n_scenes, pause_of_bucket(n_scenes)).await;
 }
 
-async fn disturb(mut theatre: Theatre, n_scenes: usize) {
+/// The stand-in has time for some ten cuts a second beside the servers' signs of life.
+#[cfg(feature = "s3")]
+fn pause_of_bucket(n_scenes: usize) -> Duration {
+    PAUSE + Duration::from_millis(70) * n_scenes.saturating_sub(6) as u32
+}
+
+async fn disturb(mut theatre: Theatre, n_scenes: usize, pause: Duration) {
     let seed = Seed::or(25);
     let mut connections = theatre.addresses.connections();
     for n in 0..n_scenes {
@@ -62,7 +70,7 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize) {
         known(&mut scenes).await;
         furnish(&mut scenes, &scene_id(n)).await;
     }
-    let editors = Editors::start(&theatre.addresses, n_scenes, |n| seed.random(n));
+    let editors = Editors::start(&theatre.addresses, n_scenes, pause, |n| seed.random(n));
     let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
     editors.gaps(&(0..n_scenes).collect::<Vec<_>>(), Instant::now(), nobody).await;
 

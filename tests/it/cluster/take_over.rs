@@ -11,7 +11,7 @@ use tokio::task::spawn_blocking;
 use tonic::{Code, Request};
 
 use super::{
-    editors::{Editors, scene_id},
+    editors::{Editors, PAUSE, scene_id},
     owners::{fenced, furnish, owned, print},
     theatre::{LEASE, Theatre, owner},
 };
@@ -50,7 +50,7 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
     for n in 0..n_scenes {
         furnish(&mut connections.scenes(from), &scene_id(n)).await;
     }
-    let editors = Editors::start(&theatre.addresses, n_scenes, |n| seed.random(n));
+    let editors = Editors::start(&theatre.addresses, n_scenes, PAUSE, |n| seed.random(n));
     let all: Vec<usize> = (0..n_scenes).collect();
     let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
     editors.gaps(&all, Instant::now(), nobody).await;
