@@ -156,7 +156,11 @@ async fn what_ended_by_its_deadline_was_not_done() {
     let whole = begun.elapsed();
     let mut done = vec!["whole".to_owned()];
     let (steps, mut ended) = (24, 0);
-    for step in 0..steps {
+    // More than enough takes longer where other tests have the cores by now.
+    for step in 0..20 * steps {
+        if step >= steps && done.len() > 1 {
+            break;
+        }
         let name = format!("tissue-{step}");
         let mut request = Request::new(tokio_stream::iter(upload(&name)));
         request.set_timeout(whole * step / (steps / 3) + Duration::from_micros(1));
