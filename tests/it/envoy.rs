@@ -7,7 +7,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     net::SocketAddr,
-    path::PathBuf,
+    path::Path,
     time::{Duration, Instant},
 };
 
@@ -73,12 +73,12 @@ fn channel(address: SocketAddr, authority: &Authority) -> Endpoint {
 }
 
 impl Proxied {
-    async fn start(program: &PathBuf) -> Proxied {
+    async fn start(program: &Path) -> Proxied {
         Proxied::start_with(program, &[]).await
     }
 
     /// Servers with these variables too.
-    async fn start_with(program: &PathBuf, more: &[(&str, String)]) -> Proxied {
+    async fn start_with(program: &Path, more: &[(&str, String)]) -> Proxied {
         let (folder, authority) = (Folder::new("envoy"), Authority::new());
         let variables = certified(&folder, &authority);
         let variables = variables.iter().map(|(name, value)| (*name, value.as_str()));

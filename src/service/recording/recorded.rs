@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     fs::File,
     io::{self, Read},
+    ops::RangeInclusive,
     path::Path,
 };
 
@@ -236,12 +237,12 @@ impl RecordingReader {
     fn whole(self) -> Result<Recording, RecordingError> {
         let RecordingReader { head, changes, sessions, end, .. } = self;
         let head = head.ok_or(RecordingError::Missing { what: "RecordingHead" })?;
-        let known = |what, got, expected, is_known: bool| {
-            is_known.then_some(()).ok_or(RecordingError::Newer { what, got, expected })
+        let known = |what, got, formats: RangeInclusive<u32>| {
+            let newer = RecordingError::Newer { what, got, expected: *formats.end() };
+            formats.contains(&got).then_some(()).ok_or(newer)
         };
-        let (format, store_format) = (head.format, head.store_format);
-        known("messages", format, FORMAT, (1..=FORMAT).contains(&format))?;
-        known("scenes", store_format, file_head::VERSION, store_format == file_head::VERSION)?;
+        known("messages", head.format, 1..=FORMAT)?;
+        known("scenes", head.store_format, file_head::VERSION..=file_head::VERSION)?;
         let of_head = |reason: String| {
             let topic = RECORDING.to_owned();
             RecordingError::Message { at: 0, topic, reason }

@@ -11,9 +11,6 @@ use palpate::proto::{
 use tokio_stream::iter;
 use tonic::Code;
 
-#[cfg(feature = "s3")]
-use crate::support::{envoy::program, keeping::Keeping};
-
 use super::{
     editors::{Editors, PAUSE, SOON, scene_id},
     theatre::{LEASE, Scenes, Theatre, owner},
@@ -21,6 +18,8 @@ use super::{
 use crate::{
     seed::{Seed, scaled},
     support::{
+        envoy::program,
+        keeping::Keeping,
         meshes::octahedron,
         messages::{tissue_head, tissue_header, tissue_piece},
     },
@@ -43,21 +42,21 @@ async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_in_an_object_s
     disturb(Theatre::of(bucket, N_SERVERS), n_scenes, pause_of_bucket(n_scenes)).await;
 }
 
-/// All of it at once: no common folder, and Envoy the only way to the servers. The command is in OPERATIONS.
-#[cfg(feature = "s3")]
+/// All of it at once: Envoy is the only way to the servers, and a build that has object stores needs no common folder.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_behind_envoy() {
-    let (Some(program), Some(bucket)) = (program(), Keeping::in_bucket("owners-envoy")) else {
-        return;
-    };
+    #[cfg(feature = "s3")]
+    let keeping = Keeping::in_bucket("owners-envoy");
+    #[cfg(not(feature = "s3"))]
+    let keeping = Some(Keeping::in_folder("owners-envoy"));
+    let (Some(program), Some(keeping)) = (program(), keeping) else { return };
     // One for the killed, and one for each that is restarted.
-    let theatre = Theatre::behind_envoy(&program, bucket, N_SERVERS, 1 + N_SERVERS);
+    let theatre = Theatre::behind_envoy(&program, keeping, N_SERVERS, 1 + N_SERVERS);
     let n_scenes = scaled(6);
     disturb(theatre, n_scenes, pause_of_bucket(n_scenes)).await;
 }
 
 /// The stand-in has time for some ten cuts a second beside the servers' signs of life.
-#[cfg(feature = "s3")]
 fn pause_of_bucket(n_scenes: usize) -> Duration {
     PAUSE + Duration::from_millis(70) * n_scenes.saturating_sub(6) as u32
 }
