@@ -35,12 +35,14 @@ const SOON: Duration = Duration::from_secs(60);
 const BUCKET: &str = "palpate";
 /// Where a server keeps its scenes in it.
 const PREFIX: &str = "theatre";
-/// One request at a time: moto looks whether an object is there and puts it without a lock around both.
+/// One request at a time: moto looks whether an object is there and puts it without a lock around both. Whoever does not go
+/// on with one within half a second, such as a server that is stopped, is left: all others wait for it.
 const MOTO: &str = "
 import sys
 from werkzeug.serving import WSGIRequestHandler, run_simple
 from moto.server import DomainDispatcherApplication, create_backend_app
 class Quiet(WSGIRequestHandler):
+    timeout = 0.5
     def log_request(self, *_): pass
 run_simple('127.0.0.1', int(sys.argv[1]), DomainDispatcherApplication(create_backend_app), threaded=False,
            request_handler=Quiet)
