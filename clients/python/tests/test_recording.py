@@ -65,7 +65,7 @@ def messages(file: Path) -> dict[str, list[tuple[Any, Any]]]:
 def test_other_readers_of_mcap_read_every_tick_and_answer(recording: Path) -> None:
     by_topic = messages(recording)
     head, end = (message for _, message in by_topic["/recording"])
-    assert (head.scene_id, head.format, end.dropped_ticks, end.reason) == ("bench", 1, 0, "")
+    assert (head.scene_id, head.format, end.dropped_ticks, end.reason) == ("bench", 2, 0, "")
     ticks, answers = ([m for _, m in by_topic[f"/sessions/1/{part}"]] for part in ("ticks", "answers"))
     assert [tick.sequence for tick in ticks] == [answer.sequence for answer in answers]
     assert len(ticks) == TICKS
