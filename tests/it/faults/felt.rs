@@ -1,14 +1,16 @@
 //! What a hand feels when the server stops, ends, or takes the scene or the key away, in contact: a force that fades.
 
-use std::{fs, time::Duration};
+use std::{fs, future::pending, net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use glam::DVec3;
 use palpate::{
     client::local_model::fill,
+    config::Config,
     coupling::{local_model::LocalModel, posture::Posture},
     geometry::Pose,
     oracle::shapes,
     proto::{self, DeleteSceneRequest, RenderOptions, TrackMode, TrackStart},
+    service::{Listeners, SceneRegistry, serve_registry},
     servo::{ServoOptions, ServoState, fade::FADE_S},
 };
 use tokio::{sync::mpsc, time::timeout};
@@ -29,30 +31,46 @@ use crate::support::{
 const RADIUS_M: f64 = 0.01;
 const DEPTH_M: f64 = 0.003;
 const DT_S: f64 = 1e-3;
+/// How fast the servo lets a force rise by itself.
+const RATE_N_S: f64 = 300.0;
 /// Until an answer counts as missing; its sample goes on without.
 const ANSWER_MAX: Duration = Duration::from_millis(20);
 const SOON: Duration = Duration::from_secs(60);
 
-/// A ball on a slab at a server of its own, pressed by a hand that does not give way.
-struct Felt {
+/// A program of its own, and the file of its keys.
+struct KeyedProcess {
     process: Process,
-    server: TestServer,
-    stream: HandFed,
-    keys: std::path::PathBuf,
+    keys: PathBuf,
     _folder: Folder,
-    servo: ServoState,
-    sequence: u64,
 }
 
-impl Felt {
-    async fn pressed(name: &str) -> Felt {
+impl KeyedProcess {
+    fn serve(name: &str) -> KeyedProcess {
         let folder = Folder::new(&format!("felt-{name}"));
         let all = key("surgeon", "full", SURGEON, "") + &key("admin", "admin", ADMIN, "");
         let keys = folder.write("keys.toml", &all);
         let file = format!("access.keys_file={}", keys.display());
         let more = ["--set", &file, "--set", "access.reload_interval=10ms"];
-        let mut process = Process::serve("127.0.0.1:0", &more);
-        let mut server = TestServer::connect(process.address()).await;
+        let process = Process::serve("127.0.0.1:0", &more);
+        KeyedProcess { process, keys, _folder: folder }
+    }
+
+    async fn pressed(&mut self) -> Felt {
+        Felt::pressed(self.process.address()).await
+    }
+}
+
+/// A ball on a slab, pressed by a hand that does not give way.
+struct Felt {
+    server: TestServer,
+    stream: HandFed,
+    servo: ServoState,
+    sequence: u64,
+}
+
+impl Felt {
+    async fn pressed(address: SocketAddr) -> Felt {
+        let mut server = TestServer::connect(address).await;
         let creation = proto::CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
         server.scenes.create_scene(by(SURGEON, creation)).await.expect("a scene");
         let mut slab = shapes::cuboid(DVec3::new(0.2, 0.2, 0.04));
@@ -70,12 +88,22 @@ impl Felt {
         let answers = server.haptics.track(by(SURGEON, ReceiverStream::new(sent))).await;
         let stream = HandFed { requests, answers: answers.expect("a stream").into_inner() };
         let servo = ServoState::new(ServoOptions::of(1)).expect("options");
-        let mut felt = Felt { process, server, stream, keys, _folder: folder, servo, sequence: 0 };
+        let mut felt = Felt { server, stream, servo, sequence: 0 };
+        felt.comes_back().await;
+        felt
+    }
+
+    /// Until the tissue is felt, as slowly as ever.
+    async fn comes_back(&mut self) {
+        let mut force = 0.0f64;
         // However slow this machine is: a tick that had no time has no model.
         for _ in 0..10_000 {
-            felt.ask(SOON).await;
-            if felt.sample().force_n.length() > 1.0 {
-                return felt;
+            self.ask(SOON).await;
+            let got = self.sample().force_n.length();
+            assert!(got <= force + RATE_N_S * DT_S + 1e-9, "{got} N after {force} N");
+            force = got;
+            if force > 1.0 {
+                return;
             }
         }
         panic!("nothing is felt");
@@ -139,38 +167,32 @@ impl Felt {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_force_fades_when_the_server_is_stopped_and_comes_back_with_it() {
-    let mut felt = Felt::pressed("stopped").await;
-    felt.process.signal("STOP");
+    let mut served = KeyedProcess::serve("stopped");
+    let mut felt = served.pressed().await;
+    served.process.signal("STOP");
     felt.fades("SIGSTOP").await;
-    felt.process.signal("CONT");
-    let mut force = 0.0f64;
-    for _ in 0..10_000 {
-        felt.ask(SOON).await;
-        let got = felt.sample().force_n.length();
-        assert!(got <= force + 300.0 * DT_S + 1e-9, "it rises as slowly as ever");
-        force = got;
-        if force > 1.0 {
-            return;
-        }
-    }
-    panic!("nothing is felt again");
+    served.process.signal("CONT");
+    felt.comes_back().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_force_fades_when_the_server_is_killed() {
-    let mut felt = Felt::pressed("killed").await;
-    felt.process.signal("KILL");
+    let mut served = KeyedProcess::serve("killed");
+    let mut felt = served.pressed().await;
+    served.process.signal("KILL");
     felt.fades("kill -9").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_force_fades_when_the_scene_or_the_key_is_taken_away() {
-    let mut felt = Felt::pressed("deleted").await;
+    let mut served = KeyedProcess::serve("deleted");
+    let mut felt = served.pressed().await;
     let deletion = DeleteSceneRequest { scene_id: SCENE.to_owned() };
     felt.server.scenes.delete_scene(by(SURGEON, deletion)).await.expect("its own");
     felt.fades("scene deleted").await;
-    let mut felt = Felt::pressed("revoked").await;
-    fs::write(&felt.keys, key("admin", "admin", ADMIN, "")).expect("written");
+    let mut served = KeyedProcess::serve("revoked");
+    let mut felt = served.pressed().await;
+    fs::write(&served.keys, key("admin", "admin", ADMIN, "")).expect("written");
     tokio::time::sleep(Duration::from_millis(200)).await;
     felt.fades("key revoked").await;
 }
@@ -178,8 +200,27 @@ async fn a_force_fades_when_the_scene_or_the_key_is_taken_away() {
 /// The stream is dropped, and nobody says so to the servo.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_force_fades_when_the_stream_is_cut() {
-    let mut felt = Felt::pressed("cut").await;
+    let mut served = KeyedProcess::serve("cut");
+    let mut felt = served.pressed().await;
     let (requests, _) = mpsc::channel(1);
     felt.stream.requests = requests;
     felt.fades("stream cut").await;
+}
+
+/// The stream stays, and each tick is refused until the scene is served again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_force_fades_when_the_scene_is_quarantined_and_comes_back_with_it() {
+    let config = Config { listen: "127.0.0.1:0".parse().expect("good"), ..Config::default() };
+    let listeners = Listeners::bind(&config).await.expect("a free port");
+    let address = listeners.address().expect("bound");
+    let registry = Arc::new(SceneRegistry::new(&config));
+    let served = Arc::clone(&registry);
+    tokio::spawn(async move { serve_registry(listeners, &config, served, pending()).await });
+    let mut felt = Felt::pressed(address).await;
+    // No request makes a writer fail: what it would do then is done here.
+    let life = registry.get(SCENE).expect("there").life();
+    life.set_quarantined(true);
+    felt.fades("scene quarantined").await;
+    life.set_quarantined(false);
+    felt.comes_back().await;
 }
