@@ -57,7 +57,7 @@ test("a scene is shown, and its deformation and cut are followed", async () => {
   const server = await serve();
   const page = await open(browser, server.page);
   await live(page);
-  assert.equal(await text(page, "#notice-title"), "No scene yet");
+  await until("there is no scene yet", async () => (await text(page, "#notice-title")) === "No scene yet");
   await server.call("CreateScene", { scene_id: SCENE });
   const mesh = sheet(0.2, 24);
   const tissue = await server.addTissue(SCENE, "sheet", mesh);
