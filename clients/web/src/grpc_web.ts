@@ -14,9 +14,13 @@ export class CallError extends Error {
     return this.code === 16;
   }
 
+  get isNotFound(): boolean {
+    return this.code === 5;
+  }
+
   /** Trying again later can help. */
   get mayPass(): boolean {
-    return [-1, 2, 4, 8, 13, 14].includes(this.code);
+    return [-1, 2, 4, 5, 8, 13, 14].includes(this.code);
   }
 }
 

@@ -17,7 +17,7 @@ const RETRY_S = [0.5, 1, 2, 4];
 const HOLD_MS = 250;
 const NUDGE_M = 1e-3;
 
-type State = "connecting" | "live" | "paused" | "lost" | "refused";
+type State = "connecting" | "live" | "paused" | "missing" | "lost" | "refused";
 
 const seconds = () => performance.now() / 1000;
 
@@ -69,6 +69,7 @@ class View {
       const { signal } = this.stream;
       try {
         const request = watchRequest(this.chosenScene, RATE_HZ);
+      if (this.isPaused) await this.resumed();
         const model = new Model();
         for await (const bytes of call("Watch", request, key(), signal)) {
           if (!model.take(readMessage(bytes), seconds())) continue;
@@ -82,8 +83,9 @@ class View {
           await new Promise<void>((again) => signal.addEventListener("abort", () => again(), { once: true }));
         }
       }
-      if (this.isPaused) await this.resumed();
-      else if (!signal.aborted) await wait(RETRY_S[Math.min(tries++, RETRY_S.length - 1)]!, signal);
+      // Ended from here, by whoever chose something else: that is tried at once.
+      if (signal.aborted) tries = 0;
+      else await wait(RETRY_S[Math.min(tries++, RETRY_S.length - 1)]!, signal);
     }
   }
 
@@ -178,6 +180,9 @@ class View {
       this.setState("refused", "Refused");
       this.notice("The server refuses", error.message);
     } else {
+    } else if (error.isNotFound) {
+      this.setState("missing", "No such scene");
+      this.notice(`Scene ${this.chosenScene} is not there`, "It comes back as soon as a simulator makes it.");
       this.setState("lost", "Connection lost");
       this.notice("Connection lost", `Trying again: ${error.message || "the server ended the stream"}.`);
     }
@@ -192,11 +197,6 @@ class View {
     form.hidden = !asksForKey;
   }
 
-  private again(): void {
-    this.stream.abort();
-    document.dispatchEvent(new Event("palpate-resume"));
-  }
-
   private setPaused(isPaused: boolean): void {
     this.isPaused = isPaused;
     const button = element("pause");
@@ -204,7 +204,8 @@ class View {
     button.textContent = isPaused ? "Resume" : "Pause";
     if (isPaused) this.setState("paused", "Paused");
     else this.setState("connecting", "Connecting");
-    this.again();
+    this.stream.abort();
+    document.dispatchEvent(new Event("palpate-resume"));
   }
 
   private listen(): void {
@@ -218,7 +219,7 @@ class View {
     });
     element<HTMLSelectElement>("scene").addEventListener("change", (event) => {
       this.chosenScene = (event.target as HTMLSelectElement).value;
-      this.again();
+      this.setPaused(false);
     });
     for (const input of document.querySelectorAll<HTMLInputElement>("input[name=colour]")) {
       input.addEventListener("change", () => {
@@ -230,7 +231,7 @@ class View {
       event.preventDefault();
       // For this tab only: a key is not to outlive it.
       sessionStorage.setItem("key", element<HTMLInputElement>("key").value.trim());
-      this.again();
+      this.setPaused(false);
     });
     for (const button of document.querySelectorAll<HTMLButtonElement>("[data-move]")) {
       button.addEventListener("click", () => this.nudge(button.dataset["move"]!));
