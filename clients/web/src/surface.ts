@@ -39,9 +39,10 @@ export class Surface {
     this.isChanged = true;
   }
 
-  /** As if all vertices had been told again. */
+  /** As if all vertices had moved away and back. */
   touch(seconds: number): void {
     const positions = this.positions.slice(0, 3 * this.vertices);
+    this.positions.fill(Infinity, 0, 3 * this.vertices);
     const none = { moved: null, corners: null, removed: null, firstVertex: 0, firstTriangle: 0, isNew: false };
     this.take({ ...none, vertices: this.vertices, triangleIds: this.triangles, positions }, seconds);
   }
@@ -101,7 +102,10 @@ export class Surface {
     const x = positions[from]!;
     const y = positions[from + 1]!;
     const z = positions[from + 2]!;
-    const isFirst = Number.isNaN(this.positions[at]!);
+    const wasX = this.positions[at]!;
+    // Where most of a tissue moved, the places of all come.
+    if (x === wasX && y === this.positions[at + 1]! && z === this.positions[at + 2]!) return;
+    const isFirst = Number.isNaN(wasX);
     this.positions[at] = x;
     this.positions[at + 1] = y;
     this.positions[at + 2] = z;
