@@ -28,8 +28,9 @@ export class Panel {
   private counted = { stream: 0, seconds: 0, answered: 0 };
   private rate = "–";
   private drawn = -1;
+  private tissues: Model["tissues"] = new Map();
 
-  constructor(private readonly onTissueShown: (tissue: Tissue) => void) {
+  constructor(private readonly onChoice: () => void) {
     const bars = [50, 99, 99.9].map((percentile) => {
       const bar = document.createElement("div");
       bar.className = "bar";
@@ -58,6 +59,7 @@ export class Panel {
     element("force").textContent = force.toFixed(2);
     this.showState(session, tool);
     this.showContact(session, tool);
+    this.tissues = model.tissues;
     this.showTimes(session, seconds);
     this.showTissues(model);
     this.curve.draw(seconds);
@@ -151,10 +153,11 @@ export class Panel {
       list.replaceChildren(...[...model.tissues.values()].map((tissue) => this.tissueRow(tissue)));
     }
     [...model.tissues.values()].forEach((tissue, at) => {
-      const detail = list.children[at]?.querySelector(".detail");
+      const row = list.children[at];
+      row!.querySelector("input")!.checked = tissue.isShown;
       const cuts = tissue.topologyRevision > 0 ? ` · ${tissue.topologyRevision} cuts` : "";
       const text = `${tissue.surface.triangles.toLocaleString("en")} △ · r${tissue.geometryRevision}${cuts}`;
-      if (detail !== null && detail !== undefined) detail.textContent = text;
+      row!.querySelector(".detail")!.textContent = text;
     });
   }
 
@@ -163,8 +166,10 @@ export class Panel {
     box.type = "checkbox";
     box.checked = tissue.isShown;
     box.addEventListener("change", () => {
-      tissue.isShown = box.checked;
-      this.onTissueShown(tissue);
+      // The row outlives the tissue that it was made for: each stream of frames begins with tissues of its own.
+      const shown = this.tissues.get(tissue.id);
+      if (shown !== undefined) shown.isShown = box.checked;
+      this.onChoice();
     });
     const [name, detail] = [document.createElement("span"), document.createElement("span")];
     [name.className, detail.className] = ["name", "detail"];
