@@ -47,9 +47,9 @@ class View {
   /** What tests ask of the page beside its pixels. */
   readonly seen = {
     project: (at: Triple) => this.stage.project(at),
-    devicePosition: () => this.model.sessions[0]?.tools[0]?.device.position,
-    deviceLinks: () => this.model.sessions[0]?.tools[0]?.deviceLinks.map((pose) => pose.position),
-    session: () => this.model.sessions[0],
+    devicePosition: () => this.panel.chosenTool(this.model)?.device.position,
+    deviceLinks: () => this.panel.chosenTool(this.model)?.deviceLinks.map((pose) => pose.position),
+    session: () => this.panel.chosen(this.model),
     revisions: () => [...this.model.tissues.values()].map((t) => [t.geometryRevision, t.topologyRevision]),
     frames: () => this.model.frames,
     drawNow: () => this.stage.drawNow(),
@@ -119,7 +119,7 @@ class View {
   private show(): void {
     const { model } = this;
     const now = seconds();
-    this.stage.show(model, { colour: this.colour, depthMax: this.depthMax }, now);
+    this.stage.show(model, this.panel.chosen(model), { colour: this.colour, depthMax: this.depthMax }, now);
     this.panel.show(model, now);
     this.showLegend();
     this.showScale();
@@ -262,7 +262,7 @@ class View {
 
   /** Along the axes of the screen. */
   private nudge(move: string): void {
-    const tool = this.panel.chosen(this.model)?.tools[0];
+    const tool = this.panel.chosenTool(this.model);
     if (tool === undefined) return;
     if (move === "release") {
       this.hand.move(tool.tool, null);

@@ -28,6 +28,8 @@ export class Panel {
   private counted = { stream: 0, seconds: 0, answered: 0 };
   private rate = "–";
   private drawn = -1;
+  /** The stream that somebody chose. */
+  private asked: number | null = null;
   private tissues: Model["tissues"] = new Map();
 
   constructor(private readonly onChoice: () => void) {
@@ -38,19 +40,31 @@ export class Panel {
       return bar;
     });
     element("latency").append(...bars);
+    this.sessions.addEventListener("change", () => {
+      this.asked = Number(this.sessions.value);
+      this.curve.clear();
+      this.onChoice();
+    });
   }
 
-  /** The haptic loop whose figures are shown. */
+  /** The haptic loop whose figures, contacts and forces are shown. */
   chosen(model: Model): Session | undefined {
-    const asked = model.sessions.find((session) => String(session.stream) === this.sessions.value);
+    const asked = model.sessions.find((session) => session.stream === this.asked);
     const felt = model.sessions.find((session) => session.tools.some((tool) => tool.isRendered));
     return asked ?? felt ?? model.sessions[0];
   }
 
+  /** Its tool: of several one that is rendered. */
+  chosenTool(model: Model): ToolPose | undefined {
+    const tools = this.chosen(model)?.tools ?? [];
+    return tools.find((tool) => tool.isRendered) ?? tools[0];
+  }
+
   show(model: Model, seconds: number): void {
+    this.tissues = model.tissues;
     this.showSessions(model);
     const session = this.chosen(model);
-    const tool = session?.tools.find((tool) => tool.isRendered) ?? session?.tools[0];
+    const tool = this.chosenTool(model);
     const force = Math.hypot(...(tool?.force ?? [0, 0, 0]));
     this.curve.add(seconds, force);
     // Text of figures that change sixty times a second cannot be read: ten times is enough.
@@ -59,7 +73,6 @@ export class Panel {
     element("force").textContent = force.toFixed(2);
     this.showState(session, tool);
     this.showContact(session, tool);
-    this.tissues = model.tissues;
     this.showTimes(session, seconds);
     this.showTissues(model);
     this.curve.draw(seconds);
@@ -84,6 +97,8 @@ export class Panel {
     });
     element("session-field").hidden = names.length < 2;
     setOptions(this.sessions, names);
+    const chosen = String(this.chosen(model)?.stream ?? "");
+    if (this.sessions.value !== chosen) this.sessions.value = chosen;
   }
 
   private showState(session: Session | undefined, tool: ToolPose | undefined): void {

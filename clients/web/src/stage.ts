@@ -54,6 +54,7 @@ export class Stage {
   private readonly contacts = new Dots("#ffe3a3");
   private readonly instrument = instrumentMaterial();
   private readonly ghost = ghostMaterial();
+  private readonly normals = new Arrows("#ffe3a3");
   private readonly springMaterial = new LineDashedMaterial({
     color: "#37b3cc",
     dashSize: 0.002,
@@ -80,7 +81,7 @@ export class Stage {
       this.camera.add(lamp, lamp.target);
     }
     this.scene.add(this.camera, new HemisphereLight("#f4f7ff", "#7a625c", 0.95));
-    this.scene.add(this.forces, this.contacts);
+    this.scene.add(this.forces, this.contacts, this.normals);
     this.controls = this.newControls();
     canvas.addEventListener("pointerdown", (event) => this.pointerDown(event), { capture: true });
     canvas.addEventListener("pointermove", (event) => this.pointerMove(event));
@@ -90,11 +91,11 @@ export class Stage {
     new ResizeObserver(() => this.resize()).observe(canvas);
   }
 
-  /** Makes the picture that of the model, at `seconds` of the clock that its surfaces were taken in by. */
-  show(model: Model, options: StageOptions, seconds: number): void {
+  /** Makes the picture that of the model, at `seconds` of the clock that its surfaces were taken in by. All tools are in it,
+   * and contacts and forces of `session`. */
+  show(model: Model, session: Session | undefined, options: StageOptions, seconds: number): void {
     this.showTissues(model, options, seconds);
     this.showTools(model);
-    const session = model.sessions.find((s) => s.tools.some((tool) => tool.isRendered)) ?? model.sessions[0];
     this.showContacts(session);
     this.fitOnce(model);
     this.draw();
@@ -105,7 +106,7 @@ export class Stage {
     this.tissues.clear();
     for (const groups of this.tools.values()) groups.remove();
     this.tools.clear();
-    this.forces.count = this.contacts.count = 0;
+    this.forces.count = this.contacts.count = this.normals.count = 0;
     this.draw();
   }
 
@@ -118,7 +119,7 @@ export class Stage {
 
   set theme(theme: { force: string; ghost: string; contact: string }) {
     this.forces.colour = theme.force;
-    this.contacts.colour = theme.contact;
+    this.contacts.colour = this.normals.colour = theme.contact;
     this.ghost.color.set(theme.ghost);
     this.springMaterial.color.set(theme.ghost);
     this.draw();
@@ -229,6 +230,9 @@ export class Stage {
     }
     const centre = min.clone().add(max).multiplyScalar(0.5);
     const extent = max.sub(min);
+    // Contacts without a force, as of a tool that is not rendered, point to where tissue would push it.
+    const normals = forces.length === 0 ? (session?.contactNormals ?? none) : none;
+    this.normals.show(normals.length === 0 ? none : positions, normals, 0.08 * this.size, 0.08 * this.size);
     this.size = Math.max(extent.x, extent.y, extent.z, 1e-3);
     // Organs lie flat: the shortest side is up, the longest goes across.
     const sides = [extent.x, extent.y, extent.z];
