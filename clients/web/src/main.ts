@@ -16,6 +16,9 @@ const RETRY_S = [0.5, 1, 2, 4];
 /** A device that is held is told where at least this often: wishes that are not repeated end after a second. */
 const HOLD_MS = 250;
 const NUDGE_M = 1e-3;
+/** What a key orbits by, radians, and how many times as far away another leaves the camera. */
+const ORBIT_RAD = Math.PI / 36;
+const NEARER = 0.9;
 
 type State = "connecting" | "live" | "paused" | "missing" | "lost" | "refused";
 
@@ -37,6 +40,7 @@ class View {
     this.hand = new Hand((tool, position) => moveDeviceRequest(this.model.scene, tool, position));
     this.stage = new Stage(element<HTMLCanvasElement>("canvas"), {
       onDrag: (tool, position) => this.hand.move(tool, position),
+      onLook: () => this.showScale(),
     });
     this.panel = new Panel(() => this.show());
     this.listen();
@@ -65,11 +69,11 @@ class View {
   /** Connects, and again when that ends, until the page is closed. */
   private async follow(): Promise<void> {
     for (let tries = 0; ; ) {
+      if (this.isPaused) await this.resumed();
       this.stream = new AbortController();
       const { signal } = this.stream;
       try {
         const request = watchRequest(this.chosenScene, RATE_HZ);
-      if (this.isPaused) await this.resumed();
         const model = new Model();
         for await (const bytes of call("Watch", request, key(), signal)) {
           if (!model.take(readMessage(bytes), seconds())) continue;
@@ -176,13 +180,13 @@ class View {
       this.setState("refused", "Key needed");
       const isWrong = key() !== "";
       this.notice(isWrong ? "This key is not valid" : "This server asks for a key", "A read-only key is enough to look.", true);
+    } else if (error.isNotFound) {
+      this.setState("missing", "No such scene");
+      this.notice(`Scene ${this.chosenScene} is not there`, "It comes back as soon as a simulator makes it.");
     } else if (!error.mayPass) {
       this.setState("refused", "Refused");
       this.notice("The server refuses", error.message);
     } else {
-    } else if (error.isNotFound) {
-      this.setState("missing", "No such scene");
-      this.notice(`Scene ${this.chosenScene} is not there`, "It comes back as soon as a simulator makes it.");
       this.setState("lost", "Connection lost");
       this.notice("Connection lost", `Trying again: ${error.message || "the server ended the stream"}.`);
     }
@@ -246,6 +250,10 @@ class View {
     if (event.key === "f") this.stage.fit(this.model);
     if (event.key === "Escape") this.nudge("release");
     if (event.target !== element("canvas")) return;
+    if (this.look(event)) {
+      event.preventDefault();
+      return;
+    }
     const moves: Record<string, string> = {
       ArrowLeft: "left",
       ArrowRight: "right",
@@ -258,6 +266,23 @@ class View {
     if (move === undefined) return;
     event.preventDefault();
     this.nudge(move);
+  }
+
+  /** Moves the camera by a key; false where it is none of the camera's. */
+  private look({ key, shiftKey }: KeyboardEvent): boolean {
+    const orbits: Record<string, [number, number]> = {
+      ArrowLeft: [ORBIT_RAD, 0],
+      ArrowRight: [-ORBIT_RAD, 0],
+      ArrowUp: [0, ORBIT_RAD],
+      ArrowDown: [0, -ORBIT_RAD],
+    };
+    const orbit = shiftKey ? orbits[key] : undefined;
+    if (orbit !== undefined) this.stage.orbit(...orbit);
+    // The key of + without Shift.
+    else if (key === "+" || key === "=") this.stage.zoom(NEARER);
+    else if (key === "-") this.stage.zoom(1 / NEARER);
+    else return false;
+    return true;
   }
 
   /** Along the axes of the screen. */

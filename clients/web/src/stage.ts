@@ -36,6 +36,8 @@ export interface StageOptions {
 export interface StageEvents {
   /** Somebody drags a tool's device to there, or (null) lets go. */
   onDrag(tool: number, position: Triple | null): void;
+  /** The camera moved. */
+  onLook(): void;
 }
 
 const LAMPS: [string, number, Triple][] = [
@@ -52,9 +54,9 @@ export class Stage {
   private readonly tools = new Map<number, ToolGroups>();
   private readonly forces = new Arrows("#ffb02e");
   private readonly contacts = new Dots("#ffe3a3");
+  private readonly normals = new Arrows("#ffe3a3");
   private readonly instrument = instrumentMaterial();
   private readonly ghost = ghostMaterial();
-  private readonly normals = new Arrows("#ffe3a3");
   private readonly springMaterial = new LineDashedMaterial({
     color: "#37b3cc",
     dashSize: 0.002,
@@ -117,6 +119,17 @@ export class Stage {
     this.draw();
   }
 
+  /** To the left and up, radians, about what the camera looks at. */
+  orbit(left: number, up: number): void {
+    this.controls.rotateLeft(left);
+    this.controls.rotateUp(up);
+  }
+
+  /** Makes the distance to what the camera looks at `factor` times as long. */
+  zoom(factor: number): void {
+    this.controls.dollyIn(factor);
+  }
+
   set theme(theme: { force: string; ghost: string; contact: string }) {
     this.forces.colour = theme.force;
     this.contacts.colour = this.normals.colour = theme.contact;
@@ -127,6 +140,7 @@ export class Stage {
 
   /** CSS pixels of the canvas. */
   project(position: Triple): [number, number] {
+    this.camera.updateMatrixWorld();
     const at = new Vector3(...position).project(this.camera);
     return [(0.5 + 0.5 * at.x) * this.canvas.clientWidth, (0.5 - 0.5 * at.y) * this.canvas.clientHeight];
   }
@@ -216,6 +230,9 @@ export class Stage {
     // Forces of one contact up to three newtons, or of many that share them: the greatest is a sixth of the organ at most.
     const scale = (0.16 * this.size) / Math.max(1.5, greatest);
     this.forces.show(session?.forcePositions ?? none, forces, scale, 0.13 * this.size);
+    // Contacts without a force, as of a tool that is not rendered, point to where tissue would push it.
+    const normals = forces.length === 0 ? (session?.contactNormals ?? none) : none;
+    this.normals.show(normals.length === 0 ? none : positions, normals, 0.08 * this.size, 0.08 * this.size);
   }
 
   private fitOnce(model: Model): void {
@@ -230,9 +247,6 @@ export class Stage {
     }
     const centre = min.clone().add(max).multiplyScalar(0.5);
     const extent = max.sub(min);
-    // Contacts without a force, as of a tool that is not rendered, point to where tissue would push it.
-    const normals = forces.length === 0 ? (session?.contactNormals ?? none) : none;
-    this.normals.show(normals.length === 0 ? none : positions, normals, 0.08 * this.size, 0.08 * this.size);
     this.size = Math.max(extent.x, extent.y, extent.z, 1e-3);
     // Organs lie flat: the shortest side is up, the longest goes across.
     const sides = [extent.x, extent.y, extent.z];
@@ -259,7 +273,10 @@ export class Stage {
 
   private newControls(): OrbitControls {
     const controls = new OrbitControls(this.camera, this.canvas);
-    controls.addEventListener("change", () => this.draw());
+    controls.addEventListener("change", () => {
+      this.draw();
+      this.events.onLook();
+    });
     return controls;
   }
 
