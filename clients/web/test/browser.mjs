@@ -1,5 +1,6 @@
 // The page in a browser, and its pixels.
-import { existsSync } from "node:fs";
+import assert from "node:assert/strict";
+import { existsSync, readFileSync } from "node:fs";
 
 import { PNG } from "pngjs";
 import puppeteer from "puppeteer-core";
@@ -15,15 +16,19 @@ export async function launch() {
   });
 }
 
-/** What the console said that is wrong; a connection that was ended on purpose is not. */
+/** What the consoles of pages said that is wrong. */
 export const complaints = [];
 
-export async function open(browser, url, { width = 760, height = 480, theme = "dark" } = {}) {
-  const context = await browser.createBrowserContext();
+/** `forgiven`: what the console may say, as the test brings it about. `downloads`: a folder for them. */
+export async function open(browser, url, { width = 760, height = 480, theme = "dark", forgiven, downloads } = {}) {
+  const context = await browser.createBrowserContext(
+    downloads === undefined ? {} : { downloadBehavior: { policy: "allow", downloadPath: downloads } },
+  );
   const page = await context.newPage();
+  page.setDefaultTimeout(120_000);
   page.on("console", (message) => {
-    const isNetwork = /net::ERR_|Failed to load resource/.test(message.text());
-    if (["error", "warn"].includes(message.type()) && !isNetwork) complaints.push(message.text());
+    const text = `${message.text()} ${message.location().url ?? ""}`;
+    if (["error", "warn"].includes(message.type()) && !forgiven?.test(text)) complaints.push(text);
   });
   page.on("pageerror", (error) => complaints.push(error.message));
   await page.setViewport({ width, height });
@@ -37,7 +42,8 @@ export async function pages(browser) {
   return all.flat();
 }
 
-export async function until(what, isSo, within_s = 30) {
+/** The end of a wait is for what never comes: nothing is judged by how long it takes. */
+export async function until(what, isSo, within_s = 120) {
   const end = Date.now() + 1000 * within_s;
   for (;;) {
     const value = await isSo();
@@ -50,12 +56,36 @@ export async function until(what, isSo, within_s = 30) {
 export const state = (page) => page.$eval("#state", (shown) => shown.dataset.state);
 export const text = (page, selector) => page.$eval(selector, (shown) => shown.textContent);
 
+const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+/** Axe finds nothing serious in what is shown, dark or light. */
+export async function assertAccessible(page) {
+  await page.evaluate(axe);
+  for (let theme = 0; theme < 2; theme++) {
+    const { violations } = await page.evaluate(() => globalThis.axe.run());
+    const serious = violations.filter(({ impact }) => ["serious", "critical"].includes(impact));
+    assert.deepEqual(serious.map(({ id, nodes }) => [id, nodes.map((node) => node.html)]), []);
+    await page.evaluate(() => document.querySelector("#theme")?.click());
+  }
+}
+
 /** The canvas alone, transparent where there is nothing. */
 export async function canvas(page) {
   const url = await page.evaluate(
     () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(document.querySelector("#canvas").toDataURL())))),
   );
   return PNG.sync.read(Buffer.from(url.split(",")[1], "base64"));
+}
+
+/** Whether a pixel near a place of a picture has a colour: lines are a pixel or two wide. */
+export function hasNear({ width, data }, [x, y], isColour) {
+  for (let dy = -2; dy <= 2; dy++) {
+    for (let dx = -2; dx <= 2; dx++) {
+      const i = 4 * (width * (Math.round(y) + dy) + Math.round(x) + dx);
+      if (isColour(data[i], data[i + 1], data[i + 2])) return true;
+    }
+  }
+  return false;
 }
 
 /** Where something is drawn. */

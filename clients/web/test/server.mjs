@@ -129,6 +129,41 @@ export class Server {
   }
 }
 
+/** A haptic loop of one tool. It ticks until it is ended, for one that rests is shown as such, and goes where it is told in
+ * steps of a hand. */
+export class Loop {
+  constructor(server, scene_id, tool_id, { at, isRendered }) {
+    [this.tool_id, this.at, this.to, this.isOver] = [tool_id, at, at, false];
+    this.track = server.track();
+    const render = isRendered ? [{ tool_id }] : [];
+    this.track.tell({ start: { scene_id, tool_ids: [tool_id], mode: "TRACK_MODE_EVERY", render } });
+    this.ticks = this.run();
+  }
+
+  goTo(to) {
+    this.to = to;
+  }
+
+  async run() {
+    const STEP_M = 5e-5;
+    for (let sequence = 1; !this.isOver; sequence++) {
+      const left = Math.hypot(...this.at.map((x, k) => this.to[k] - x));
+      const share = Math.min(1, STEP_M / (left || 1));
+      this.at = this.at.map((x, k) => x + share * (this.to[k] - x));
+      const [x, y, z] = this.at;
+      const pose = { position_m: { x, y, z }, orientation: { w: 1 } };
+      this.answer = await this.track.ask({ tick: { sequence, tools: [{ tool_id: this.tool_id, pose }] } });
+      await new Promise((soon) => setTimeout(soon, 2));
+    }
+  }
+
+  async end() {
+    this.isOver = true;
+    await this.ticks;
+    this.track.end();
+  }
+}
+
 /** A stream with an answer to each request. */
 class Exchange {
   constructor(stream) {

@@ -1,0 +1,214 @@
+// What a visitor does: moves a device, looks around, chooses, saves; by pointer and by key.
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, readdir, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+
+import { PNG } from "pngjs";
+
+import { assertAccessible, canvas, mask, state, text, until } from "./browser.mjs";
+import { SCENE, SIZE, WIDE, distance, ending, frames, live, pictures, project, revisions, seen, serve, view } from "./harness.mjs";
+import { ball, sheet } from "./meshes.mjs";
+import { Child, Loop, dist, freePort } from "./server.mjs";
+
+test("a hand in the page makes a force, by pointer and by key", async () => {
+  const http = await freePort();
+  const demo = ending(new Child(["demo", "--watch", "--viewer", dist, "--watch-listen", `127.0.0.1:${http}`]));
+  assert.match(await demo.firstLine(), /^The live view is at http:/);
+  const page = await view(`http://127.0.0.1:${http}/view/`, SIZE);
+  await live(page);
+  await until("the instrument is posed", async () => (await seen(page, "deviceLinks"))?.length === 3);
+  const device = () => seen(page, "devicePosition");
+  const force = async () => Math.hypot(...((await seen(page, "session"))?.tools[0]?.force ?? [0]));
+  const rests = () =>
+    until("it is held", async () => {
+      const before = await device();
+      await frames(page, 15);
+      const now = await device();
+      return distance(before, now) < 1e-6 && now;
+    });
+  await page.focus("#canvas");
+  // Where the demo presses it in: lifted off from there, it comes back to the organ on the same way.
+  const held = await until("it is held where it is pressed in", async () => {
+    if ((await force()) < 1) return null;
+    await page.keyboard.press("ArrowUp");
+    const at = await rests();
+    if ((await force()) > 0.5) return at;
+    await page.keyboard.press("Escape");
+    return null;
+  });
+  for (let i = 0; i < 5; i++) await page.keyboard.press("ArrowUp");
+  await until("it went on by 5 mm", async () => Math.abs(distance(await device(), held) - 0.005) < 1e-4);
+
+  // What is felt from here on is the drag's: the organ pulses by some millimetres.
+  await until("it is clear of the organ", async () => {
+    for (let i = 0; i < 3; i++) await page.keyboard.press("ArrowUp");
+    await frames(page, 15);
+    return (await seen(page, "session")).tools[0].signedDistance > 0.012 && (await force()) < 0.05;
+  });
+  // By its hinge, and pulled down into the organ. A page that draws for a second at a time may lose its hold in between.
+  const top = await page.$eval("#canvas", (canvas) => canvas.getBoundingClientRect().top);
+  const [x, y] = await until("it is taken hold of", async () => {
+    const at = await page.evaluate(() => globalThis.palpate.project(globalThis.palpate.devicePosition()));
+    await page.mouse.move(at[0], top + at[1]);
+    await page.mouse.down();
+    if ((await page.$("#canvas[data-drag]")) !== null) return at;
+    await page.mouse.up();
+    return null;
+  });
+  await until("it is still clear of the organ", async () => (await force()) < 0.05);
+  const clear = await rests();
+  let pulled = 0;
+  await until("the device went with the pointer and is pressed into the organ", async () => {
+    pulled += 2;
+    await page.mouse.move(x, top + y + pulled);
+    return distance(await device(), clear) > 0.01 && (await force()) > 0.5;
+  });
+  await pictures(page, "live-view");
+  await page.$eval("input[value=depth]", (input) => input.click());
+  await until("the legend is shown", () => page.$eval("#legend", (legend) => !legend.hidden));
+  await pictures(page, "displacement", "#stage");
+  await until("nothing is said against it", async () => (await text(page, "#device-note")) === "");
+  const dragged = await device();
+  await page.mouse.up();
+  await until("it is let go", async () => distance(await device(), dragged) > 0.007);
+  await assertAccessible(page);
+});
+
+/** What Tab reaches, by id, by what it moves or by its name. */
+async function reached(page) {
+  const all = new Set();
+  for (let i = 0; i < 40; i++) {
+    await page.keyboard.press("Tab");
+    all.add(
+      await page.evaluate(() => {
+        const at = document.activeElement;
+        return at.id || at.dataset.move || at.name || (at.closest("#tissues") !== null ? "tissue" : at.tagName);
+      }),
+    );
+  }
+  return all;
+}
+
+test("all of it is reached by keyboard and read by axe without serious findings", async () => {
+  const server = await serve();
+  await server.call("CreateScene", { scene_id: SCENE });
+  await server.addTissue(SCENE, "sheet", sheet(0.2, 24));
+  for (const name of ["probe", "hook"]) {
+    const tool_id = await server.addTool(SCENE, name, ball(0.01, 12));
+    ending(new Loop(server, SCENE, tool_id, { at: [0, 0, 0.012], isRendered: true }));
+  }
+  const page = await view(server.page, { theme: "light", ...WIDE });
+  await revisions(page, 0, 0);
+  assert.equal(await page.$eval("html", (html) => html.dataset.theme), "light", "as the visitor's system has it");
+  await until("two instruments can be chosen from", () => page.$eval("#session-field", (field) => !field.hidden));
+  await until("the device can be moved", () => page.$eval("#device-section", (section) => !section.hidden));
+  await assertAccessible(page);
+  const ids = ["scene", "pause", "fit", "picture", "theme", "canvas", "session", "colour", "tissue"];
+  const moves = ["left", "up", "down", "right", "in", "out", "release"];
+  const all = await reached(page);
+  assert.deepEqual([...ids, ...moves].filter((id) => !all.has(id)), [], "what Tab does not reach");
+  await page.close();
+
+  // The page for who has no script, without what has it come anew every five seconds, also under axe's hands.
+  const plain = await view("about:blank");
+  const html = await (await fetch(`http://127.0.0.1:${server.http}/`)).text();
+  await plain.setContent(html.replace(/<meta http-equiv=refresh[^>]*>/, ""));
+  await assertAccessible(plain);
+});
+
+test("the camera is moved by pointer and by key", async () => {
+  const server = await serve();
+  await server.call("CreateScene", { scene_id: SCENE });
+  await server.addTissue(SCENE, "ball", ball(0.1, 12));
+  const page = await view(server.page);
+  await revisions(page, 0, 0);
+  // Drawn, and with that fitted.
+  await canvas(page);
+  const ends = async () => [await project(page, [0.05, 0.03, 0.02]), await project(page, [-0.04, -0.02, 0.03])];
+  const moves = async (what, act, isSo) => {
+    const before = await ends();
+    await act();
+    await until(what, async () => isSo(before, await ends()));
+  };
+  const isOtherwise = (before, now) => distance(before[0], now[0]) > 2;
+  const isLarger = (before, now) => distance(...now) > 1.05 * distance(...before);
+  const press = (key, isShifted) => async () => {
+    if (isShifted) await page.keyboard.down("Shift");
+    await page.keyboard.press(key);
+    if (isShifted) await page.keyboard.up("Shift");
+  };
+  await page.focus("#canvas");
+  const first = await ends();
+  for (const key of ["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"]) await moves(key, press(key, true), isOtherwise);
+  await until("there and back", async () => distance(first[0], (await ends())[0]) < 0.1);
+  await moves("nearer", press("+"), isLarger);
+  await moves("and back", press("-"), (before, now) => isLarger(now, before));
+  const [x, y] = await page.$eval("#canvas", (canvas) => {
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    return [left + width / 2, top + height / 2];
+  });
+  const drag = async () => {
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 60, y + 20, { steps: 4 });
+    await page.mouse.up();
+  };
+  await moves("dragged", drag, isOtherwise);
+  await moves("scrolled", () => page.mouse.wheel({ deltaY: -300 }), isLarger);
+  await moves("fitted", () => page.click("#fit"), (_, now) => distance(now[0], first[0]) < 0.1);
+});
+
+test("a scene is chosen, the stream paused, a tissue hidden, a picture saved, the theme changed", async () => {
+  const server = await serve();
+  const mesh = ball(0.1, 12);
+  for (const scene_id of ["anteroom", SCENE]) {
+    await server.call("CreateScene", { scene_id });
+    await server.addTissue(scene_id, `${scene_id}'s`, mesh);
+  }
+  const downloads = await mkdtemp(join(tmpdir(), "palpate-viewer-"));
+  const page = await view(server.page, { downloads });
+  const shows = (words) => until(words, async () => (await text(page, "#tissues")).startsWith(words));
+  await shows("anteroom's");
+  const watchers = async () => Number(/^palpate_watchers (\d+)/m.exec(await (await fetch(`http://127.0.0.1:${server.http}/metrics`)).text())[1]);
+  const paused = () => page.$eval("#pause", (button) => `${button.textContent} ${button.getAttribute("aria-pressed")}`);
+  await page.click("#pause");
+  await until("it is paused", async () => (await state(page)) === "paused" && (await paused()) === "Resume true");
+  await until("nothing is streamed", async () => (await watchers()) === 0);
+  // Who chooses wants to see it.
+  await page.select("#scene", SCENE);
+  await shows("theatre's");
+  await until("it is not paused any more", async () => (await state(page)) === "live" && (await paused()) === "Pause false");
+  for (const shown of [true, false]) {
+    await page.keyboard.press("p");
+    await until("a key pauses and resumes", async () => (await state(page)) === (shown ? "paused" : "live"));
+  }
+
+  const isDrawn = async () => mask(await canvas(page)).drawn.some((drawn) => drawn === 1);
+  await until("it is drawn", isDrawn);
+  await page.click("#picture");
+  const name = await until("a picture is saved", async () => (await readdir(downloads)).find((name) => name.endsWith(".png")));
+  assert.match(name, /^palpate-theatre-\d+\.png$/);
+  const picture = await until("all of it", async () => {
+    try {
+      return PNG.sync.read(await readFile(join(downloads, name)));
+    } catch {
+      return null;
+    }
+  });
+  const { width, height } = await canvas(page);
+  assert.deepEqual([picture.width, picture.height], [width, height]);
+  assert.ok(mask(picture).drawn.some((drawn) => drawn === 1), "the tissue is in it");
+
+  await page.click("#tissues input");
+  await until("it is hidden", async () => !(await isDrawn()));
+  await page.click("#tissues input");
+  await until("it is back", isDrawn);
+
+  for (const theme of ["light", "dark"]) {
+    await page.click("#theme");
+    await until(theme, () => page.$eval("html", (html, theme) => html.dataset.theme === theme, theme));
+  }
+  await rm(downloads, { recursive: true });
+});
