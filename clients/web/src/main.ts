@@ -54,6 +54,7 @@ class View {
     devicePosition: () => this.panel.chosenTool(this.model)?.device.position,
     deviceLinks: () => this.panel.chosenTool(this.model)?.deviceLinks.map((pose) => pose.position),
     session: () => this.panel.chosen(this.model),
+    force: () => Math.hypot(...(this.panel.chosenTool(this.model)?.force ?? [])),
     revisions: () => [...this.model.tissues.values()].map((t) => [t.geometryRevision, t.topologyRevision]),
     frames: () => this.model.frames,
     drawNow: () => this.stage.drawNow(),

@@ -8,19 +8,14 @@ import { test } from "node:test";
 import { PNG } from "pngjs";
 
 import { assertAccessible, canvas, mask, state, text, until } from "./browser.mjs";
-import { SCENE, SIZE, WIDE, distance, ending, frames, live, pictures, project, revisions, seen, serve, view } from "./harness.mjs";
+import { SCENE, WIDE, demo, distance, ending, frames, project, revisions, seen, serve, takeHold, view } from "./harness.mjs";
 import { ball, sheet } from "./meshes.mjs";
-import { Child, Loop, dist, freePort } from "./server.mjs";
+import { Loop } from "./server.mjs";
 
 test("a hand in the page makes a force, by pointer and by key", async () => {
-  const http = await freePort();
-  const demo = ending(new Child(["demo", "--watch", "--viewer", dist, "--watch-listen", `127.0.0.1:${http}`]));
-  assert.match(await demo.firstLine(), /^The live view is at http:/);
-  const page = await view(`http://127.0.0.1:${http}/view/`, SIZE);
-  await live(page);
-  await until("the instrument is posed", async () => (await seen(page, "deviceLinks"))?.length === 3);
+  const page = await demo();
   const device = () => seen(page, "devicePosition");
-  const force = async () => Math.hypot(...((await seen(page, "session"))?.tools[0]?.force ?? [0]));
+  const force = () => seen(page, "force");
   const rests = () =>
     until("it is held", async () => {
       const before = await device();
@@ -47,28 +42,15 @@ test("a hand in the page makes a force, by pointer and by key", async () => {
     await frames(page, 15);
     return (await seen(page, "session")).tools[0].signedDistance > 0.012 && (await force()) < 0.05;
   });
-  // By its hinge, and pulled down into the organ. A page that draws for a second at a time may lose its hold in between.
-  const top = await page.$eval("#canvas", (canvas) => canvas.getBoundingClientRect().top);
-  const [x, y] = await until("it is taken hold of", async () => {
-    const at = await page.evaluate(() => globalThis.palpate.project(globalThis.palpate.devicePosition()));
-    await page.mouse.move(at[0], top + at[1]);
-    await page.mouse.down();
-    if ((await page.$("#canvas[data-drag]")) !== null) return at;
-    await page.mouse.up();
-    return null;
-  });
+  const [x, y] = await takeHold(page);
   await until("it is still clear of the organ", async () => (await force()) < 0.05);
   const clear = await rests();
   let pulled = 0;
   await until("the device went with the pointer and is pressed into the organ", async () => {
     pulled += 2;
-    await page.mouse.move(x, top + y + pulled);
+    await page.mouse.move(x, y + pulled);
     return distance(await device(), clear) > 0.01 && (await force()) > 0.5;
   });
-  await pictures(page, "live-view");
-  await page.$eval("input[value=depth]", (input) => input.click());
-  await until("the legend is shown", () => page.$eval("#legend", (legend) => !legend.hidden));
-  await pictures(page, "displacement", "#stage");
   await until("nothing is said against it", async () => (await text(page, "#device-note")) === "");
   const dragged = await device();
   await page.mouse.up();

@@ -1,18 +1,13 @@
 // What the tests share: a browser, what they start and how it ends, and what they ask of a page.
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
 import { after, afterEach, before } from "node:test";
-import { fileURLToPath } from "node:url";
 
-import { canvas, complaints, launch, open, pages, state, until } from "./browser.mjs";
-import { Server } from "./server.mjs";
+import { complaints, launch, open, pages, state, until } from "./browser.mjs";
+import { Child, Server, dist, freePort } from "./server.mjs";
 
 export const SCENE = "theatre";
 /** A page with its figures beside the picture. */
 export const WIDE = { width: 1280, height: 800 };
-const isWriting = process.env.PALPATE_PICTURES === "write";
-/** Of pictures for documents; else as small as is enough: each pixel costs this machine's processor. */
-export const SIZE = isWriting ? WIDE : {};
 
 let browser;
 before(async () => {
@@ -55,12 +50,26 @@ export async function frames(page, n) {
 
 export const distance = (a, b) => Math.hypot(...a.map((x, k) => x - b[k]));
 
-/** Pictures of documents, of the page itself or a part of it. */
-export async function pictures(page, name, part = "body") {
-  if (!isWriting) return;
-  const folder = fileURLToPath(new URL("../docs/", import.meta.url));
-  await mkdir(folder, { recursive: true });
-  await page.evaluate(() => document.activeElement.blur());
-  await canvas(page);
-  await (await page.$(part)).screenshot({ path: `${folder}${name}.png` });
+/** The demo in a page, with its instrument there. */
+export async function demo(options) {
+  const http = await freePort();
+  const child = ending(new Child(["demo", "--watch", "--viewer", dist, "--watch-listen", `127.0.0.1:${http}`]));
+  assert.match(await child.firstLine(), /^The live view is at http:/);
+  const page = await view(`http://127.0.0.1:${http}/view/`, options);
+  await live(page);
+  await until("the instrument is posed", async () => (await seen(page, "deviceLinks"))?.length === 3);
+  return page;
+}
+
+/** Presses the pointer on the device's hinge; where. A page that draws for a second at a time sees it too late now and then. */
+export async function takeHold(page) {
+  const top = await page.$eval("#canvas", (canvas) => canvas.getBoundingClientRect().top);
+  return until("it is taken hold of", async () => {
+    const [x, y] = await page.evaluate(() => globalThis.palpate.project(globalThis.palpate.devicePosition()));
+    await page.mouse.move(x, top + y);
+    await page.mouse.down();
+    if ((await page.$("#canvas[data-drag]")) !== null) return [x, top + y];
+    await page.mouse.up();
+    return null;
+  });
 }

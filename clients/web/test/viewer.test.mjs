@@ -2,3 +2,4 @@
 import "./picture.mjs";
 import "./controls.mjs";
 import "./connection.mjs";
+import "./pictures.mjs";
