@@ -159,8 +159,9 @@ pub struct TransportSettings {
 pub struct StoreSettings {
     /// Scenes are kept under the data folder, which is this server's alone then, unless whoever makes one wants it not to be.
     pub scenes: bool,
-    /// `s3://BUCKET/PREFIX`: scenes are kept there and not under the data folder, by the endpoint, region and credentials of
-    /// the variables `AWS_*`; `None`: in the folder. Needs the feature `s3` and `cluster.shared`.
+    /// `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX` or `az://CONTAINER/PREFIX`: scenes are kept there and not under the data
+    /// folder, by the endpoint, region, account and credentials of the variables `AWS_*`, `GOOGLE_*` or `AZURE_*`; `None`: in
+    /// the folder. Needs the feature `s3`, `gcs` or `azure`, and `cluster.shared`.
     #[serde(with = "unset")]
     pub url: Option<String>,
     /// How long one small request to the object store may take; what has failed is tried three times.

@@ -129,12 +129,20 @@ impl Config {
     fn check_store_url(&self) -> Result<(), ConfigError> {
         let Some(url) = &self.store.url else { return Ok(()) };
         let key = "store.url";
-        if !cfg!(feature = "s3") {
-            return Err(ConfigError::NotBuilt { key, feature: "s3" });
+        let (scheme, rest) = url.split_once("://").unwrap_or_default();
+        let (is_built, feature) = match scheme {
+            "s3" => (cfg!(feature = "s3"), "s3"),
+            "gs" => (cfg!(feature = "gcs"), "gcs"),
+            "az" => (cfg!(feature = "azure"), "azure"),
+            _ => (true, ""),
+        };
+        if !is_built {
+            return Err(ConfigError::NotBuilt { key, feature });
         }
-        let bucket = url.strip_prefix("s3://").and_then(|rest| rest.split('/').next());
-        if bucket.is_none_or(str::is_empty) {
-            let expected = "an address as s3://BUCKET/PREFIX".to_owned();
+        if feature.is_empty() || rest.split('/').next().is_none_or(str::is_empty) {
+            let expected =
+                "an address as s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX"
+                    .to_owned();
             return Err(ConfigError::Range { key, got: format!("{url:?}"), expected });
         }
         // Nobody can lock a bucket: a scene there is a server's by its claim alone.

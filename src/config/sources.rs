@@ -332,7 +332,14 @@ mod tests {
             ("store.url", "s3://scenes/or", &["store.url", "--features s3"]),
             #[cfg(feature = "s3")]
             ("store.url", "s3://scenes/or", &["store.url", "cluster.shared"]),
-            #[cfg(feature = "s3")]
+            #[cfg(not(feature = "gcs"))]
+            ("store.url", "gs://scenes/or", &["store.url", "--features gcs"]),
+            #[cfg(feature = "gcs")]
+            ("store.url", "gs://scenes/or", &["store.url", "cluster.shared"]),
+            #[cfg(not(feature = "azure"))]
+            ("store.url", "az://scenes/or", &["store.url", "--features azure"]),
+            #[cfg(feature = "azure")]
+            ("store.url", "az://scenes/or", &["store.url", "cluster.shared"]),
             ("store.url", "https://scenes", &["https://scenes", "s3://BUCKET/PREFIX"]),
             ("metrics.listen", "9464", &["metrics.listen", "9464"]),
             ("listen", "0.0.0.0:1", &["0.0.0.0:1", "loopback", "--insecure"]),

@@ -76,7 +76,7 @@ use crate::{
     },
 };
 
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 use crate::{
     config::StoreSettings, service::transport::background::lower_priority,
     store::place::object_address::ObjectAddress,
@@ -292,7 +292,7 @@ pub async fn serve_registry(
 
 /// Where scenes are kept; `None` where none is.
 fn scene_store(config: &Config) -> Result<Option<SceneStore>, StoreError> {
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "objects")]
     if let Some(url) = config.store.url.as_ref().filter(|_| config.store.scenes) {
         let StoreSettings { request_max, allow_http, .. } = config.store;
         // Ticks go first.

@@ -4,15 +4,15 @@
 //! appended to is one file in a folder, and a row of objects in an object store, as objects cannot grow.
 
 pub mod folder_place;
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 pub mod object_address;
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 mod object_client;
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 pub mod object_place;
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 mod object_requests;
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 mod object_row;
 
 use std::{

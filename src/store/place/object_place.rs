@@ -1,6 +1,6 @@
-//! A part of an object store as a place: S3, or what speaks its protocol and keeps its promises.
+//! A part of an object store as a place: S3, or what speaks its protocol and keeps its promises, Google's and Azure's.
 //!
-//! Needed are conditional puts (`If-None-Match: *`), and that whoever reads or lists after a put was answered sees it. Whole
+//! Needed are conditional puts (`If-None-Match: *`, Google's `x-goog-if-generation-match: 0`), and that whoever reads or lists after a put was answered sees it. Whole
 //! files are objects. What is appended to is a row of them ([`super::object_row`]): each is put where there is none, and
 //! who reads takes them in their order. An object that is missing in the middle is found by the numbers of the records
 //! around it.
@@ -9,11 +9,10 @@ use std::{io, sync::Arc};
 
 use bytes::Bytes;
 use object_store::{ObjectStore, path::Path};
-use tokio_rustls::rustls::crypto::ring;
 
 use super::{
     Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace,
-    object_address::{ObjectAddress, s3},
+    object_address::{ObjectAddress, store},
     object_client::ObjectClient,
     object_requests::ObjectRequests,
     object_row::{RowEnd, is_piece, piece},
@@ -39,11 +38,8 @@ impl ObjectPlace {
     /// # Errors
     /// When the address or the environment is none that can be asked, or there are no threads.
     pub fn new(address: &ObjectAddress) -> io::Result<ObjectPlace> {
-        // The one that gRPC's TLS has. An error: it is the process's already.
-        let _ = ring::default_provider().install_default();
-        let (builder, prefix) = s3(address)?;
-        let store = builder.build().map_err(io::Error::other)?;
-        ObjectPlace::of(Arc::new(store), &prefix, address)
+        let (store, prefix) = store(address)?;
+        ObjectPlace::of(store, &prefix, address)
     }
 
     /// Of any store of objects. `prefix`: all keys are below it.
@@ -82,7 +78,7 @@ impl ObjectPlace {
             return Ok(());
         }
         Err(io::Error::other(
-            "it puts an object where there is one in spite of `If-None-Match: *`, or does not list what was put",
+            "it puts an object where there is one in spite of the condition that there be none, or does not list what was put",
         ))
     }
 
