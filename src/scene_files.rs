@@ -1,9 +1,9 @@
-//! Layer 4: `palpate scenes`, which looks at the scenes of a data folder that no server has open, or of an object store,
-//! and carries one to another as one file; and has running servers hand one over.
+//! Layer 4: `palpate scenes`, which looks at the scenes of a data folder or of an object store, also while servers have
+//! them, and carries one to another as one file; changes those that no server has; and has running servers hand one over.
 
 mod claimed;
 
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 use std::time::Duration;
 use std::{
     fmt::Write,
@@ -16,7 +16,7 @@ use tokio::runtime;
 
 use claimed::SharedScenes;
 
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 use crate::store::place::object_address::ObjectAddress;
 
 use crate::client::{Client, ClientError, ServerAddress};
@@ -37,7 +37,8 @@ pub struct ScenesArgs {
     /// Folder of the server; its own default when it is left out.
     #[arg(long, global = true, env = "PALPATE_DATA_DIR")]
     data_dir: Option<PathBuf>,
-    /// Object store of the servers, s3://BUCKET/PREFIX, and no folder; the variables AWS_* say how it is reached.
+    /// Object store of the servers, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX, and no folder; the
+    /// variables AWS_*, GOOGLE_* or AZURE_* say how it is reached.
     #[arg(long, global = true, env = "PALPATE_STORE_URL", value_name = "URL")]
     store_url: Option<String>,
     /// Plain HTTP also to an object store on another machine.
@@ -53,7 +54,8 @@ enum ScenesCommand {
     List,
     /// Read all files of all scenes; fails when any is damaged.
     Verify,
-    /// Write each scene anew as it is, without the journals that led there. Damaged ones are left as they are.
+    /// Write each scene anew as it is, without the journals that led there. Damaged ones are left as they are. A folder's are
+    /// not changed while a server has it.
     Compact,
     /// Write a scene into one file.
     Export {
@@ -62,7 +64,7 @@ enum ScenesCommand {
         /// Where it goes; must not be there yet.
         file: PathBuf,
     },
-    /// Add a scene from such a file.
+    /// Add a scene from such a file. To a folder, while no server has it.
     Import {
         /// Where it is.
         file: PathBuf,
@@ -103,8 +105,10 @@ pub enum SceneFilesError {
     #[error("there is no data folder, expected --data-dir")]
     NoFolder,
     /// This program knows folders only.
-    #[cfg(not(feature = "s3"))]
-    #[error("--store-url is {url:?}, expected a program that was built with `--features s3`")]
+    #[cfg(not(feature = "objects"))]
+    #[error(
+        "--store-url is {url:?}, expected a program that was built with `--features s3`, `gcs` or `azure`"
+    )]
     NotBuilt {
         /// What was asked for.
         url: String,
@@ -162,18 +166,19 @@ pub enum SceneFilesError {
 }
 
 /// Nobody's loop waits for it.
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 const REQUEST_MAX: Duration = Duration::from_secs(10);
 
 /// Does it, and says what was done.
 ///
 /// # Errors
-/// When a server has the folder open, or it cannot be done.
+/// When it cannot be done, or would change the scenes of a folder that a server has open.
 pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
     if let ScenesCommand::Move(args) = &args.what {
         return move_scene(args);
     }
-    let store = opened(args)?;
+    let is_changing = matches!(args.what, ScenesCommand::Compact | ScenesCommand::Import { .. });
+    let store = opened(args, is_changing)?;
     match &args.what {
         ScenesCommand::List => list(&store),
         ScenesCommand::Verify => verify(&store),
@@ -188,6 +193,7 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
             let bytes = found.kept.write(&place, &name, (0, 0)).map_err(failed)?;
             let mut said = format!("{id}: {bytes} bytes written to {}\n", file.display());
             found.damage.iter().for_each(|damage| line(&mut said, &format!("{id}: {damage}")));
+            line(&mut said, MOMENT);
             Ok(said)
         }
         ScenesCommand::Import { file, id } => import(&store, file, id.as_deref()),
@@ -195,12 +201,17 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
     }
 }
 
-fn opened(args: &ScenesArgs) -> Result<SceneStore, SceneFilesError> {
+/// Whether a server goes on with the scenes cannot be seen without taking its lock, which may be in the way of one that
+/// starts: so this is said of every look.
+const MOMENT: &str = "read as of now; a server that has the scenes goes on with them";
+
+/// Without a lock, unless something is to be changed.
+fn opened(args: &ScenesArgs, is_changing: bool) -> Result<SceneStore, SceneFilesError> {
     // As in a server's settings, an empty one is none.
     if let Some(url) = args.store_url.clone().filter(|url| !url.is_empty()) {
-        #[cfg(not(feature = "s3"))]
+        #[cfg(not(feature = "objects"))]
         return Err(SceneFilesError::NotBuilt { url });
-        #[cfg(feature = "s3")]
+        #[cfg(feature = "objects")]
         {
             let (allow_http, request_max, of_thread) = (args.allow_http, REQUEST_MAX, || {});
             let address = ObjectAddress { url, allow_http, request_max, of_thread };
@@ -208,22 +219,19 @@ fn opened(args: &ScenesArgs) -> Result<SceneStore, SceneFilesError> {
         }
     }
     let data_dir = args.data_dir.clone().or_else(default_data_dir);
-    Ok(SceneStore::open(&data_dir.ok_or(SceneFilesError::NoFolder)?)?)
+    let data_dir = data_dir.ok_or(SceneFilesError::NoFolder)?;
+    Ok(if is_changing { SceneStore::open(&data_dir)? } else { SceneStore::to_read(&data_dir) })
 }
 
 /// The scenes that are there.
 fn ids(store: &SceneStore) -> Result<Vec<String>, SceneFilesError> {
-    let mut ids = store.ids().map_err(SceneFilesError::List)?;
-    if let Some(shared) = SharedScenes::of(store).map_err(SceneFilesError::List)? {
-        let mut there = Vec::new();
-        for id in ids {
-            if !shared.is_deleted(&id).map_err(SceneFilesError::List)? {
-                there.push(id);
-            }
+    let mut there = Vec::new();
+    for id in store.ids().map_err(SceneFilesError::List)? {
+        if !store.is_deleted(&id).map_err(SceneFilesError::List)? {
+            there.push(id);
         }
-        ids = there;
     }
-    Ok(ids)
+    Ok(there)
 }
 
 fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
@@ -256,12 +264,26 @@ fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
 fn list(store: &SceneStore) -> Result<String, SceneFilesError> {
     let mut said = String::new();
     for id in ids(store)? {
-        match store.folder(&id).read() {
-            Ok(found) => line(&mut said, &described(&found)),
-            Err(error) => line(&mut said, &format!("{id}: unreadable: {error}")),
+        match looked_at(store, &id)? {
+            None => {}
+            Some(Ok(found)) => line(&mut said, &described(&found)),
+            Some(Err(error)) => line(&mut said, &format!("{id}: unreadable: {error}")),
         }
     }
+    line(&mut said, MOMENT);
     Ok(said)
+}
+
+/// A scene as it is now; `None` when it was deleted since it was listed.
+fn looked_at(
+    store: &SceneStore,
+    id: &str,
+) -> Result<Option<Result<FoundScene, Unreadable>>, SceneFilesError> {
+    let found = store.folder(id).read_live();
+    let is_gone = found.is_err()
+        && (!store.folder(id).is_there().map_err(SceneFilesError::List)?
+            || store.is_deleted(id).map_err(SceneFilesError::List)?);
+    Ok((!is_gone).then_some(found))
 }
 
 fn described(found: &FoundScene) -> String {
@@ -282,12 +304,16 @@ fn described(found: &FoundScene) -> String {
 fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
     let (mut good, mut bad) = (String::new(), String::new());
     for id in ids(store)? {
-        match store.folder(&id).read() {
-            Ok(found) if found.damage.is_empty() => line(&mut good, &format!("{id}: whole")),
-            Ok(found) => found.damage.iter().for_each(|d| line(&mut bad, &format!("{id}: {d}"))),
-            Err(error) => line(&mut bad, &format!("{id}: unreadable: {error}")),
+        match looked_at(store, &id)? {
+            None => {}
+            Some(Ok(found)) if found.damage.is_empty() => line(&mut good, &format!("{id}: whole")),
+            Some(Ok(found)) => {
+                found.damage.iter().for_each(|d| line(&mut bad, &format!("{id}: {d}")))
+            }
+            Some(Err(error)) => line(&mut bad, &format!("{id}: unreadable: {error}")),
         }
     }
+    line(&mut good, MOMENT);
     if bad.is_empty() { Ok(good) } else { Err(SceneFilesError::Damaged(bad)) }
 }
 
@@ -363,7 +389,7 @@ fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, S
 fn read(store: &SceneStore, id: &str) -> Result<FoundScene, SceneFilesError> {
     let is_there = ids(store)?.iter().any(|known| known == id);
     let missing = || Unreadable::Io(io::ErrorKind::NotFound.into());
-    let found = if is_there { store.folder(id).read() } else { Err(missing()) };
+    let found = if is_there { store.folder(id).read_live() } else { Err(missing()) };
     found.map_err(|source| SceneFilesError::Scene { id: id.to_owned(), source })
 }
 

@@ -34,14 +34,6 @@ impl SharedScenes<'_> {
         Ok(Some(SharedScenes { store, claims, own }))
     }
 
-    /// Whether a scene was deleted whose files were not removed to the end.
-    ///
-    /// # Errors
-    /// When its claims cannot be read.
-    pub(super) fn is_deleted(&self, id: &str) -> io::Result<bool> {
-        Ok(self.claims.newest(id)?.is_some_and(|claim| claim.state == ClaimState::Deleted))
-    }
-
     /// Adds a scene.
     ///
     /// # Errors

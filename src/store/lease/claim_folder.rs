@@ -36,6 +36,11 @@ impl ClaimFolder {
         Ok(ClaimFolder::of(Box::new(FolderPlace::new(scenes, own))))
     }
 
+    /// Those that are there, whether or not there is a folder for them.
+    pub fn to_read(leases: &Path) -> ClaimFolder {
+        ClaimFolder::of(Box::new(FolderPlace::new(leases.join(CLAIMS), "")))
+    }
+
     /// Those of a place that has nothing else.
     pub fn of(place: Box<dyn StorePlace>) -> ClaimFolder {
         ClaimFolder { place }

@@ -57,6 +57,8 @@ const JOURNAL: &str = "journal";
 const DAMAGED: &str = "damaged";
 /// Snapshots that are kept, each with the journals since.
 const SNAPSHOTS_KEPT: usize = 2;
+/// A scene is read so often while its files go; no server writes snapshots as fast as one is read.
+const LIVE_READS_MAX: usize = 5;
 /// A generation's upper half is the epoch of its owner, where servers share a folder: files of a later owner come after
 /// all that an earlier one writes, whenever that is.
 const EPOCH_SHIFT: u32 = 32;
@@ -118,8 +120,7 @@ impl SceneFolder {
     /// # Errors
     /// The system's.
     pub fn newest_epoch(&self) -> io::Result<u64> {
-        let generations = [self.generations(SNAPSHOT)?, self.generations(JOURNAL)?];
-        Ok(generations.iter().flatten().max().map_or(0, |g| g >> EPOCH_SHIFT))
+        Ok(self.all_generations()?.iter().flatten().max().map_or(0, |g| g >> EPOCH_SHIFT))
     }
 
     /// Whether there is such a folder.
@@ -201,7 +202,7 @@ impl SceneFolder {
     /// # Errors
     /// When no snapshot can be read, or a file is of a later version.
     pub fn read(&self) -> Result<FoundScene, Unreadable> {
-        let (snapshots, journals) = (self.generations(SNAPSHOT)?, self.generations(JOURNAL)?);
+        let [snapshots, journals] = self.all_generations()?;
         let (mut damage, mut damaged_files) = (Vec::new(), Vec::new());
         let mut found = None;
         for generation in snapshots.iter().rev().copied() {
@@ -241,6 +242,28 @@ impl SceneFolder {
         let journals: Vec<u64> = journals.into_iter().filter(|g| *g >= from).collect();
         self.replay(&journals, &mut scene)?;
         Ok(scene)
+    }
+
+    /// The same while a server may go on with the scene, which removes files that a newer snapshot has made needless: what
+    /// is read is the scene at some moment since the call.
+    ///
+    /// # Errors
+    /// As [`SceneFolder::read`]; also of a scene that is deleted meanwhile.
+    pub fn read_live(&self) -> Result<FoundScene, Unreadable> {
+        for _ in 1..LIVE_READS_MAX {
+            let before = self.all_generations()?;
+            let found = self.read();
+            let is_whole = found.as_ref().is_ok_and(|found| found.damage.is_empty());
+            if is_whole || self.all_generations()? == before {
+                return found;
+            }
+        }
+        self.read()
+    }
+
+    /// Of all snapshots and journals.
+    fn all_generations(&self) -> io::Result<[Vec<u64>; 2]> {
+        Ok([self.generations(SNAPSHOT)?, self.generations(JOURNAL)?])
     }
 
     /// The least first record of the journals of later generations.

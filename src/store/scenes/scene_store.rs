@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::folder::SceneFolder;
-#[cfg(feature = "s3")]
+#[cfg(feature = "objects")]
 use crate::store::{
     lease::{claim_folder::CLAIMS, server_beat::BEATS},
     place::{object_address::ObjectAddress, object_place::ObjectPlace},
@@ -42,7 +42,7 @@ enum StoreKind {
         /// Locked for as long as they are open, also when the process is killed.
         _locks: Vec<File>,
     },
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "objects")]
     Objects(ObjectPlace),
 }
 
@@ -65,8 +65,8 @@ pub enum StoreError {
     },
     /// The environment or the object store.
     #[error(
-        "scenes cannot be kept at {url}: {source}; expected a bucket that AWS_ENDPOINT_URL, AWS_REGION and the \
-         credentials of AWS_* lead to, which can be listed, read and written to"
+        "scenes cannot be kept at {url}: {source}; expected a bucket that the variables AWS_*, GOOGLE_* or \
+         AZURE_* lead to, which can be listed, read and written to"
     )]
     Objects {
         /// Where.
@@ -117,17 +117,38 @@ impl SceneStore {
         file.lock_shared().map_err(failed)?;
         match &mut store.kind {
             StoreKind::Folder { _locks, .. } => _locks.push(file),
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "objects")]
             StoreKind::Objects(_) => {}
         }
         Ok(store)
+    }
+
+    /// Looks at the scenes of a data folder, whoever has them: takes no lock, makes nothing and removes nothing. Of what it
+    /// gives only what reads may be used.
+    pub fn to_read(data_dir: &Path) -> SceneStore {
+        let scenes = Arc::new(FolderPlace::new(data_dir.join(SCENES), ""));
+        let kind = StoreKind::Folder { data_dir: data_dir.to_owned(), _locks: Vec::new() };
+        SceneStore { scenes, kind }
+    }
+
+    /// Whether a scene was deleted whose files were not removed to the end, where servers share the scenes.
+    ///
+    /// # Errors
+    /// When its claims cannot be read.
+    pub fn is_deleted(&self, id: &str) -> io::Result<bool> {
+        let claims = match &self.kind {
+            StoreKind::Folder { data_dir, .. } => ClaimFolder::to_read(&data_dir.join(LEASES)),
+            #[cfg(feature = "objects")]
+            StoreKind::Objects(_) => self.shared_claims().expect("an object store"),
+        };
+        Ok(claims.newest(id)?.is_some_and(|claim| claim.state == ClaimState::Deleted))
     }
 
     /// The claims of an object store's scenes; `None` of a folder, which can be locked.
     pub fn shared_claims(&self) -> Option<ClaimFolder> {
         match &self.kind {
             StoreKind::Folder { .. } => None,
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "objects")]
             StoreKind::Objects(all) => {
                 Some(ClaimFolder::of(Box::new(all.below(LEASES).below(CLAIMS))))
             }
@@ -138,7 +159,7 @@ impl SceneStore {
     ///
     /// # Errors
     /// When it cannot be used.
-    #[cfg(feature = "s3")]
+    #[cfg(feature = "objects")]
     pub fn of_objects(address: &ObjectAddress) -> Result<SceneStore, StoreError> {
         let failed = |source| StoreError::Objects { url: address.url.clone(), source };
         let all = ObjectPlace::new(address).map_err(failed)?;
@@ -155,7 +176,7 @@ impl SceneStore {
                 let leases = data_dir.join(LEASES);
                 Ok((ClaimFolder::open(&leases, own)?, BeatFolder::open(&leases)?))
             }
-            #[cfg(feature = "s3")]
+            #[cfg(feature = "objects")]
             StoreKind::Objects(all) => {
                 let leases = all.below(LEASES);
                 leases.check(own)?;

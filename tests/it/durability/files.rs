@@ -1,8 +1,16 @@
-//! `palpate scenes`, on folders that servers left.
+//! `palpate scenes`, on folders that servers have, and that they left.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
-use palpate::proto::EditTopologyRequest;
+use palpate::proto::{EditTopologyRequest, GetSceneRequest};
 
 use crate::support::{
     folder::Folder,
@@ -13,8 +21,12 @@ use crate::support::{
 
 /// What it said, or of an error.
 fn scenes(folder: &Folder, args: &[&str]) -> Result<String, String> {
+    scenes_of(&folder.0, args)
+}
+
+fn scenes_of(folder: &Path, args: &[&str]) -> Result<String, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
-    command.arg("scenes").args(args).env("PALPATE_DATA_DIR", &folder.0).env("RUST_LOG", "off");
+    command.arg("scenes").args(args).env("PALPATE_DATA_DIR", folder).env("RUST_LOG", "off");
     let done = command.output().expect("it was built");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     if done.status.success() { Ok(text(done.stdout)) } else { Err(text(done.stderr)) }
@@ -45,16 +57,15 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
         server.scenes.edit_topology(more).await.expect("a cut");
     }
     server.deform(vec![sparse(1, &[0], &[0.12, 0.0, 0.0])]).await.remove(0).expect("good");
-    let in_use = scenes(&here, &["list"]).expect_err("the server has it");
-    assert!(in_use.contains("in use by another server"), "{in_use}");
     let mut before = server.seen().await;
     drop(server);
     process.signal("TERM");
     process.end();
-    let list = scenes(&here, &["list"]).expect("free");
+    let list = scenes(&here, &["list"]).expect("good");
     let described = "tissue liver of 8 triangle ids, deformed 1 times, cut 41 times";
     assert!(list.contains(SCENE) && list.contains(described), "{list}");
-    assert_eq!(scenes(&here, &["verify"]).expect("good"), format!("{SCENE}: whole\n"));
+    let whole = scenes(&here, &["verify"]).expect("good");
+    assert!(whole.starts_with(&format!("{SCENE}: whole\n")), "{whole}");
     let compacted = scenes(&here, &["compact"]).expect("room");
     let numbers = compacted.split_whitespace().filter_map(|word| word.parse::<u64>().ok());
     let [bytes_before, bytes_after] = numbers.collect::<Vec<_>>()[..] else {
@@ -91,4 +102,80 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
         let damaged = scenes(&here, &[what]).expect_err("damaged");
         assert!(damaged.contains(&format!("snapshot {number} is damaged at byte 44")), "{damaged}");
     }
+}
+
+/// A vertex and a kilobyte more, so that snapshots follow each other.
+fn long_cut() -> EditTopologyRequest {
+    EditTopologyRequest {
+        scene_id: SCENE.to_owned(),
+        tissue_id: 1,
+        added_positions_m: vec![0.1; 300],
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scenes_are_looked_at_while_a_server_changes_them_and_changed_by_nobody_else() {
+    let [here, there] = ["looked-at", "from-a-live-one"].map(Folder::new);
+    let hasty =
+        [("PALPATE_STORE_SNAPSHOT_BYTES", "1024"), ("PALPATE_STORE_POSITIONS_INTERVAL", "10ms")];
+    let mut process = Process::serve_keeping(&here.0, &[], &hasty);
+    let mut server = TestServer::connect(process.address()).await;
+    server.create(SCENE).await.expect("a new scene");
+    server.furnish().await;
+    let mut editor = TestServer::connect(server.address).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let until = Arc::clone(&is_over);
+    let edits = tokio::spawn(async move {
+        let mut n_cuts = 0;
+        while !until.load(Relaxed) {
+            editor.scenes.edit_topology(long_cut()).await.expect("a cut");
+            n_cuts += 1;
+        }
+        n_cuts
+    });
+    let there = Arc::new(there);
+    let looks = {
+        let (here, there) = (here.0.clone(), Arc::clone(&there));
+        tokio::task::spawn_blocking(move || {
+            let mut exported = Vec::new();
+            for at in 0..8 {
+                let list = scenes_of(&here, &["list"]).expect("read");
+                assert!(list.contains("tissue liver of 8") && list.contains("as of now"), "{list}");
+                let whole = scenes_of(&here, &["verify"]).expect("whole");
+                assert!(whole.starts_with(&format!("{SCENE}: whole\n")), "{whole}");
+                let file = there.0.join(format!("{at}.scene"));
+                scenes_of(&here, &["export", SCENE, file.to_str().expect("UTF-8")]).expect("read");
+                exported.push(file);
+            }
+            let file = exported[0].to_str().expect("UTF-8");
+            for changing in [&["compact"][..], &["import", file, "--id", "spleen"]] {
+                let in_use = scenes_of(&here, changing).expect_err("the server has it");
+                assert!(in_use.contains("in use by another server"), "{in_use}");
+            }
+            exported
+        })
+    };
+    let exported = looks.await.expect("no panic");
+    is_over.store(true, Relaxed);
+    let n_cuts = edits.await.expect("no panic");
+    // Each is the scene after some cut, and a later one is not an earlier scene.
+    for (file, at) in exported.iter().zip(0..) {
+        let id = format!("moment-{at}");
+        scenes(&there, &["import", file.to_str().expect("UTF-8"), "--id", &id]).expect("room");
+    }
+    let mut copies = Process::serve_keeping(&there.0, &[], &[]);
+    let mut copy = TestServer::connect(copies.address()).await;
+    let mut last = 0;
+    for at in 0..exported.len() {
+        let request = GetSceneRequest { scene_id: format!("moment-{at}") };
+        let scene = copy.scenes.get_scene(request).await.expect("there").into_inner().scene;
+        let tissue = scene.expect("described").tissues.remove(0);
+        let of_cuts = 6 + 100 * tissue.topology_revision;
+        assert_eq!(u64::from(tissue.vertices), of_cuts, "half a cut");
+        assert!(tissue.topology_revision >= last, "{at}");
+        last = tissue.topology_revision;
+    }
+    assert!(0 < last && last <= n_cuts, "{last} of {n_cuts}");
+    println!("looked at beside {n_cuts} cuts");
 }
