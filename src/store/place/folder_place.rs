@@ -24,6 +24,10 @@ pub const PASSING: &str = ".";
 /// Of a file on its way to its name, which its generation tells.
 pub const TEMPORARY: &str = "tmp";
 
+/// Scenes whose changes are written at once. Each has a file and a sync of its own; file systems commit those that come
+/// together in one, and a disk takes several in the time of one.
+const WRITES_AT_ONCE: usize = 4;
+
 impl FolderPlace {
     /// `own`: of this process alone, where several put new files.
     pub fn new(root: PathBuf, own: &str) -> FolderPlace {
@@ -169,6 +173,10 @@ impl StorePlace for FolderPlace {
         let mut file = File::options().write(true).open(self.path(key))?;
         let bytes = file.seek(SeekFrom::End(0))?;
         Ok(Box::new(FileEnd { file, bytes }))
+    }
+
+    fn writes_at_once(&self) -> usize {
+        WRITES_AT_ONCE
     }
 
     fn remove(&self, key: &str, _: FileForm) -> io::Result<()> {

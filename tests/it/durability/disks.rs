@@ -3,18 +3,19 @@
 use std::{
     fs,
     path::PathBuf,
+    pin::Pin,
     process::Command,
     time::{Duration, Instant},
 };
 
-use palpate::proto::EditTopologyRequest;
+use palpate::proto::{AddTissueHeader, EditTopologyRequest};
 use tonic::{Code, Status};
 
 use crate::{
     seed::against,
     support::{
         folder::Folder,
-        messages::{SCENE, dense, sparse},
+        messages::{SCENE, dense, sparse, tissue_head, tissue_header, tissue_piece},
         paced::Paced,
         process::Process,
         refusal::refusal,
@@ -34,11 +35,20 @@ const SMALL_DISK: [&str; 5] = [
 ];
 /// How long the slow disk takes to write anything.
 const SLOW: Duration = Duration::from_millis(500);
+/// Each long enough for a tick to meet the disk.
+const ROUNDS_MAX: u64 = 3;
 const SLOW_SYNC: &str = "
 #include <unistd.h>
 int fsync(int fd) { (void)fd; usleep(500000); return 0; }
 int fdatasync(int fd) { (void)fd; usleep(500000); return 0; }
 ";
+
+/// Whose time is told.
+const CUTS: usize = 200;
+/// In each of several scenes.
+const CUTS_EACH: u32 = 4;
+
+type EachScene = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Adds a vertex and a triangle.
 fn grow(model: &mut usize) -> EditTopologyRequest {
@@ -145,6 +155,29 @@ fn slow_sync(folder: &Folder) -> Option<PathBuf> {
     compiler.output().is_ok_and(|done| done.status.success()).then_some(library)
 }
 
+/// Of four, one after the other.
+async fn a_cut(server: &mut TestServer, done: &mut usize) -> Duration {
+    let started = Instant::now();
+    for _ in 0..4 {
+        cut(server, done).await.expect("room");
+    }
+    started.elapsed() / 4
+}
+
+/// At the median of a hundred in a second.
+async fn a_deformation(server: &mut TestServer, round: u64) -> Duration {
+    let mut all = Vec::new();
+    for sequence in 1..=100 {
+        let started = Instant::now();
+        let place = [0.1 + 1e-5 * (100 * round + sequence) as f32, 0.0, 0.0];
+        server.deform(vec![sparse(sequence, &[0], &place)]).await.remove(0).expect("good");
+        all.push(started.elapsed());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    all.sort();
+    all[all.len() / 2]
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_disk_is_waited_for_by_cuts_and_by_nothing_else() {
     let folder = Folder::new("slow-disk");
@@ -161,38 +194,30 @@ async fn a_slow_disk_is_waited_for_by_cuts_and_by_nothing_else() {
     ticks.fresh().await;
     ticks.times();
     let mut other = TestServer::connect(server.address).await;
-    let cuts = async {
-        let (mut done, started) = (0, Instant::now());
-        for _ in 0..4 {
-            cut(&mut other, &mut done).await.expect("room");
+    let mut done = 0;
+    // A machine may stop for as long as the disk does, but not each time.
+    for round in 1..=ROUNDS_MAX {
+        let of_cuts = a_cut(&mut other, &mut done);
+        let of_deformations = a_deformation(&mut server, round);
+        let (a_cut, a_deformation) = tokio::join!(of_cuts, of_deformations);
+        let times = ticks.times();
+        println!(
+            "a sync of {SLOW:?}: a cut {a_cut:?}, a deformation {a_deformation:?}, a loop {times}"
+        );
+        assert!(a_cut >= SLOW, "acknowledged before it was on the disk: {a_cut:?}");
+        against("a loop beside a slow disk: p99", times.p99_us, 1_000.0, "us");
+        // The first tick of a millisecond in which a sync begins would wait for all of it.
+        let is_waited_for = times.longest >= SLOW / 2 || a_deformation >= SLOW / 2;
+        if !is_waited_for {
+            break;
         }
-        started.elapsed() / 4
-    };
-    let deforms = async {
-        let mut all = Vec::new();
-        for sequence in 1..=100 {
-            let started = Instant::now();
-            let place = [0.1 + 1e-5 * sequence as f32, 0.0, 0.0];
-            server.deform(vec![sparse(sequence, &[0], &place)]).await.remove(0).expect("good");
-            all.push(started.elapsed());
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        all.sort();
-        all[all.len() / 2]
-    };
-    let (a_cut, a_deformation) = tokio::join!(cuts, deforms);
-    let times = ticks.times();
-    println!(
-        "a sync of {SLOW:?}: a cut {a_cut:?}, a deformation {a_deformation:?}, a loop {times}"
-    );
-    assert!(a_cut >= SLOW, "acknowledged before it was on the disk: {a_cut:?}");
-    assert!(a_deformation < SLOW / 2, "{a_deformation:?}");
-    against("a loop beside a slow disk: p99", times.p99_us, 1_000.0, "us");
+        assert!(round < ROUNDS_MAX, "a deformation {a_deformation:?}, a loop {times}");
+    }
     assert!(ticks.is_alive());
     ticks.stop().await;
     // And what was told is there.
-    let all =
-        server.deform(vec![dense(101, &[&tissue().positions[..], &[0.1; 12]].concat())]).await;
+    let grown = [&tissue().positions[..], &vec![0.1; 3 * done][..]].concat();
+    let all = server.deform(vec![dense(1, &grown)]).await;
     all.into_iter().for_each(|a| drop(a.expect("good")));
     let before = server.seen().await.scene.tissues.remove(0).topology_revision;
     process.signal("KILL");
@@ -200,4 +225,82 @@ async fn a_slow_disk_is_waited_for_by_cuts_and_by_nothing_else() {
     let mut process = Process::serve_keeping(&folder.0, &[], &[]);
     let mut server = TestServer::connect(process.address()).await;
     assert_eq!(server.seen().await.scene.tissues[0].topology_revision, before);
+}
+
+/// Of a scene that is another one's neighbour.
+fn grow_in(scene: &str, n: u32) -> EditTopologyRequest {
+    EditTopologyRequest {
+        scene_id: scene.to_owned(),
+        tissue_id: 1,
+        added_positions_m: vec![0.1; 3],
+        added_triangles: vec![0, 2, 6 + n],
+        ..Default::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_cuts_of_four_scenes_wait_for_a_slow_disk_together() {
+    let folder = Folder::new("four-scenes");
+    let Some(library) = slow_sync(&folder) else {
+        println!("skipped: there is no C compiler");
+        return;
+    };
+    let library = library.to_str().expect("UTF-8");
+    let variables = [("LD_PRELOAD", library), ("PALPATE_STORE_POSITIONS_INTERVAL", "1h")];
+    let mut process = Process::serve_keeping(&folder.0, &[], &variables);
+    let server = TestServer::connect(process.address()).await;
+    let scenes = ["one", "two", "three", "four"];
+    let each = |work: fn(TestServer, &'static str) -> EachScene| {
+        let tasks = scenes.map(|scene| tokio::spawn(work(server.clone(), scene)));
+        async move {
+            for task in tasks {
+                task.await.expect("no panic");
+            }
+        }
+    };
+    each(|mut server, scene| {
+        Box::pin(async move {
+            server.create(scene).await.expect("a new scene");
+            let head = tissue_header("liver", &tissue());
+            let head = AddTissueHeader { scene_id: scene.to_owned(), ..head };
+            let upload = vec![tissue_head(head), tissue_piece(tissue().chunk())];
+            server.add_tissue(upload).await.expect("tissue 1");
+        })
+    })
+    .await;
+    let started = Instant::now();
+    each(|mut server, scene| {
+        Box::pin(async move {
+            for n in 0..CUTS_EACH {
+                server.scenes.edit_topology(grow_in(scene, n)).await.expect("room");
+            }
+        })
+    })
+    .await;
+    let (took, in_turn) = (started.elapsed(), SLOW * CUTS_EACH * scenes.len() as u32);
+    println!("{CUTS_EACH} cuts of each of four scenes: {took:?}, one after the other {in_turn:?}");
+    assert!(took >= SLOW * CUTS_EACH, "acknowledged before they were on the disk: {took:?}");
+    assert!(took < in_turn * 3 / 4, "{took:?}: scenes wait for each other");
+}
+
+/// How long cuts take where nothing else is written.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cut_is_acknowledged_when_the_disk_has_it() {
+    let folder = Folder::new("acknowledged");
+    let mut process = Process::serve_keeping(&folder.0, &[], &[]);
+    let mut server = TestServer::connect(process.address()).await;
+    server.create(SCENE).await.expect("a new scene");
+    server.furnish().await;
+    let (mut done, mut times) = (0, Vec::new());
+    for _ in 0..CUTS {
+        let asked = Instant::now();
+        cut(&mut server, &mut done).await.expect("room");
+        times.push(asked.elapsed());
+    }
+    times.sort();
+    let ms = |share: f64| 1e3 * times[(share * (CUTS - 1) as f64) as usize].as_secs_f64();
+    let of = folder.0.display();
+    println!("{CUTS} cuts kept under {of}: p50 {:.2} ms, p99 {:.2} ms", ms(0.5), ms(0.99));
+    let tissue = server.seen().await.scene.tissues.remove(0);
+    assert_eq!(tissue.durable_topology_revision, Some(CUTS as u64));
 }

@@ -115,7 +115,7 @@ impl Paced {
         status.expect("it was told")
     }
 
-    /// Times since the last call, from sending to the answer: 50 % and 99 % are within these.
+    /// Times since the last call, from sending to the answer: 50 %, 99 % and all are within these.
     pub fn times(&self) -> Times {
         let mut times = std::mem::take(&mut *self.shared.times.lock());
         times.sort();
@@ -123,14 +123,18 @@ impl Paced {
             let place = (times.len() as f64 * share) as usize;
             times.get(place).map_or(f64::NAN, |t| t.as_secs_f64() * 1e6)
         };
-        Times { answered: times.len(), p50_us: at(0.5), p99_us: at(0.99) }
+        let longest = times.last().copied().unwrap_or_default();
+        Times { answered: times.len(), p50_us: at(0.5), p99_us: at(0.99), longest }
     }
 }
 
 impl fmt::Display for Times {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Times { answered, p50_us, p99_us } = self;
-        write!(f, "{answered} answers, p50 {p50_us:.0} us, p99 {p99_us:.0} us")
+        let Times { answered, p50_us, p99_us, longest } = self;
+        write!(
+            f,
+            "{answered} answers, p50 {p50_us:.0} us, p99 {p99_us:.0} us, at most {longest:.0?}"
+        )
     }
 }
 
@@ -139,4 +143,5 @@ pub struct Times {
     pub answered: usize,
     pub p50_us: f64,
     pub p99_us: f64,
+    pub longest: Duration,
 }
