@@ -5,4 +5,5 @@ mod disks;
 mod files;
 mod kills;
 mod model;
+mod recovery;
 mod restarts;

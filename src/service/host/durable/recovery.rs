@@ -1,6 +1,7 @@
 //! Reads the scenes of the last server at the start of this one.
 
 use std::{
+    cell::Cell,
     io,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
@@ -59,6 +60,14 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
         }
         let began_ns = now_ns();
         let folder = store.folder(id);
+        // Before, so that whoever waits for a large one knows for what.
+        let (number, of) = (at + 1, ids.len());
+        match folder.bytes() {
+            Ok(bytes) => info!(scene = id, number, of, bytes, "reading a scene"),
+            Err(error) => {
+                info!(scene = id, number, of, "reading a scene, its size unknown: {error}")
+            }
+        }
         let found = match folder.read() {
             Err(Unreadable::Newer(newer)) => return Err(newer.into()),
             found => found.map_err(|unreadable| unreadable.to_string()),
@@ -77,8 +86,8 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
         });
         match recovered {
             Ok(()) => {
-                let (ms, of) = ((now_ns() - began_ns) / 1_000_000, ids.len());
-                info!(scene = id, ms, number = at + 1, of, "scene recovered");
+                let ms = (now_ns() - began_ns) / 1_000_000;
+                info!(scene = id, ms, number, of, "scene recovered");
             }
             Err(reason) => {
                 metrics.damaged.fetch_add(1, Relaxed);
@@ -181,8 +190,12 @@ fn restored(
     let _room = reserve(share(&saved)).map_err(|refused| refused.to_string())?;
     let check = || Ok(registry.life().check_ending()?);
     let terms = BuildTerms { check: &check, reserve: &reserve, time_max: fields.build_max() };
+    let (links, number) = (saved.tools.iter().map(|t| t.links.len()).sum::<usize>(), Cell::new(0));
     let made = catch_panic(|| {
         Scene::restored(saved, registry.limits().clone(), now_ns(), |label, surface, options| {
+            number.set(number.get() + 1);
+            let n = number.get();
+            info!(scene = id, link = label, number = n, of = links, "a field, kept or to be built");
             Ok::<_, Refused>(fields.obtain(label, surface, options, &terms)?.field)
         })
     });
