@@ -2,9 +2,13 @@
 
 use std::time::Duration;
 
+use glam::DVec3;
 use palpate::{
     oracle::{Random, shapes},
-    proto::{DeformRequest, EditTopologyRequest, RemoveTissueRequest, RemoveToolRequest},
+    proto::{
+        DeformRequest, EditTopologyRequest, QueryDistancesRequest, RemoveTissueRequest,
+        RemoveToolRequest, query_distances_request::Target,
+    },
 };
 use tonic::Status;
 
@@ -28,6 +32,10 @@ const HASTY: [(&str, &str); 4] = [
 ];
 const TISSUES_MAX: usize = 3;
 const TOOLS_MAX: usize = 2;
+/// Asked for after each kill, of each tissue.
+const POINTS: usize = 20;
+/// Of coordinates below half a metre, in `f32`.
+const ROUNDING_M: f64 = 1e-7;
 
 /// What the client is about to ask for.
 enum Step {
@@ -52,11 +60,19 @@ async fn what_was_acknowledged_survives_kill_9_in_an_object_store() {
     kill(&bucket, scaled(6)).await;
 }
 
+/// The same in Azure's Blob Storage: `--features azure`.
+#[cfg(feature = "azure")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_survives_kill_9_in_a_container() {
+    let Some(container) = Keeping::in_container("kills-azure") else { return };
+    kill(&container, scaled(6)).await;
+}
+
 async fn kill(keeping: &Keeping, kills: usize) {
     let seed = Seed::or(23);
     let mut random = seed.random(0);
     let mut model = SceneModel::default();
-    let (mut n_changes, mut n_unanswered) = (0, 0);
+    let (mut n_changes, mut n_unanswered, mut n_queries) = (0, 0, 0);
     for round in 0..=kills {
         let mut process = keeping.serve(&HASTY);
         let mut server = TestServer::connect(process.address()).await;
@@ -68,6 +84,7 @@ async fn kill(keeping: &Keeping, kills: usize) {
             assert!(seen.scene.durable);
             let bare = model.found(&seen);
             model = bare.unwrap_or_else(|error| panic!("after kill {round}: {error}"));
+            n_queries += query(&mut server, &model, &mut seed.random(1 + round as u64)).await;
         }
         if round == kills {
             break;
@@ -98,8 +115,35 @@ async fn kill(keeping: &Keeping, kills: usize) {
             process.end();
         }
     }
-    println!("{kills} kills, {n_changes} changes acknowledged, {n_unanswered} cut off");
+    println!(
+        "{kills} kills, {n_changes} changes acknowledged, {n_unanswered} cut off, {n_queries} points as near as in the model"
+    );
     assert!(n_changes > 0, "every kill came before the first change");
+}
+
+/// Asks the index of each tissue for what all triangles of the model say. How many points.
+async fn query(server: &mut TestServer, model: &SceneModel, random: &mut Random) -> usize {
+    for (id, tissue) in &model.tissues {
+        let corner = DVec3::splat(0.2);
+        let points: Vec<DVec3> = (0..POINTS).map(|_| random.point(-corner, corner)).collect();
+        let request = QueryDistancesRequest {
+            scene_id: SCENE.to_owned(),
+            target: Some(Target::TissueId(*id)),
+            points_xyz_m: points.iter().flat_map(|p| p.to_array()).collect(),
+            max_distance_m: 0.0,
+        };
+        let got = server.haptics.query_distances(request).await.expect("good").into_inner();
+        for (i, p) in points.iter().enumerate() {
+            let truth = tissue.distances(*p);
+            let nearest = truth.values().copied().fold(f64::INFINITY, f64::min);
+            let of_triangle = truth.get(&got.triangle_ids[i]).expect("of a triangle that is there");
+            for distance in [got.signed_distance_m[i].abs(), *of_triangle] {
+                let is_true = (distance - nearest).abs() <= ROUNDING_M;
+                assert!(is_true, "tissue {id} is {distance} from {p}, expected {nearest}");
+            }
+        }
+    }
+    POINTS * model.tissues.len()
 }
 
 struct Unanswered {

@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use palpate::proto::{EditTopologyRequest, ExportTissueResponse, export_tissue_response::Message};
+use glam::{DVec3, Vec3};
+use palpate::{
+    oracle::triangle::closest_on_triangle,
+    proto::{EditTopologyRequest, ExportTissueResponse, export_tissue_response::Message},
+};
 
 use crate::support::{meshes::Mesh, server::Seen};
 
@@ -105,6 +109,16 @@ impl TissueModel {
         positions.extend_from_slice(&self.made_at[positions.len().min(self.made_at.len())..]);
         positions.truncate(self.made_at.len());
         Some(positions)
+    }
+
+    /// How far each triangle is from a point now, by id.
+    pub fn distances(&self, from: DVec3) -> BTreeMap<u32, f64> {
+        let newest = self.history.last_key_value().expect("the first");
+        let positions = self.positions_at(*newest.0).expect("it is there");
+        let corner = |v: u32| Vec3::from_slice(&positions[3 * v as usize..][..3]).as_dvec3();
+        let distance =
+            |corners: &[u32; 3]| from.distance(closest_on_triangle(from, &corners.map(corner)));
+        self.triangles.iter().map(|(id, corners)| (*id, distance(corners))).collect()
     }
 
     /// What was not kept is gone: its revisions are given anew.

@@ -1,6 +1,9 @@
 //! Ends in good order, throw-away scenes, owners, and two servers on one folder.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 use palpate::proto::{
     CreateSceneRequest, DeleteSceneRequest, EditTopologyRequest, GetSceneRequest, ListScenesRequest,
@@ -190,4 +193,97 @@ async fn a_second_server_on_one_folder_is_refused_in_words() {
     // What a killed server held is free.
     let (process, server) = serve(&folder).await;
     end(process, server).await;
+}
+
+/// Of a kilobyte, so that many make a journal that is long.
+fn long_cut() -> EditTopologyRequest {
+    EditTopologyRequest {
+        scene_id: SCENE.to_owned(),
+        tissue_id: 1,
+        added_positions_m: vec![0.1; 300],
+        ..Default::default()
+    }
+}
+
+/// Numbers of the files of the scene that have this extension, ascending.
+fn numbers(folder: &Folder, extension: &str) -> Vec<u64> {
+    let files = files_below(&folder.0.join("scenes").join(SCENE)).into_iter();
+    let files = files.filter(|path| path.extension().is_some_and(|e| e == extension));
+    let name = |path: PathBuf| -> Option<u64> { path.file_stem()?.to_str()?.parse().ok() };
+    let mut numbers: Vec<u64> = files.filter_map(name).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+/// Waits until both first files of a scene have given way to newer ones, and no file is left that nobody needs.
+async fn two_are_left(folder: &Folder, mut between: impl AsyncFnMut()) {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        let (snapshots, journals) = (numbers(folder, "snapshot"), numbers(folder, "journal"));
+        let is_tidy = snapshots.len() == 2
+            && snapshots[0] > 0
+            && journals.first().is_some_and(|first| *first >= snapshots[0])
+            && numbers(folder, "tmp").is_empty();
+        if is_tidy {
+            return;
+        }
+        assert!(Instant::now() < until, "{snapshots:?}, {journals:?}");
+        between().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Starts a scene whose folder has a file of a snapshot that never got its name.
+async fn with_orphan(name: &str, variables: &[(&str, &str)]) -> (Folder, Process, TestServer) {
+    let folder = Folder::new(name);
+    let mut process = Process::serve_keeping(&folder.0, &[], variables);
+    let mut server = TestServer::connect(process.address()).await;
+    server.create(SCENE).await.expect("a new scene");
+    server.furnish().await;
+    std::fs::write(folder.0.join("scenes").join(SCENE).join("0.tmp"), "half").expect("room");
+    (folder, process, server)
+}
+
+async fn assert_kept(folder: &Folder, process: Process, mut server: TestServer) {
+    let before = server.seen().await;
+    drop(server);
+    process.signal("KILL");
+    process.end();
+    let (process, mut server) = serve(folder).await;
+    assert_eq!(server.seen().await, before);
+    end(process, server).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn long_journals_make_snapshots_of_which_two_are_kept_and_nothing_else() {
+    let size = [
+        ("PALPATE_STORE_SNAPSHOT_BYTES", "2048"),
+        ("PALPATE_STORE_SNAPSHOT_INTERVAL", "1h"),
+        ("PALPATE_STORE_POSITIONS_INTERVAL", "100ms"),
+    ];
+    let (folder, process, mut server) = with_orphan("by-size", &size).await;
+    // A journal may be four times as long as the last snapshot: the second one is due after some forty more.
+    let mut n_cuts = 0;
+    two_are_left(&folder, async || {
+        for _ in 0..60 {
+            server.scenes.edit_topology(long_cut()).await.expect("a cut");
+        }
+        n_cuts += 60;
+    })
+    .await;
+    println!("two snapshots after {n_cuts} cuts of a kilobyte: {:?}", numbers(&folder, "snapshot"));
+    assert_kept(&folder, process, server).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_make_snapshots_after_a_time_of_which_two_are_kept_and_nothing_else() {
+    let time =
+        [("PALPATE_STORE_SNAPSHOT_INTERVAL", "1s"), ("PALPATE_STORE_POSITIONS_INTERVAL", "100ms")];
+    let (folder, process, mut server) = with_orphan("by-time", &time).await;
+    two_are_left(&folder, async || {
+        server.scenes.edit_topology(long_cut()).await.expect("a cut");
+    })
+    .await;
+    // Without a change there is nothing to keep anew: each is of a cut that came after the one before.
+    assert_kept(&folder, process, server).await;
 }

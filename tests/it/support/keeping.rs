@@ -33,6 +33,24 @@ impl Keeping {
         Some(Keeping { _bucket: Some(bucket), variables, ..Keeping::in_folder(name) })
     }
 
+    /// A container `palpate` of Azurite, which stands in for Azure; `None` where `PALPATE_AZURITE` names no address of one.
+    #[cfg(feature = "azure")]
+    pub fn in_container(name: &str) -> Option<Keeping> {
+        let Ok(address) = std::env::var("PALPATE_AZURITE") else {
+            println!("skipped: PALPATE_AZURITE is no address as http://127.0.0.1:10000");
+            return None;
+        };
+        // Whatever runs before have left there.
+        let run = std::time::SystemTime::UNIX_EPOCH.elapsed().expect("later").as_nanos();
+        let variables = vec![
+            ("PALPATE_STORE_URL", format!("az://palpate/{name}-{run}")),
+            ("PALPATE_CLUSTER_SHARED", "true".to_owned()),
+            ("AZURE_STORAGE_USE_EMULATOR", "true".to_owned()),
+            ("AZURITE_BLOB_STORAGE_URL", address),
+        ];
+        Some(Keeping { variables, ..Keeping::in_folder(name) })
+    }
+
     /// A server with these variables too.
     pub fn serve(&self, variables: &[(&str, &str)]) -> Process {
         let own = self.variables.iter().map(|(name, value)| (*name, value.as_str()));
