@@ -6,7 +6,7 @@ use std::{
     process::Command,
 };
 
-use palpate::service::recording::replay::{ReplayOptions, replay};
+use palpate::service::recording::replay::{ReplayOptions, ReplayReport, replay};
 
 use super::configuration::Started;
 use crate::{
@@ -19,6 +19,8 @@ use crate::{
 
 /// A few ticks of a conversation come while its scene is not there any more.
 const TICKS_MIN: u64 = 2_000;
+/// Loops that are replayed at a time.
+const REPLAY_THREADS: usize = 4;
 
 /// Replays what a server has recorded of so many conversations.
 pub fn replay_all(server: &Started, conversations: usize) {
@@ -26,22 +28,39 @@ pub fn replay_all(server: &Started, conversations: usize) {
     let mut files: Vec<PathBuf> = files.map(|entry| entry.expect("there").path()).collect();
     files.sort();
     assert!(files.len() >= conversations, "{} of {conversations} are recorded", files.len());
-    let options = ReplayOptions { until: None, dump: None, speed: None, threads: 1, show_in: None };
-    let (mut n_equal, mut n_changes) = (0, 0);
+    let (mut n_equal, mut n_changes, mut n_together) = (0, 0, 0);
     for file in &files {
         ended(file);
-        let report = replay(file, &options, Some(&server.fields()));
-        let report = report.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let name = file.display();
-        assert!(report.is_equal() && report.changes_stopped.is_none(), "{name}: {report:#?}");
-        for session in &report.sessions {
-            assert_eq!(session.not_comparable, 0, "{name}: {session:#?}");
-            n_equal += session.equal;
-        }
+        let report = replayed(file, server, 1);
+        n_equal += report.sessions.iter().map(|session| session.equal).sum::<u64>();
         n_changes += report.equal_changes;
+        if report.sessions.len() > 1 {
+            let together = replayed(file, server, REPLAY_THREADS);
+            // What is equal is told by the same words, loop by loop.
+            let [one, several] = [&report, &together].map(|report| format!("{report:?}"));
+            assert_eq!(one, several, "{}", file.display());
+            n_together += 1;
+        }
     }
-    println!("{n_equal} answers and {n_changes} changes of {} recordings replayed", files.len());
+    println!(
+        "{n_equal} answers and {n_changes} changes of {} recordings replayed, {n_together} of which have several loops \
+         also on {REPLAY_THREADS} threads",
+        files.len()
+    );
     assert!(n_equal > TICKS_MIN, "{n_equal} answers");
+    assert!(n_together > 0, "no conversation has several loops");
+}
+
+fn replayed(file: &Path, server: &Started, threads: usize) -> ReplayReport {
+    let options = ReplayOptions { until: None, dump: None, speed: None, threads, show_in: None };
+    let report = replay(file, &options, Some(&server.fields()));
+    let name = file.display();
+    let report = report.unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert!(report.is_equal() && report.changes_stopped.is_none(), "{name}: {report:#?}");
+    for session in &report.sessions {
+        assert_eq!(session.not_comparable, 0, "{name}: {session:#?}");
+    }
+    report
 }
 
 fn kept(instrument: Instrument) -> PathBuf {
@@ -60,7 +79,8 @@ async fn write_anew(instrument: Instrument) {
     fs::copy(file_of(&folder.0), kept(instrument)).expect("room");
 }
 
-/// With one thread and several, narrow instructions and wide ones, in whatever build `PALPATE_SERVER_BIN` names.
+/// With narrow instructions and wide ones, in whatever build `PALPATE_SERVER_BIN` names. Each has one loop, so that threads
+/// are no matter: [`replay_all`] has several.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recordings_of_earlier_builds_are_answered_as_they_were() {
     let is_writing = env::var("PALPATE_GOLDEN").is_ok_and(|what| what == "write");
@@ -70,7 +90,7 @@ async fn recordings_of_earlier_builds_are_answered_as_they_were() {
         if is_writing {
             write_anew(instrument).await;
         }
-        for arguments in [&["--threads", "1"][..], &["--threads", "4"], &["--narrow"]] {
+        for arguments in [&[][..], &["--narrow"]] {
             let mut command = Command::new(&program);
             command.arg("replay").arg(kept(instrument)).args(arguments);
             command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));

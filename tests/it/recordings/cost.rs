@@ -1,7 +1,13 @@
 //! What journal and recorder cost a tick. The figures count in a full run, of a release build on a quiet machine:
 //! `PALPATE_TEST_SCALE=20 cargo test --release --test it -- --nocapture recordings::cost`.
 
-use std::time::{Duration, Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use palpate::proto::{EditTopologyRequest, ExportTissueChunk, export_tissue_response::Message};
+use tokio::task::JoinHandle;
 
 use super::performance::{Instrument, at, dent, furnish, rendered};
 use crate::seed::{is_full, scaled};
@@ -19,14 +25,62 @@ const RATIO_MAX: f64 = 1.05;
 const PERIOD: Duration = Duration::from_millis(1);
 /// A dent at 60 Hz.
 const TICKS_PER_DENT: u64 = 16;
+/// Ten a second: each is waited for by its client until it is on the disk.
+const TICKS_PER_CUT: u64 = 100;
 
 struct Side {
     server: TestServer,
     track: HandFed,
+    editor: Editor,
     sequence: u64,
     round_trips: Vec<Duration>,
     _process: Process,
     _folder: Folder,
+}
+
+/// A client that cuts. Of each triangle that it takes away it adds one at the same place: what ticks meet stays as it is.
+struct Editor {
+    server: TestServer,
+    triangle: u32,
+    corners: Vec<u32>,
+    under_way: Option<JoinHandle<u32>>,
+}
+
+impl Editor {
+    async fn new(address: SocketAddr) -> Editor {
+        let mut server = TestServer::connect(address).await;
+        let exported = server.export(1).await.expect("there");
+        let mut chunks = exported.into_iter().filter_map(|message| match message.message {
+            Some(Message::Chunk(chunk)) => Some(chunk),
+            _ => None,
+        });
+        let of_first = |chunk: &ExportTissueChunk| !chunk.triangles.is_empty();
+        let chunk = chunks.find(of_first).expect("it has triangles");
+        let (triangle, corners) = (chunk.triangle_ids[0], chunk.triangles[..3].to_vec());
+        Editor { server, triangle, corners, under_way: None }
+    }
+
+    /// Once the one before is acknowledged.
+    async fn cut(&mut self) {
+        self.done().await;
+        let edit = EditTopologyRequest {
+            scene_id: SCENE.to_owned(),
+            tissue_id: 1,
+            removed_triangles: vec![self.triangle],
+            added_triangles: self.corners.clone(),
+            ..Default::default()
+        };
+        let mut scenes = self.server.scenes.clone();
+        self.under_way = Some(tokio::spawn(async move {
+            scenes.edit_topology(edit).await.expect("a cut").into_inner().first_triangle
+        }));
+    }
+
+    async fn done(&mut self) {
+        if let Some(cut) = self.under_way.take() {
+            self.triangle = cut.await.expect("no panic");
+        }
+    }
 }
 
 impl Side {
@@ -41,8 +95,9 @@ impl Side {
         server.create(SCENE).await.expect("a new scene");
         furnish(&mut server, Instrument::Grasper).await;
         let track = server.hand_fed(start_message(rendered())).await;
-        let round_trips = Vec::new();
-        Side { server, track, sequence: 0, round_trips, _process: process, _folder: folder }
+        let editor = Editor::new(server.address).await;
+        let (sequence, round_trips) = (0, Vec::new());
+        Side { server, track, editor, sequence, round_trips, _process: process, _folder: folder }
     }
 
     async fn round(&mut self) {
@@ -54,6 +109,9 @@ impl Side {
                 let dent = dent(self.sequence, 0.002 * t.sin().abs() as f32);
                 assert!(self.server.deform(vec![dent]).await[0].is_ok());
             }
+            if self.sequence.is_multiple_of(TICKS_PER_CUT) {
+                self.editor.cut().await;
+            }
             due += PERIOD;
             std::thread::sleep(due.saturating_duration_since(Instant::now()));
             let tick = tick_message(at(self.sequence, 0.003 * t.cos()));
@@ -61,6 +119,7 @@ impl Side {
             self.track.ask(tick).await.expect("answered");
             self.round_trips.push(sent.elapsed());
         }
+        self.editor.done().await;
     }
 
     fn percentile(&mut self, share: f64) -> f64 {
