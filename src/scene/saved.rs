@@ -104,7 +104,10 @@ pub enum SceneChange {
     ToolAdded(Box<SavedTool>),
     /// Its id is not given again.
     ToolRemoved(ToolId),
-    /// A cut. Its `base_revision` is that of the tissue before it, so that none is applied twice or left out.
+    /// A cut. Its `base_revision` is that of the tissue before it, so that none is applied twice or left out. The ids that it
+    /// gave are not in it: they follow from the request and the tissue before, counted on from the greatest. So whoever
+    /// changes how ids are given raises the store's `VERSION`, or old journals would mean other triangles.
+    // To keep the first ids and compare them here would be another format too, with nothing to do about a difference.
     Edited {
         /// Which.
         tissue: TissueId,

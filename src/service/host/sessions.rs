@@ -3,6 +3,11 @@
 //! A loop is parked in its slot between two polls of its stream, in a lock-free cell. When the stream breaks off it
 //! stays there for a while, and a new stream that has its token goes on with it, contact ids and all. When the
 //! old stream is still there, as after a network has failed silently, the new one takes the loop from it.
+//!
+//! No session outlives its server. To keep one that could be resumed with its contact ids, each tick would have to be on the
+//! disk, a thousand a second for each loop, or an answer would name contacts that nobody knows after a kill; a token on the disk
+//! would be a secret there. The client has all that matters for how it goes on, poses and proxies of its last answer, and
+//! sends them (`last_poses`): the hand is held as before and the first tick is swept. Contact ids begin anew.
 
 use std::{
     collections::{BTreeMap, HashMap},

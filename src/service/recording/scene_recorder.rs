@@ -2,6 +2,11 @@
 //!
 //! Such an entry is never left out, and nobody waits for the disk with it: it waits in memory. When more waits than there
 //! is room for, the recording ends where it is, and says so: with a change missing nothing behind it could be replayed.
+//!
+//! Queries, exports and refused calls are not recorded. They change nothing, so that no answer of a loop depends on them, and
+//! their answers follow from a revision that is recorded: who doubts one asks the scene again as it was then. What they bring
+//! and return may be as large as a scene, as often as a client likes. Refused ticks are recorded, since they are part of a
+//! loop.
 
 use std::sync::{
     Arc,

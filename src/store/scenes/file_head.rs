@@ -2,7 +2,8 @@
 
 use std::io::{self, Read};
 
-/// The format of both kinds of file, and of the scenes and changes in them. 1, of builds before the first version, had no
+/// The format of both kinds of file, of the scenes and changes in them, and of what changes mean: which ids a cut gives is
+/// computed again when it is read. 1, of builds before the first version, had no
 /// filled holes in what it says of a mesh.
 pub const VERSION: u32 = 2;
 /// Of a head on disk.
