@@ -175,7 +175,9 @@ async fn durable_is_refused_where_nothing_is_kept() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_second_server_on_one_folder_is_refused_in_words() {
     let folder = Folder::new("two-servers");
-    let (process, server) = serve(&folder).await;
+    let (process, mut server) = serve(&folder).await;
+    // It listens before it has the folder, and answers after.
+    server.create(SCENE).await.expect("a new scene");
     let mut second = Process::serve_keeping(&folder.0, &[], &SELDOM);
     let (words, ended) = tokio::task::spawn_blocking(move || (second.errors(), second.end()))
         .await
