@@ -52,6 +52,21 @@ pub fn torus(ring_radius: f64, tube_radius: f64, nu: u32, nv: u32) -> MeshData {
     MeshData { positions, triangles }
 }
 
+/// Two cones base to base about z, the tips at `+-half_length`: `2 * n` triangles, and each tip has `n` of them.
+pub fn spindle(n: u32, radius: f64, half_length: f64) -> MeshData {
+    let rim = |i: u32| {
+        let (sin, cos) = (TAU * f64::from(i) / f64::from(n)).sin_cos();
+        DVec3::new(radius * cos, radius * sin, 0.0).as_vec3()
+    };
+    let tips = [half_length, -half_length].map(|z| (DVec3::Z * z).as_vec3());
+    let (top, bottom) = (n, n + 1);
+    let both = |i: u32| [[i, (i + 1) % n, top], [(i + 1) % n, i, bottom]];
+    MeshData {
+        positions: (0..n).map(rim).chain(tips).collect(),
+        triangles: (0..n).flat_map(both).collect(),
+    }
+}
+
 /// A cylinder along z from `-half_length` to `half_length` with a half sphere on each end; `n` (>= 4)
 /// steps about the axis.
 pub fn capsule(radius: f64, half_length: f64, n: u32) -> MeshData {
