@@ -31,6 +31,7 @@ mod noncollinear;
 mod owners;
 mod separation;
 mod solve;
+mod step_budget;
 mod triangle_pair;
 mod verdict;
 mod vertex_face;

@@ -4,6 +4,7 @@ use glam::DVec3;
 
 use super::{
     moving_features::MovingFeatures,
+    step_budget::StepBudget,
     verdict::{FeatureVerdict, judge},
 };
 
@@ -12,5 +13,5 @@ use super::{
 /// Points are (a0, a1, b0, b1) at the two ends, metres, finite. With a `thickness` (metres, >= 0) contact is
 /// coming within it. Parallel edges and edges without length are right.
 pub fn edge_edge(t0: &[DVec3; 4], t1: &[DVec3; 4], thickness: f64) -> FeatureVerdict {
-    judge(&MovingFeatures::edge_edge(t0, t1), thickness)
+    judge(&MovingFeatures::edge_edge(t0, t1), thickness, &mut StepBudget::new())
 }

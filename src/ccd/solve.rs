@@ -10,18 +10,14 @@ use super::{
     coplanarity::Coplanarity,
     noncollinear::Outsides,
     separation::Separation,
+    step_budget::StepBudget,
 };
 use crate::geometry::tolerance::{ADVANCE_MIN, SHORT_INTERVAL, THICK_ADVANCE_MIN, TIME_ROUNDING};
 
-/// Intervals looked at before what is left counts as contact. A plain crossing takes one to three; only what
-/// grazes a face without area takes more than 100.
-const INTERVALS_MAX: usize = 256;
 /// Only intervals longer than [`SHORT_INTERVAL`] are halved, so that no more than 18 wait.
 const WAITING_MAX: usize = 20;
 /// A cut that leaves more than this share of an interval is followed by a halving.
 const SLOW_CUT: f64 = 0.6;
-/// Steps of advancement towards a thickness before what is left counts as contact.
-const ADVANCES_MAX: usize = 1024;
 /// The first time at which features without thickness may touch.
 pub(super) struct Solver<'a> {
     plane: &'a Coplanarity,
@@ -47,15 +43,18 @@ impl<'a> Solver<'a> {
     }
 
     /// `None` when they do not touch.
-    pub fn first_touch(&self) -> Option<f64> {
+    pub fn first_touch(&self, budget: &mut StepBudget) -> Option<f64> {
         // The cubic is never solved: it has no root where all moves in one plane.
         let mut waiting = [(0.0, 0.0); WAITING_MAX];
         waiting[0] = (0.0, 1.0);
         let mut n = 1;
         // The earliest interval is on top.
-        for _ in 0..INTERVALS_MAX {
+        for n_looked_at in 0.. {
             if n == 0 {
                 return None;
+            }
+            if !budget.take_interval(n_looked_at) {
+                break;
             }
             n -= 1;
             let (from, to) = waiting[n];
@@ -91,7 +90,7 @@ impl<'a> Solver<'a> {
             }
         }
         // Out of intervals: what is left counts as contact at its earliest time, which is never too late.
-        (n > 0).then(|| waiting[n - 1].0)
+        Some(waiting[n - 1].0)
     }
 
     /// Cuts an interval down to where the four points may be in one plane.
@@ -133,9 +132,11 @@ fn cut(from: f64, to: f64, first: f64, last: f64) -> Option<(f64, f64)> {
 
 /// The first time at which the features may be within the thickness that `separation` was made with: by
 /// advancement along separating directions.
-pub(super) fn first_within(separation: &Separation) -> Option<f64> {
+pub(super) fn first_within(separation: &Separation, budget: &mut StepBudget) -> Option<f64> {
     let mut t = 0.0;
-    for _ in 0..ADVANCES_MAX {
+    let mut n_advances = 0;
+    while budget.take_advance(n_advances) {
+        n_advances += 1;
         let until = separation.until(t);
         if until >= 1.0 {
             return None;

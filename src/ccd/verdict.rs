@@ -6,6 +6,7 @@ use super::{
     noncollinear::Outsides,
     separation::Separation,
     solve::{Solver, first_within},
+    step_budget::StepBudget,
 };
 
 /// What proved two features apart during the whole step.
@@ -46,7 +47,12 @@ impl FeatureVerdict {
     }
 }
 
-pub(super) fn judge(moving: &MovingFeatures, thickness: f64) -> FeatureVerdict {
+/// `budget`: of the pair of triangles that the features are of.
+pub(super) fn judge(
+    moving: &MovingFeatures,
+    thickness: f64,
+    budget: &mut StepBudget,
+) -> FeatureVerdict {
     debug_assert!(thickness >= 0.0, "thickness {thickness}");
     if moving.axes.separate(thickness) {
         return FeatureVerdict::Apart(Culled::Axis);
@@ -56,7 +62,7 @@ pub(super) fn judge(moving: &MovingFeatures, thickness: f64) -> FeatureVerdict {
     let separation = Separation::new(moving, extent, thickness);
     if thickness > 0.0 {
         // The polynomials only know contact at distance zero.
-        return FeatureVerdict::of(first_within(&separation));
+        return FeatureVerdict::of(first_within(&separation, budget));
     }
     let n = MovingNormal::of(&moving.u, &moving.v);
     let plane = Coplanarity::new(moving, &n, extent);
@@ -66,5 +72,5 @@ pub(super) fn judge(moving: &MovingFeatures, thickness: f64) -> FeatureVerdict {
     let Some(outsides) = Outsides::new(moving, &n, extent) else {
         return FeatureVerdict::Apart(Culled::NonCollinear);
     };
-    FeatureVerdict::of(Solver::new(&plane, &outsides, &separation).first_touch())
+    FeatureVerdict::of(Solver::new(&plane, &outsides, &separation).first_touch(budget))
 }

@@ -4,6 +4,7 @@ use glam::DVec3;
 
 use super::{
     moving_features::MovingFeatures,
+    step_budget::StepBudget,
     verdict::{FeatureVerdict, judge},
 };
 
@@ -22,5 +23,5 @@ use super::{
 /// assert!(toi <= 0.5 && toi > 0.499_999);
 /// ```
 pub fn vertex_face(t0: &[DVec3; 4], t1: &[DVec3; 4], thickness: f64) -> FeatureVerdict {
-    judge(&MovingFeatures::vertex_face(t0, t1), thickness)
+    judge(&MovingFeatures::vertex_face(t0, t1), thickness, &mut StepBudget::new())
 }
