@@ -85,8 +85,12 @@ pub enum SelfCollisionError {
 }
 
 /// Pairs that are tested between two questions whether to stop. A pair has 15 tests, and where all moves in one plane
-/// or within the thickness one takes a thousand steps: 16 pairs are some ten milliseconds at most, 256 were 0.4 s.
+/// or within the thickness they take 1,500 steps together: 16 pairs are some milliseconds at most.
 const PAIRS_PER_STOP_CHECK: u64 = 16;
+/// Pairs that are counted between two questions: 30 us.
+const COUNTED_PER_STOP_CHECK: u64 = 1024;
+/// Pairs that are kept from the count, so that the trees of usual motions are gone through once: 3 MB.
+const PAIRS_KEPT: usize = 1 << 18;
 
 /// Looks for contacts of tissues, each named once, that move as `intervals` say. Features that share a vertex are
 /// not tested. `is_over` is asked now and then whether to stop.
@@ -107,21 +111,33 @@ pub fn self_collisions(
         found: Earliest::new(options.max_contacts),
         totals: [0; 2],
         triangle_pairs: 0,
+        n_tested: 0,
     };
     let mut tissues = Vec::with_capacity(ends.len());
     for ends in ends {
         search.check_going_on()?;
         // Trees are for this call alone: an interval is asked for once, and a front kept for the next one would be of
         // other boxes. Half the thickness on each side lets boxes overlap whose triangles come that near.
-        tissues.push(SweptTissue::new(ends, 0.5 * options.thickness_m));
+        let swept = SweptTissue::new(ends, 0.5 * options.thickness_m, is_over);
+        tissues.push(swept.ok_or(SelfCollisionError::Stopped)?);
     }
+    let mut meetings = Vec::new();
     for (i, a) in tissues.iter().enumerate() {
-        search.test_pairs(Trees::Itself(&a.tree), [a, a])?;
+        meetings.push((Trees::Itself(&a.tree), [a, a]));
         let others = if options.scope == Scope::All { &tissues[i + 1..] } else { &[] };
-        for b in others {
-            search.test_pairs(Trees::Two(&a.tree, &b.tree), [a, b])?;
+        meetings.extend(others.iter().map(|b| (Trees::Two(&a.tree, &b.tree), [a, b])));
+    }
+    // Before the first is tested: 67 million pairs are counted in two seconds and took 40 to test, to be refused then.
+    let kept = search.count_pairs(&meetings)?;
+    match kept {
+        Some(kept) => search.test_kept(&meetings, &kept)?,
+        None => {
+            for (trees, sides) in &meetings {
+                trees.try_pairs(|s, t| search.test(*sides, [s, t]))?;
+            }
         }
     }
+    debug_assert_eq!(search.n_tested, search.triangle_pairs, "pairs tested");
     debug_assert!(search.totals.iter().sum::<u64>() >= search.found.len() as u64);
     Ok(SelfCollisions {
         contacts: search.found.into_sorted(),
@@ -150,26 +166,47 @@ struct SelfCollisionSearch<'a> {
     found: Earliest,
     totals: [u64; 2],
     triangle_pairs: u64,
+    n_tested: u64,
 }
 
+/// What is tested against what, and the tissues that are.
+type Meeting<'a> = (Trees<'a>, [&'a SweptTissue; 2]);
+
+/// Which meeting, and the triangles.
+type KeptPair = (u32, [TriangleId; 2]);
+
 impl SelfCollisionSearch<'_> {
-    fn test_pairs(
+    /// Counts the pairs of all meetings, and gives them where they are few enough to be kept.
+    fn count_pairs(
         &mut self,
-        trees: Trees,
-        sides: [&SweptTissue; 2],
+        meetings: &[Meeting],
+    ) -> Result<Option<Vec<KeptPair>>, SelfCollisionError> {
+        let mut kept = Vec::new();
+        for (n, (trees, _)) in meetings.iter().enumerate() {
+            self.check_going_on()?;
+            trees.try_pairs(|s, t| {
+                self.triangle_pairs += 1;
+                if self.triangle_pairs > self.options.max_pairs as u64 {
+                    return Err(SelfCollisionError::TooManyPairs { limit: self.options.max_pairs });
+                }
+                if self.triangle_pairs.is_multiple_of(COUNTED_PER_STOP_CHECK) {
+                    self.check_going_on()?;
+                }
+                if kept.len() < PAIRS_KEPT {
+                    kept.push((n as u32, [s, t]));
+                }
+                Ok(())
+            })?;
+        }
+        Ok((kept.len() as u64 == self.triangle_pairs).then_some(kept))
+    }
+
+    fn test_kept(
+        &mut self,
+        meetings: &[Meeting],
+        kept: &[KeptPair],
     ) -> Result<(), SelfCollisionError> {
-        self.check_going_on()?;
-        trees.try_pairs(|s, t| {
-            self.triangle_pairs += 1;
-            if self.triangle_pairs > self.options.max_pairs as u64 {
-                return Err(SelfCollisionError::TooManyPairs { limit: self.options.max_pairs });
-            }
-            if self.triangle_pairs.is_multiple_of(PAIRS_PER_STOP_CHECK) {
-                self.check_going_on()?;
-            }
-            self.test(sides, [s, t]);
-            Ok(())
-        })
+        kept.iter().try_for_each(|(n, triangles)| self.test(meetings[*n as usize].1, *triangles))
     }
 
     fn check_going_on(&self) -> Result<(), SelfCollisionError> {
@@ -178,7 +215,15 @@ impl SelfCollisionSearch<'_> {
 
     /// All features that two triangles own. Neighbours are tested too: a vertex may meet the far edge of a
     /// triangle beside its own.
-    fn test(&mut self, [a, b]: [&SweptTissue; 2], [s, t]: [TriangleId; 2]) {
+    fn test(
+        &mut self,
+        [a, b]: [&SweptTissue; 2],
+        [s, t]: [TriangleId; 2],
+    ) -> Result<(), SelfCollisionError> {
+        self.n_tested += 1;
+        if self.n_tested.is_multiple_of(PAIRS_PER_STOP_CHECK) {
+            self.check_going_on()?;
+        }
         // Vertices of two tissues have the same ids by chance only.
         let is_one = a.motion().tissue == b.motion().tissue;
         let shared = match is_one {
@@ -191,5 +236,6 @@ impl SelfCollisionSearch<'_> {
             self.totals[found.kind as usize] += 1;
             self.found.push(found);
         });
+        Ok(())
     }
 }

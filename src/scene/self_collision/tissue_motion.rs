@@ -149,15 +149,19 @@ impl TissueEnds {
 }
 
 impl SweptTissue {
-    /// The tree's boxes hold all within `margin` metres of what triangles sweep.
-    pub fn new(ends: TissueEnds, margin: f64) -> SweptTissue {
+    /// The tree's boxes hold all within `margin` metres of what triangles sweep. `None` when `is_over` said so.
+    pub fn new(ends: TissueEnds, margin: f64, is_over: &dyn Fn() -> bool) -> Option<SweptTissue> {
         // Vertices move straight, so a convex volume that holds both ends holds all between.
         let swept = |t: TriangleId| {
             let MovingTriangle { t0, t1, .. } = ends.moving(t, Owned::NONE);
             (t, Dop16::around(t0.into_iter().chain(t1)).grown(margin))
         };
         let tree = DeformingTree::build(ends.mesh.triangle_ids().map(swept));
-        SweptTissue { owners: Owners::new(&ends.mesh), tree, ends }
+        if is_over() {
+            return None;
+        }
+        let owners = Owners::new(&ends.mesh);
+        (!is_over()).then_some(SweptTissue { owners, tree, ends })
     }
 
     pub fn motion(&self) -> TissueMotion {

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use glam::{Quat, Vec2};
 use palpate::{
     geometry::MeshData,
+    oracle::shapes,
     scene::self_collision::{SelfCollisionError, SelfCollisionOptions, self_collisions},
 };
 
@@ -45,7 +46,7 @@ fn too_many_pairs_are_refused() {
 #[test]
 fn a_search_ends_when_told_wherever_it_is() {
     let stage = looped();
-    let asked = Cell::new(0);
+    let asked = Cell::new(0usize);
     let steps = stage.last_steps();
     let until = |n: usize| {
         asked.set(0);
@@ -67,7 +68,6 @@ fn a_search_ends_when_told_wherever_it_is() {
 /// apart, and the search asks whether to stop after a few of them.
 #[test]
 fn a_search_asks_often_where_pairs_take_long() {
-    const PAIRS: usize = 800;
     let fan = |i: usize| [0.0, 2.1, 4.2].map(|a| Vec2::from_angle(a + 0.05 * i as f32).extend(0.0));
     let positions = (0..60).flat_map(fan).collect();
     let triangles = (0..60).map(|i| [3 * i, 3 * i + 1, 3 * i + 2]).collect();
@@ -76,12 +76,42 @@ fn a_search_asks_often_where_pairs_take_long() {
         let turn = Quat::from_rotation_z(0.01 * (v / 3 % 7) as f32);
         turn * p
     });
-    let asked = Cell::new(0);
+    let asked = Cell::new(0usize);
+    let outcome = self_collisions(&stage.scene, &stage.last_steps(), &ALL, &|| {
+        asked.set(asked.get() + 1);
+        false
+    });
+    let n_pairs = outcome.expect("an answer").triangle_pairs;
+    assert!(
+        n_pairs > 800 && asked.get() as u64 >= n_pairs / 16,
+        "{} times in {n_pairs} pairs",
+        asked.get()
+    );
+}
+
+/// Twenty thousand triangles about each of two vertices: each two of a tip come near each other. That they are too many
+/// is found out before one of them is tested, which would be asked about every 16 pairs.
+#[test]
+fn what_is_too_much_is_refused_before_anything_is_tested() {
+    const PAIRS: usize = 200_000;
+    let stage = Stage::of([shapes::spindle(20_000, 0.1, 0.1)]);
+    stage.move_all(0, |_, p| p * 1.01);
+    let asked = Cell::new(0usize);
     let options = SelfCollisionOptions { max_pairs: PAIRS, ..ALL };
     let outcome = self_collisions(&stage.scene, &stage.last_steps(), &options, &|| {
         asked.set(asked.get() + 1);
         false
     });
     assert!(matches!(outcome, Err(SelfCollisionError::TooManyPairs { .. })), "{outcome:?}");
-    assert!(asked.get() >= PAIRS / 16, "asked {} times in {PAIRS} pairs", asked.get());
+    assert!(asked.get() < PAIRS / 1_000, "asked {} times in {PAIRS} pairs", asked.get());
+}
+
+/// More pairs than are kept from the count: they are looked for again, and none is tested twice or left out.
+#[test]
+fn many_pairs_are_all_tested() {
+    let stage = Stage::of([shapes::spindle(600, 0.1, 0.1)]);
+    stage.move_all(0, |_, p| p * 1.01);
+    let found = stage.detect(&ALL);
+    assert!(found.triangle_pairs > 1 << 18, "{} pairs", found.triangle_pairs);
+    assert_eq!(found.totals, [0; 2], "features of a spindle share a vertex or stay apart");
 }
