@@ -3,10 +3,12 @@
 
 pub(super) mod add;
 pub(super) mod deform;
+pub(super) mod fair_jobs;
 pub(super) mod haptic_loop;
 pub(super) mod haptic_service;
 pub(super) mod loop_engine;
 pub(super) mod mesh_upload;
+pub(super) mod queries;
 pub(super) mod scene_service;
 pub(super) mod self_collisions;
 pub(super) mod track;

@@ -20,7 +20,7 @@ use super::{
     },
     metrics::WatchRefused,
     refused::Refused,
-    rpc::{mesh_upload::UploadPaused, self_collisions::TookTooLong},
+    rpc::{mesh_upload::UploadPaused, queries::QueryTookTooLong, self_collisions::TookTooLong},
     transport::deadline::DeadlinePassed,
 };
 use crate::proxy::{RenderError, RenderedSessionError};
@@ -269,6 +269,12 @@ fn interval(at: usize, error: &IntervalError, message: String) -> Refused {
 impl From<TookTooLong> for Refused {
     fn from(error: TookTooLong) -> Refused {
         Refused::quota("job_time", "tissues", error.to_string())
+    }
+}
+
+impl From<QueryTookTooLong> for Refused {
+    fn from(error: QueryTookTooLong) -> Refused {
+        Refused::quota("query_time", "points_xyz_m", error.to_string())
     }
 }
 

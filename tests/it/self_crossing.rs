@@ -111,7 +111,9 @@ fn points_are_inside_where_the_organ_winds_around_them() {
                 })
                 .map(|p| at.as_dvec3() * (1.0 - 0.4) + p * 0.4)
                 .collect();
-            let told = distances(&QueryTarget::Tissues(&revision), &points, 1.0);
+            let told =
+                distances(&QueryTarget::Tissues(&revision), &points, 1.0, &TimeLeft::endless());
+            let told = told.expect("time enough");
             for (p, told) in points.iter().zip(&told) {
                 let Distance::Within(found) = told else { panic!("round {round}: {told:?}") };
                 pockets += usize::from(assert_told(found, mesh, *p, &format!("round {round}")));

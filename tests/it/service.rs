@@ -21,6 +21,7 @@ mod self_collisions;
 mod serving;
 mod sessions;
 mod shutdown;
+mod slow_queries;
 mod ticks;
 mod tool_uploads;
 #[cfg(feature = "otlp")]

@@ -4,7 +4,11 @@ use std::{slice, sync::Arc, time::Duration};
 
 use tonic::{Request, Response, Status, Streaming};
 
-use super::{self_collisions::SelfCollisionJobs, track::Track};
+use super::{
+    queries::{QUERY_TIME_MAX, QueryJobs, QueryTookTooLong},
+    self_collisions::SelfCollisionJobs,
+    track::Track,
+};
 use crate::scene::{
     Scene, SceneError,
     query::{self, distances},
@@ -14,7 +18,7 @@ use crate::{
     proto::{self, haptic_service_server::HapticService},
     service::{
         access::caller::caller,
-        catch_panic::{catch_panic, catch_panic_blocking},
+        catch_panic::catch_panic,
         clock::now_ns,
         convert::{self, FieldError, Problem, query::RequestedTarget},
         host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
@@ -26,6 +30,9 @@ use crate::{
 /// Points that are measured at once; more of them would hold up deformations, which wait for the same threads.
 const INLINE_POINTS_MAX: usize = 64;
 
+/// What they may take there. What takes longer begins anew as a job.
+const INLINE_TIME_MAX: Duration = Duration::from_millis(2);
+
 /// What a query of contacts may take, in ticks: it pays the cold searches of every link, and no next tick goes on.
 const QUERY_TICKS: u32 = 20;
 
@@ -34,12 +41,14 @@ pub struct Haptics {
     registry: Arc<SceneRegistry>,
     sessions: Arc<SessionRegistry>,
     collisions: SelfCollisionJobs,
+    queries: QueryJobs,
 }
 
 impl Haptics {
     /// Serves the scenes of `registry`.
     pub fn new(registry: Arc<SceneRegistry>, sessions: Arc<SessionRegistry>) -> Haptics {
-        Haptics { registry, sessions, collisions: SelfCollisionJobs::new() }
+        let (collisions, queries) = (SelfCollisionJobs::new(), QueryJobs::new());
+        Haptics { registry, sessions, collisions, queries }
     }
 }
 
@@ -64,25 +73,39 @@ impl HapticService for Haptics {
         &self,
         request: Request<proto::QueryDistancesRequest>,
     ) -> Result<Response<proto::QueryDistancesResponse>, Status> {
+        let caller = caller(&request);
         let request = request.into_inner();
         self.registry.open(&request.scene_id).await?;
-        let scene = Arc::clone(&self.registry.served(&request.scene_id)?.scene);
+        let host = self.registry.served(&request.scene_id)?;
+        let request = Arc::new(request);
         // Few points take microseconds; a hop to the blocking pool and back costs more.
-        let few = request.points_xyz_m.len() <= 3 * INLINE_POINTS_MAX;
-        let measure = move || measure(&scene, &request);
-        let answer = if few { catch_panic(measure) } else { catch_panic_blocking(measure).await };
-        Ok(Response::new(answer??))
+        if request.points_xyz_m.len() <= 3 * INLINE_POINTS_MAX {
+            let until_ns = now_ns() + INLINE_TIME_MAX.as_nanos() as u64;
+            let time = TimeLeft::until(&now_ns, until_ns);
+            if let Some(answer) = catch_panic(|| measure(&host.scene, &request, &time))?? {
+                return Ok(Response::new(answer));
+            }
+        }
+        let scene = Arc::clone(&host.scene);
+        let answer = self.queries.run(&caller, &host, QUERY_TIME_MAX, move |time| {
+            measure(&scene, &request, time)?.ok_or_else(|| QueryTookTooLong.into())
+        });
+        Ok(Response::new(answer.await?))
     }
 
     async fn query_contacts(
         &self,
         request: Request<proto::QueryContactsRequest>,
     ) -> Result<Response<proto::QueryContactsResponse>, Status> {
+        let caller = caller(&request);
         let request = request.into_inner();
         self.registry.open(&request.scene_id).await?;
-        let scene = Arc::clone(&self.registry.served(&request.scene_id)?.scene);
+        let host = self.registry.served(&request.scene_id)?;
+        let scene = Arc::clone(&host.scene);
         let time_max = QUERY_TICKS * self.registry.tick_time_max();
-        Ok(Response::new(catch_panic(|| touch(scene, &request, time_max))??))
+        let answer =
+            self.queries.run(&caller, &host, time_max, move |time| touch(scene, &request, time));
+        Ok(Response::new(answer.await?))
     }
 
     async fn detect_self_collisions(
@@ -99,40 +122,44 @@ impl HapticService for Haptics {
     }
 }
 
+/// `None` when the time was over first.
 fn measure(
     scene: &Scene,
     request: &proto::QueryDistancesRequest,
-) -> Result<proto::QueryDistancesResponse, Refused> {
+    time: &TimeLeft,
+) -> Result<Option<proto::QueryDistancesResponse>, Refused> {
     let points = convert::query::points(request)?;
     let max_distance_m = convert::query::max_distance_m(request.max_distance_m)?;
     let seen: Vec<_> = scene.tissues().iter().map(|t| (t.id(), t.current())).collect();
     let found = match convert::query::target(request, scene.limits())? {
         RequestedTarget::AllTissues => {
-            distances(&query::QueryTarget::Tissues(&seen), &points, max_distance_m)
+            distances(&query::QueryTarget::Tissues(&seen), &points, max_distance_m, time)
         }
         RequestedTarget::Tissue(id) => {
             let unknown = SceneError::Unknown { kind: "tissue", id };
             let one = seen.iter().find(|(seen, _)| seen.0 == id).ok_or(unknown)?;
             let target = query::QueryTarget::Tissues(slice::from_ref(one));
-            distances(&target, &points, max_distance_m)
+            distances(&target, &points, max_distance_m, time)
         }
         RequestedTarget::Link { link, tool: pose } => {
             let tool = scene.tool(pose.tool)?;
             let (link, pose) = convert::query::placed_link(&tool, link, &pose)?;
-            distances(&query::QueryTarget::Link(&tool, link, pose), &points, max_distance_m)
+            let target = query::QueryTarget::Link(&tool, link, pose);
+            distances(&target, &points, max_distance_m, time)
         }
     };
+    let Some(found) = found else { return Ok(None) };
     let now_ns = now_ns();
     let states: Vec<_> = seen.iter().map(|(id, r)| TissueState::of(*id, r, now_ns)).collect();
     let tissues = convert::answer::tissue_states(&states);
-    Ok(proto::QueryDistancesResponse { tissues, ..convert::query::distances(&found) })
+    Ok(Some(proto::QueryDistancesResponse { tissues, ..convert::query::distances(&found) }))
 }
 
 /// One tick of a session of its own.
 fn touch(
     scene: Arc<Scene>,
     request: &proto::QueryContactsRequest,
-    time_max: Duration,
+    time: &TimeLeft,
 ) -> Result<proto::QueryContactsResponse, Refused> {
     let sent = request.tool.as_ref().ok_or_else(|| Problem::Missing.of("tool"))?;
     let within = |parent: &'static str| move |e: FieldError| e.within(parent);
@@ -146,8 +173,7 @@ fn touch(
     // A session of one tick: nothing is coherent with it, so it pays the cold searches of every link.
     let mut session = Session::new(scene, &[pose.tool], options)?;
     let started_ns = now_ns();
-    let time = TimeLeft::until(&now_ns, started_ns + time_max.as_nanos() as u64);
-    let answer = session.tick(1, slice::from_ref(&pose), started_ns, &time)?;
+    let answer = session.tick(1, slice::from_ref(&pose), started_ns, time)?;
     Ok(proto::QueryContactsResponse {
         flags: convert::answer::flags(&answer.flags),
         compute_us: (now_ns() - started_ns) as f64 / 1e3,

@@ -1,22 +1,15 @@
 //! DetectSelfCollisions: jobs on the blocking pool, few at a time, that stop when nobody waits for them.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
 
+use super::fair_jobs::FairJobs;
 use crate::scene::self_collision::{
     Interval, SelfCollisionError, SelfCollisionOptions, SelfCollisions, self_collisions,
 };
-use crate::service::{
-    access::caller::Caller,
-    catch_panic::{Panicked, catch_panic_blocking},
-    host::{fair_places::FairPlaces, scene_registry::SceneHost},
-    refused::Refused,
-};
+use crate::service::{access::caller::Caller, host::scene_registry::SceneHost, refused::Refused};
 
 /// Jobs that run at a time: each takes a core, for seconds if need be, which ticks then have less of. Others wait
 /// without a thread and without memory. One key has one of the two.
@@ -28,7 +21,7 @@ const JOB_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Runs jobs for all scenes.
 pub struct SelfCollisionJobs {
-    places: FairPlaces,
+    jobs: FairJobs,
     time_max: Duration,
 }
 
@@ -39,19 +32,10 @@ pub struct TookTooLong {
     limit: Duration,
 }
 
-/// Tells a job to stop when its client is gone: the request's future is dropped then.
-struct StopOnDrop(Arc<AtomicBool>);
-
-impl Drop for StopOnDrop {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
 impl SelfCollisionJobs {
     /// None runs.
     pub fn new() -> SelfCollisionJobs {
-        SelfCollisionJobs { places: FairPlaces::new(JOBS_MAX), time_max: JOB_TIME_MAX }
+        SelfCollisionJobs { jobs: FairJobs::new(JOBS_MAX), time_max: JOB_TIME_MAX }
     }
 
     /// Waits for room and the job.
@@ -77,31 +61,13 @@ impl SelfCollisionJobs {
             }
             Ok(found?)
         };
-        self.run_until_left(caller, job).await?
-    }
-
-    /// Tells `job` when its future was dropped. Only when the job has ended does it give up its room.
-    async fn run_until_left<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        job: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
-    ) -> Result<T, Panicked> {
-        // Given up by the job, not by this future: a job that nobody waits for runs until it looks at `is_left`.
-        let place = self.places.take(caller).await;
-        let stop = StopOnDrop(Arc::default());
-        let is_left = Arc::clone(&stop.0);
-        catch_panic_blocking(move || {
-            let _place = place;
-            job(&|| is_left.load(Ordering::Relaxed))
-        })
-        .await
+        self.jobs.run(caller, job).await?
     }
 }
 
 #[cfg(test)]
 mod tests {
     use glam::Vec3;
-    use tokio::sync::oneshot;
     use tonic::{Code, Status};
 
     use super::*;
@@ -114,57 +80,6 @@ mod tests {
         scene::{TissueOptions, self_collision::Scope},
         service::host::scene_registry::SceneRegistry,
     };
-
-    /// For what must not take forever.
-    const FOREVER: Duration = Duration::from_secs(20);
-
-    /// Frees jobs that nobody else stops, or they would hold up the test's runtime.
-    struct AtEnd(Arc<AtomicBool>);
-
-    impl Drop for AtEnd {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-
-    #[tokio::test]
-    async fn a_job_that_nobody_waits_for_stops_and_gives_its_room_back() {
-        let jobs = Arc::new(SelfCollisionJobs::new());
-        let at_end = AtEnd(Arc::default());
-        for _ in 0..JOBS_MAX {
-            let (jobs, ended) = (Arc::clone(&jobs), Arc::clone(&at_end.0));
-            let (begun, begins) = oneshot::channel();
-            let waits = tokio::spawn(async move {
-                let job = move |is_left: &dyn Fn() -> bool| {
-                    begun.send(()).expect("the test waits");
-                    while !is_left() && !ended.load(Ordering::Relaxed) {
-                        std::thread::yield_now();
-                    }
-                };
-                jobs.run_until_left(&Caller::ANYBODY, job).await
-            });
-            begins.await.expect("there is room");
-            waits.abort();
-        }
-        let mut all = Vec::new();
-        for _ in 0..JOBS_MAX {
-            let place = tokio::time::timeout(FOREVER, jobs.places.take(&Caller::ANYBODY)).await;
-            all.push(place.expect("both have stopped"));
-        }
-    }
-
-    #[tokio::test]
-    async fn a_panic_ends_its_job_only() {
-        let jobs = SelfCollisionJobs::new();
-        for _ in 0..=JOBS_MAX {
-            let failed: Result<(), Panicked> =
-                jobs.run_until_left(&Caller::ANYBODY, |_| panic!("on purpose")).await;
-            failed.expect_err("a panic");
-        }
-        assert!(
-            !jobs.run_until_left(&Caller::ANYBODY, |is_left| is_left()).await.expect("no panic")
-        );
-    }
 
     #[tokio::test]
     async fn a_job_that_takes_too_long_is_refused() {

@@ -48,7 +48,9 @@ fn check_probes(stage: &Stage, answer: &TickAnswer, pose: &palpate::scene::tick:
     for (probe, given) in stage.tool.probes.iter().zip(&answer.probes) {
         let centre = scene_from_link(&stage.tool, probe.link, pose).point(probe.position);
         let reach = stage.options.max_distance_m + probe.radius;
-        let [queried] = distances(&QueryTarget::Tissues(&held), &[centre], reach)[..] else {
+        let endless = TimeLeft::endless();
+        let queried = distances(&QueryTarget::Tissues(&held), &[centre], reach, &endless);
+        let [queried] = queried.expect("time enough")[..] else {
             panic!("one point gives one answer")
         };
         let (Distance::Within(given), Distance::Within(mut queried)) = (given.distance, queried)
@@ -236,7 +238,10 @@ fn queries_for_points() {
         (QueryTarget::Tissues(&held), tissue_mesh, Pose::IDENTITY),
         (QueryTarget::Link(&stage.tool, 0, pose), link_mesh, pose.inverse()),
     ] {
-        let answers = distances(&target, &points, max_distance);
+        let answers = distances(&target, &points, max_distance, &TimeLeft::endless());
+        let answers = answers.expect("time enough");
+        let none = TimeLeft::until(&|| 1, 1);
+        assert!(distances(&target, &points, max_distance, &none).is_none(), "no time");
         assert_eq!(answers.len(), points.len());
         for (p, answer) in points.iter().zip(answers) {
             check_answer(mesh, frame.point(*p), answer, max_distance);
