@@ -79,6 +79,30 @@ fn slides_over_triangles_with_its_id() {
     assert!((begun as f64) < 4.0 * crossed, "{begun} contacts began over {crossed} triangles");
 }
 
+/// The same round a cone whose triangles all share its tip, more of them than are walked.
+#[test]
+fn slides_round_a_tip_of_very_many_triangles_with_its_id() {
+    const N: u32 = 300;
+    let options = TickOptions { contact_margin_m: 1e-3, ..TickOptions::default() };
+    let tissue = shapes::spindle(N, 0.1, 0.1);
+    let mut bench = Bench::new(tissue, shapes::sphere(BALL, 6), options);
+    let (mut alive, mut begun) = (BTreeSet::new(), 0);
+    for step in 0..200 {
+        let (sin, cos) = (f64::from(step) * 2e-3).sin_cos();
+        let on_cone = DVec3::new(0.05 * cos, 0.05 * sin, 0.05);
+        let outwards = DVec3::new(cos, sin, 1.0).normalize();
+        let translation = on_cone + outwards * (BALL - 1e-3);
+        let answer = bench.tick(Pose { translation, ..Pose::IDENTITY }).0;
+        assert!(!answer.contacts.is_empty(), "step {step}");
+        let ended: BTreeSet<u64> = answer.ended.iter().copied().collect();
+        assert!(ended.is_subset(&alive), "step {step}");
+        begun += answer.statuses.iter().filter(|l| l.state == ContactState::Begin).count();
+        alive = ids(&answer);
+    }
+    // It goes over 19 triangles, of which it touches seven or eight at a time: what it leaves, another takes over.
+    assert!(begun < 40, "{begun} contacts began");
+}
+
 #[test]
 fn persists_through_deformation_and_cut() {
     let mut table = Table::new();

@@ -6,13 +6,15 @@
 use glam::DVec3;
 
 use super::answer::{Contact, ContactState, ContactStatus};
-use crate::geometry::TriangleId;
+use crate::geometry::{TriangleId, tolerance::BOUND_COVER};
 use crate::scene::{Revision, RevisionGuard, TissueId};
 
 /// The contacts of one link over time, and room to match them in.
 pub(super) struct ContactTracker {
     known: Vec<KnownContact>,
     next: Vec<KnownContact>,
+    /// Known ones that may have moved, by their x and place in `known`. Ascending.
+    moved: Vec<(f64, usize)>,
 }
 
 /// A contact of the last tick.
@@ -28,13 +30,17 @@ struct KnownContact {
     touches: bool,
 }
 
+/// Known contacts that are compared in a tick with those on triangles at a vertex of very many, where its ring is too
+/// long to be walked: half a millisecond. What is left begins anew.
+const HUB_TESTS_MAX: usize = 1 << 16;
 /// A contact may have moved by this many longest edges of its triangle and still be the same.
 const EDGES_MOVED_MAX: f64 = 2.0;
 
 impl ContactTracker {
     /// With room for so many contacts.
     pub(super) fn with_room(n: usize) -> ContactTracker {
-        ContactTracker { known: Vec::with_capacity(n), next: Vec::with_capacity(n) }
+        let [known, next] = [(); 2].map(|()| Vec::with_capacity(n));
+        ContactTracker { known, next, moved: Vec::with_capacity(n) }
     }
 
     /// Looks for the known contacts with a tissue, from a triangle on and round. Returns the first one that was not
@@ -80,6 +86,7 @@ impl ContactTracker {
         statuses.clear();
         ended.clear();
         debug_assert!(self.known.is_sorted_by_key(|k| (k.at, k.id)));
+        self.known.iter_mut().for_each(|k| k.is_checked |= complete);
         // First those that stayed on their triangle, so that a neighbour does not take their place. Id 0 stands for
         // none yet.
         for contact in contacts {
@@ -90,9 +97,14 @@ impl ContactTracker {
                 state: ContactState::Persist,
             });
         }
+        self.moved.clear();
+        let moved = self.known.iter().enumerate().filter(|(_, k)| k.is_checked && !k.is_taken);
+        self.moved.extend(moved.map(|(i, k)| (k.position.x, i)));
+        self.moved.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut hub_tests = HUB_TESTS_MAX;
         for (contact, status) in contacts.iter().zip(statuses.iter_mut()).filter(|(_, s)| s.id == 0)
         {
-            *status = match self.beside(contact, complete, tissues) {
+            *status = match self.beside(contact, tissues, &mut hub_tests) {
                 Some(k) => ContactStatus { id: self.take(k), state: ContactState::Persist },
                 None => {
                     *last_id += 1;
@@ -102,7 +114,7 @@ impl ContactTracker {
         }
         self.next.clear();
         for known in self.known.iter().filter(|k| !k.is_taken) {
-            if complete || known.is_checked {
+            if known.is_checked {
                 ended.push(known.id);
             } else {
                 self.next.push(*known);
@@ -140,27 +152,75 @@ impl ContactTracker {
     }
 
     /// The nearest known contact on a triangle that shares a vertex with the contact's, or that such a one was
-    /// cut from. Unless the search was `complete`, one that was not looked for may still be where it was.
+    /// cut from. One that was not looked for may still be where it was, unless the search was complete.
     fn beside(
         &self,
         contact: &Contact,
-        complete: bool,
         tissues: &[(TissueId, RevisionGuard)],
+        hub_tests: &mut usize,
     ) -> Option<usize> {
         let revision = revision_of(contact.tissue, tissues)?;
         let mesh = revision.surface.mesh();
+        // This comes after the tick's time is over, and where a link leapt there are many contacts and none is near: a ring
+        // is walked only where one is.
+        self.near(contact, revision).next()?;
+        let least = |a: &usize, b: &usize| {
+            let [one, two] = [*a, *b].map(|k| self.distance(k, contact));
+            one.total_cmp(&two).then(a.cmp(b))
+        };
+        let vertices = mesh.vertices(contact.on_tissue.triangle);
+        if vertices.iter().any(|v| mesh.is_hub(*v)) {
+            return self.near_about_hub(contact, revision, hub_tests).min_by(least);
+        }
         // The ring of the contact's triangle, and what each of it was cut from: where the contact slid to in a tick, or
         // stayed while its triangle was replaced.
-        let around =
-            mesh.vertices(contact.on_tissue.triangle).into_iter().flat_map(|v| mesh.ring(v));
+        let around = vertices.into_iter().flat_map(|v| mesh.ring(v));
         let with_ancestors = around.flat_map(|(t, _)| revision.ancestors(t));
         with_ancestors
             .filter_map(|t| self.find((contact.tissue, t)))
-            .filter(|k| complete || self.known[*k].is_checked)
-            .filter(|k| self.is_near(*k, contact, tissues))
-            .min_by(|a, b| {
-                self.distance(*a, contact).total_cmp(&self.distance(*b, contact)).then(a.cmp(b))
-            })
+            .filter(|k| self.may_be(*k, contact, revision))
+            .min_by(least)
+    }
+
+    /// Known contacts that may have moved to where the contact is.
+    fn near(&self, contact: &Contact, revision: &Revision) -> impl Iterator<Item = usize> {
+        let (x, reach) = (contact.on_tissue.position.x, reach(contact, revision) * BOUND_COVER);
+        let begin = self.moved.partition_point(|(at, _)| *at < x - reach);
+        let within = self.moved[begin..].iter().take_while(move |(at, _)| *at <= x + reach);
+        let near = within.filter(move |(_, k)| self.may_be(*k, contact, revision));
+        near.map(|(_, k)| *k)
+    }
+
+    /// Those on a triangle that shares a vertex with the contact's, found without a walk round it. Of triangles that a cut
+    /// has taken, those only that the contact's own was cut from.
+    fn near_about_hub(
+        &self,
+        contact: &Contact,
+        revision: &Revision,
+        tests: &mut usize,
+    ) -> impl Iterator<Item = usize> {
+        let (mesh, own) = (revision.surface.mesh(), contact.on_tissue.triangle);
+        let vertices = mesh.vertices(own);
+        let is_beside = move |t: TriangleId| match mesh.get(t) {
+            Some(others) => others.iter().any(|v| vertices.contains(v)),
+            None => revision.ancestors(own).any(|ancestor| ancestor == t),
+        };
+        let tested = self.near(contact, revision).take_while(move |_| {
+            *tests = tests.saturating_sub(1);
+            *tests > 0
+        });
+        // Of several on one triangle the first, as everywhere.
+        let beside = tested.filter(move |k| is_beside(self.known[*k].at.1));
+        beside
+            .filter_map(move |k| self.find(self.known[k].at))
+            .filter(move |k| self.may_be(*k, contact, revision))
+    }
+
+    /// A known contact that is not taken, was looked for and is near enough.
+    fn may_be(&self, k: usize, contact: &Contact, revision: &Revision) -> bool {
+        let known = &self.known[k];
+        let is_left = known.at.0 == contact.tissue && !known.is_taken;
+        is_left && known.is_checked && self.distance(k, contact) <= reach(contact, revision)
     }
 
     fn distance(&self, k: usize, contact: &Contact) -> f64 {
@@ -169,10 +229,15 @@ impl ContactTracker {
 
     fn is_near(&self, k: usize, contact: &Contact, tissues: &[(TissueId, RevisionGuard)]) -> bool {
         let Some(revision) = revision_of(contact.tissue, tissues) else { return false };
-        let [a, b, c] = revision.surface.mesh().triangle(contact.on_tissue.triangle);
-        let longest = a.distance(b).max(b.distance(c)).max(c.distance(a));
-        self.distance(k, contact) <= EDGES_MOVED_MAX * longest
+        self.distance(k, contact) <= reach(contact, revision)
     }
+}
+
+/// How far a contact may have come in a tick, metres.
+fn reach(contact: &Contact, revision: &Revision) -> f64 {
+    let [a, b, c] = revision.surface.mesh().triangle(contact.on_tissue.triangle);
+    let longest = a.distance(b).max(b.distance(c)).max(c.distance(a));
+    EDGES_MOVED_MAX * longest
 }
 
 fn revision_of(tissue: TissueId, tissues: &[(TissueId, RevisionGuard)]) -> Option<&Revision> {
