@@ -12,6 +12,7 @@ use crate::{
         distance::point_triangle::ClosestPoint,
         mesh::{
             boundary::Boundary,
+            hub_search::{assert_hubs, note_hubs},
             outer_sheet::outer_sheet,
             pseudonormal::pseudonormal,
             topology::{EditSite, SignRule, Topology},
@@ -67,7 +68,8 @@ impl Surface {
         surface
     }
 
-    fn unsearched(mesh: TriangleMesh, options: LatLonOptions) -> Surface {
+    fn unsearched(mut mesh: TriangleMesh, options: LatLonOptions) -> Surface {
+        note_hubs(&mut mesh);
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options);
         let quality = Quality::of(&mut list, &mesh);
@@ -249,7 +251,8 @@ impl Surface {
     }
 
     /// The winding number around a point, on the surface that of triangles seen edge on. O(n) where no ray is clear of
-    /// the edges, as in a soup of slivers.
+    /// the edges, as in a soup of slivers, and a ray meets as many boxes as overlap there: 25 ns for each triangle at
+    /// most, 5 ms for 200 k. A tick asks whether its time is over before each.
     pub fn winding(&self, p: DVec3) -> Winding {
         // Near an open end the side changes without a triangle: the winding number says so, a normal cannot.
         let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p);
@@ -268,6 +271,7 @@ impl Surface {
         for (v, p) in vertices.iter().zip(positions) {
             self.mesh.move_vertex(*v, *p);
         }
+        note_hubs(&mut self.mesh);
         self.normal_side = NormalSide::default();
         self.boundary.follow_some(&self.mesh, vertices);
         let updated = self.list.update(&self.mesh, vertices);
@@ -278,6 +282,7 @@ impl Surface {
     /// Moves all vertices: `[n_vertices]`.
     pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
         self.mesh.move_all(positions);
+        note_hubs(&mut self.mesh);
         self.normal_side = NormalSide::default();
         self.boundary.follow(&self.mesh);
         let updated = self.list.update_all(&self.mesh);
@@ -303,6 +308,7 @@ impl Surface {
             self.mesh.remove_triangle(*t);
         }
         let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
+        note_hubs(&mut self.mesh);
         self.list.edit(&self.mesh, removed, &added);
         self.topology.update(&self.mesh, &site, first);
         self.boundary = self.boundary.edited(&self.mesh, site.vertices());
@@ -329,6 +335,7 @@ impl Surface {
     /// Checks mesh, list and what is known of the edges against each other. O(n).
     pub fn assert_well_formed(&self) {
         self.mesh.assert_well_formed();
+        assert_hubs(&self.mesh);
         self.list.assert_well_formed(&self.mesh);
         let topology = Topology::of(&self.mesh);
         assert_eq!(self.topology.edges, topology.edges, "edges");

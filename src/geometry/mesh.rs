@@ -7,6 +7,8 @@
 pub mod boundary;
 pub mod cap;
 mod holes;
+pub mod hub_search;
+pub mod hubs;
 pub mod load;
 pub mod orientation;
 pub mod outer_sheet;
@@ -18,6 +20,7 @@ use glam::{DVec3, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::Aabb;
+use hubs::Hubs;
 
 /// Names a triangle of a mesh. A corner is `3 * triangle + k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -42,6 +45,7 @@ pub struct TriangleMesh {
     first_corner: Vec<u32>,
     next_corner: Vec<u32>,
     n_live: usize,
+    hubs: Hubs,
 }
 
 const NO_CORNER: u32 = u32::MAX;
@@ -62,6 +66,7 @@ impl TriangleMesh {
             positions: data.positions,
             triangles: data.triangles,
             n_live,
+            hubs: Hubs::default(),
         };
         // From the back, so that each vertex lists its corners in ascending order.
         for t in (0..n_triangles as u32).rev() {
@@ -85,10 +90,12 @@ impl TriangleMesh {
 
     /// What it has allocated, room to grow included.
     pub fn heap_bytes(&self) -> usize {
-        let TriangleMesh { positions, triangles, first_corner, next_corner, n_live: _ } = self;
+        let TriangleMesh { positions, triangles, first_corner, next_corner, n_live: _, hubs } =
+            self;
         size_of::<Vec3>() * positions.capacity()
             + size_of::<[u32; 3]>() * triangles.capacity()
             + size_of::<u32>() * (first_corner.capacity() + next_corner.capacity())
+            + hubs.heap_bytes()
     }
 
     /// Triangles that are there.
@@ -151,6 +158,20 @@ impl TriangleMesh {
         .map(|c| (TriangleId(c / 3), (c % 3) as usize))
     }
 
+    /// The triangles at an edge, in the order of the first vertex's ring; one that names that vertex twice is given twice.
+    pub fn at_edge(&self, v: u32, w: u32) -> impl Iterator<Item = TriangleId> + '_ {
+        let noted = self.hubs.at_edge(v, w);
+        let walked = noted
+            .is_none()
+            .then(|| self.ring(v).map(|(t, _)| t).filter(move |t| self.vertices(*t).contains(&w)));
+        noted.into_iter().flatten().map(|(_, t)| TriangleId(*t)).chain(walked.into_iter().flatten())
+    }
+
+    /// Whether a vertex has more than [`VALENCE_MAX`](hubs::VALENCE_MAX) triangles.
+    pub fn is_hub(&self, v: u32) -> bool {
+        self.ring(v).nth(hubs::VALENCE_MAX).is_some()
+    }
+
     /// The box of all vertices that a triangle uses.
     pub fn used_box(&self) -> Aabb {
         self.triangle_ids().fold(Aabb::EMPTY, |b, t| b.union(&self.triangle_box(t)))
@@ -172,12 +193,14 @@ impl TriangleMesh {
     pub fn move_vertex(&mut self, v: u32, to: Vec3) {
         debug_assert!(to.is_finite(), "vertex {v} to {to}");
         self.positions[v as usize] = to;
+        self.hubs.is_moved = true;
     }
 
     /// Puts all vertices elsewhere: `[n_vertices]`.
     pub fn move_all(&mut self, to: &[Vec3]) {
         debug_assert!(to.iter().all(|p| p.is_finite()), "a place that is not finite");
         self.positions.copy_from_slice(to);
+        self.hubs.is_moved = true;
     }
 
     /// Adds a vertex without triangles and names it.
@@ -196,13 +219,16 @@ impl TriangleMesh {
         self.triangles.push(vertices);
         self.next_corner.extend([NO_CORNER; 3]);
         self.link_corners(t);
+        self.hubs.note_changed(vertices);
         self.n_live += 1;
         t
     }
 
     /// Removes a triangle; its id stays unused.
     pub fn remove_triangle(&mut self, t: TriangleId) {
-        for (k, v) in self.vertices(t).into_iter().enumerate() {
+        let vertices = self.vertices(t);
+        self.hubs.note_changed(vertices);
+        for (k, v) in vertices.into_iter().enumerate() {
             self.unlink_corner(3 * t.0 + k as u32, v);
         }
         // The id is not used again: clients, indices and fronts may still name it.

@@ -35,7 +35,7 @@ pub fn outer_sheet(
         next += 1;
         let vertices = mesh.vertices(t);
         for (a, b) in (0..3).map(|k| (vertices[k], vertices[(k + 1) % 3])) {
-            for (other, _) in mesh.ring(a).filter(|(u, _)| mesh.vertices(*u).contains(&b)) {
+            for other in mesh.at_edge(a, b) {
                 if !is_crossed(other) && !std::mem::replace(&mut is_met[other.0 as usize], true) {
                     sheet.push(other);
                 }
@@ -43,6 +43,10 @@ pub fn outer_sheet(
         }
     }
     // The normal at an edge or a vertex is that of all triangles there.
-    sheet.retain(|t| mesh.vertices(*t).iter().all(|v| !mesh.ring(*v).any(|(u, _)| is_crossed(u))));
+    let mut is_beside = vec![false; mesh.positions().len()];
+    for t in mesh.triangle_ids().filter(|t| is_crossed(*t)) {
+        mesh.vertices(t).iter().for_each(|v| is_beside[*v as usize] = true);
+    }
+    sheet.retain(|t| mesh.vertices(*t).iter().all(|v| !is_beside[*v as usize]));
     sheet
 }

@@ -1,24 +1,16 @@
 //! Angle-weighted pseudonormals: the sign of a distance from the closest feature alone.
 //!
 //! Baerentzen and Aanaes, Signed distance computation using the angle weighted pseudonormal, 2005. Exact
-//! for closed meshes of one body. Nothing is stored: a normal is computed from the positions as they are,
-//! so it is current for whatever moved, at the cost of one vertex ring for each query that ends at a vertex.
+//! for closed meshes of one body. Nothing is stored but at hubs (`hubs`): a normal is computed from the positions as they
+//! are, so it is current for whatever moved, at the cost of one vertex ring for each query that ends at a vertex.
 
 use glam::DVec3;
 
+pub use super::hubs::Pseudonormal;
 use super::topology::has_three_vertices;
 use crate::geometry::{
     TriangleId, TriangleMesh, direction::direction, distance::point_triangle::Feature,
 };
-
-/// The direction out of the surface at a feature.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pseudonormal {
-    /// Unit.
-    pub direction: DVec3,
-    /// Every triangle at the feature had an area, and their normals do not cancel, so the direction can be trusted.
-    pub complete: bool,
-}
 
 /// The pseudonormal at a feature of a triangle of the mesh.
 pub fn pseudonormal(mesh: &TriangleMesh, t: TriangleId, feature: Feature) -> Pseudonormal {
@@ -40,12 +32,14 @@ pub fn pseudonormal(mesh: &TriangleMesh, t: TriangleId, feature: Feature) -> Pse
         Feature::Edge(k) => {
             let vertices = mesh.vertices(t);
             let (a, b) = (vertices[k as usize], vertices[(k as usize + 1) % 3]);
-            for (s, _) in mesh.ring(a).filter(|(s, _)| mesh.vertices(*s).contains(&b)) {
-                add(s, 1.0);
-            }
+            mesh.at_edge(a, b).for_each(|s| add(s, 1.0));
         }
         Feature::Vertex(k) => {
-            for (s, corner) in mesh.ring(mesh.vertices(t)[k as usize]) {
+            let v = mesh.vertices(t)[k as usize];
+            if let Some(noted) = mesh.hubs.normal(v) {
+                return noted;
+            }
+            for (s, corner) in mesh.ring(v) {
                 add(s, corner_angle(&mesh.triangle(s), corner));
             }
         }

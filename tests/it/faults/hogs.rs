@@ -153,6 +153,9 @@ async fn two_streams_of_64_crossing_links_keep_nobody_waiting() {
     server.furnish().await;
     let organ = mesh(shapes::organ(20_000, 5));
     server.add_tissue(tissue_upload("organ", &organ)).await.expect("tissue 2");
+    // All triangles of each tip share a vertex, whose ring no tick may walk for each contact.
+    let spindle = mesh(shapes::spindle(20_000, 0.05, 0.07));
+    server.add_tissue(tissue_upload("spindle", &spindle)).await.expect("tissue 3");
     // One mesh for all: its field is built once and read again.
     let spoke = mesh(shapes::capsule(0.006, 0.08, 20));
     for i in 0..N_TOOLS {

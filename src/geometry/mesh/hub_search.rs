@@ -1,0 +1,112 @@
+//! Finds vertices of very many triangles and notes what is asked of them.
+
+use super::{
+    hubs::{Hub, Hubs},
+    pseudonormal::{Pseudonormal, pseudonormal},
+};
+use crate::geometry::{TriangleMesh, distance::point_triangle::Feature};
+
+/// Notes what is asked of hubs, as they are now: until the mesh changes it is found without a walk round them. O(n) the
+/// first time, then O(triangles at hubs).
+pub fn note_hubs(mesh: &mut TriangleMesh) {
+    // What is noted anew is found by walks.
+    let mut hubs = std::mem::take(&mut mesh.hubs);
+    update(&mut hubs, mesh);
+    mesh.hubs = hubs;
+}
+
+fn update(hubs: &mut Hubs, mesh: &TriangleMesh) {
+    let found = |v: &u32| mesh.is_hub(*v).then(|| hub_at(mesh, *v));
+    if !hubs.is_known {
+        hubs.all = (0..mesh.positions().len() as u32).filter_map(|v| found(&v)).collect();
+    } else if !hubs.changed.is_empty() {
+        hubs.changed.sort_unstable();
+        hubs.changed.dedup();
+        let changed = &hubs.changed;
+        hubs.all.retain(|hub| changed.binary_search(&hub.vertex).is_err());
+        hubs.all.extend(changed.iter().filter_map(found));
+        hubs.all.sort_unstable_by_key(|hub| hub.vertex);
+    }
+    if hubs.is_known && hubs.is_moved {
+        hubs.all.iter_mut().for_each(|hub| hub.normal = normal_at(mesh, hub.vertex));
+    }
+    hubs.changed.clear();
+    (hubs.is_known, hubs.is_moved) = (true, false);
+}
+
+/// Checks against hubs that are found anew.
+pub fn assert_hubs(mesh: &TriangleMesh) {
+    let (hubs, mut fresh) = (&mesh.hubs, Hubs::default());
+    assert!(hubs.is_known && hubs.changed.is_empty() && !hubs.is_moved, "hubs are noted");
+    update(&mut fresh, mesh);
+    assert_eq!(hubs.all.len(), fresh.all.len(), "hubs");
+    for (known, fresh) in hubs.all.iter().zip(&fresh.all) {
+        assert_eq!((known.vertex, &known.spokes), (fresh.vertex, &fresh.spokes));
+        assert_eq!(known.normal, fresh.normal, "at {}", known.vertex);
+    }
+}
+
+fn hub_at(mesh: &TriangleMesh, vertex: u32) -> Hub {
+    let mut spokes = Vec::new();
+    for (t, k) in mesh.ring(vertex) {
+        let vertices = mesh.vertices(t);
+        spokes.extend([1, 2].map(|more| (vertices[(k + more) % 3], t.0)));
+    }
+    spokes.sort_by_key(|(other, _)| *other);
+    Hub { vertex, normal: normal_at(mesh, vertex), spokes }
+}
+
+/// At a vertex with a triangle. By a walk round it, for the mesh knows no hub just now.
+fn normal_at(mesh: &TriangleMesh, v: u32) -> Pseudonormal {
+    let (t, k) = mesh.ring(v).next().expect("a hub has triangles");
+    pseudonormal(mesh, t, Feature::Vertex(k as u8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        geometry::{TriangleId, mesh::hubs::VALENCE_MAX},
+        oracle::{Random, shapes},
+    };
+
+    /// All that is asked of a hub is what a walk round it says, to the bit, while the mesh is deformed and cut.
+    #[test]
+    fn hubs_say_what_their_rings_do() {
+        let mut random = Random::new(5);
+        for n in [64, 65, 300] {
+            let mut mesh = TriangleMesh::new(shapes::spindle(n, 0.1, 0.05));
+            let mut removed = Vec::new();
+            for step in 0..60 {
+                match step % 3 {
+                    0 => {
+                        let v = random.below(n as usize + 2) as u32;
+                        let to = mesh.position(v) + random.unit_vector() * 0.001;
+                        mesh.move_vertex(v, to.as_vec3());
+                    }
+                    1 => {
+                        let all: Vec<TriangleId> = mesh.triangle_ids().collect();
+                        let t = all[random.below(all.len())];
+                        removed.push(mesh.vertices(t));
+                        mesh.remove_triangle(t);
+                    }
+                    _ => {
+                        let [a, b, c] = removed[random.below(removed.len())];
+                        mesh.add_triangle([b, c, a]);
+                    }
+                }
+                let walked = TriangleMesh { hubs: Hubs::default(), ..mesh.clone() };
+                note_hubs(&mut mesh);
+                assert_hubs(&mesh);
+                assert_eq!(mesh.is_hub(n), mesh.ring(n).count() > VALENCE_MAX);
+                for t in mesh.triangle_ids() {
+                    for feature in (0..3).flat_map(|k| [Feature::Vertex(k), Feature::Edge(k)]) {
+                        let [noted, walked] =
+                            [&mesh, &walked].map(|mesh| pseudonormal(mesh, t, feature));
+                        assert_eq!(noted, walked, "{feature:?} of {t:?} in step {step}");
+                    }
+                }
+            }
+        }
+    }
+}
