@@ -7,34 +7,53 @@ use crate::{geometry::Pose, surface::Surface, time_left::TimeLeft};
 /// A link counts as wholly inside where the tissue is at least this sure of it: near an open sheet nothing is inside.
 const INSIDE_CERTAINTY_MIN: f64 = 0.5;
 
-/// No triangle of these links crosses one of the tissue, exactly; and none of them is wholly inside.
+/// No triangle of these links crosses one of the tissue, exactly; and none of them is wholly inside. False too when it
+/// was `late` before that was known: a tissue that has no say for a tick longer holds nothing back, and one that has a
+/// say where the proxy is in it would.
 pub(super) fn is_feasible(
     tissue: &Surface,
     tool: &Tool,
     posture: &Posture,
     constrained: &[usize],
+    late: &dyn Fn() -> bool,
 ) -> bool {
+    let clock = || u64::from(late());
+    let time = TimeLeft::until(&clock, 1);
     constrained.iter().all(|&number| {
         let (link, pose) = (&tool.links[number], posture.scene_from_link(number));
-        !crosses(tissue, link, &pose) && !is_wholly_inside(tissue, link, &pose)
+        !crosses(tissue, link, &pose, &time) && !is_wholly_inside(tissue, link, &pose, &time)
     })
 }
 
-/// Whether any two triangles have a point in common; decided exactly.
-pub(super) fn crosses(tissue: &Surface, link: &Link, scene_from_link: &Pose) -> bool {
+/// Whether any two triangles have a point in common; decided exactly. True too when the time was over first.
+pub(super) fn crosses(
+    tissue: &Surface,
+    link: &Link,
+    scene_from_link: &Pose,
+    time: &TimeLeft,
+) -> bool {
     let mut crosses = false;
     let placed = link.tree.placed(link.surface.mesh(), scene_from_link, tissue.bounds());
-    tissue.overlap(&|b: &_| placed.may_meet(b), |t| {
-        if !crosses {
-            placed.meeting(&tissue.mesh().triangle(t), &TimeLeft::endless(), |_| crosses = true);
+    tissue.overlap(&|b: &_| !time.was_over() && placed.may_meet(b), |t| {
+        // By the clock: what the caller asks may itself read it only now and then.
+        if !crosses && !time.is_over_now() {
+            placed.meeting(&tissue.mesh().triangle(t), time, |_| crosses = true);
         }
     });
-    crosses
+    crosses || time.was_over()
 }
 
-/// Whether a body of a link that crosses nothing is inside the tissue.
-fn is_wholly_inside(tissue: &Surface, link: &Link, scene_from_link: &Pose) -> bool {
+/// Whether a body of a link that crosses nothing is inside the tissue. True too when the time was over first.
+fn is_wholly_inside(
+    tissue: &Surface,
+    link: &Link,
+    scene_from_link: &Pose,
+    time: &TimeLeft,
+) -> bool {
     link.vertex_of_each_body().any(|v| {
+        if time.is_over_now() {
+            return true;
+        }
         let p = scene_from_link.point(link.surface.mesh().position(v));
         let found = to_surface(tissue, p, 0.0, None);
         found.is_some_and(|f| f.signed_distance < 0.0 && f.certainty >= INSIDE_CERTAINTY_MIN)

@@ -26,6 +26,7 @@ use crate::scene::{
     LinkAnswer, TissueId, Tool,
     tick::{ToolPose, scene_from_link},
 };
+use crate::time_left::TimeLeft;
 
 /// Coalesced poses that are kept; of more, every second one is.
 const WAYPOINTS_MAX: usize = 64;
@@ -244,7 +245,8 @@ impl ToolProxy {
         let constrained = self.god_object.constrained();
         for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
             let surface = &revision.surface;
-            seen.is_embedding = !is_feasible(surface, &self.tool, &posture, constrained);
+            seen.is_embedding =
+                !is_feasible(surface, &self.tool, &posture, constrained, tick.late_to_draw);
             seen.is_new = false;
         }
     }
@@ -255,7 +257,8 @@ impl ToolProxy {
         for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
             if std::mem::take(&mut seen.is_new) {
                 let surface = &revision.surface;
-                seen.is_embedding |= !is_feasible(surface, &self.tool, &posture, constrained);
+                seen.is_embedding |=
+                    !is_feasible(surface, &self.tool, &posture, constrained, tick.late_to_draw);
             }
         }
     }
@@ -272,13 +275,15 @@ impl ToolProxy {
         true
     }
 
-    /// A tissue has its say again once the proxy is outside it.
+    /// A tissue has its say again once the proxy is outside it, which takes what is left of the whole tick: were it of
+    /// the time to draw, a proxy that always takes that would never come free.
     fn free_what_is_outside(&mut self, tick: &ProxyTick) {
         let (posture, constrained) = (self.god_object.posture, self.god_object.constrained());
         for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
             if seen.is_embedding {
                 let surface = &revision.surface;
-                seen.is_embedding = !is_feasible(surface, &self.tool, &posture, constrained);
+                seen.is_embedding =
+                    !is_feasible(surface, &self.tool, &posture, constrained, tick.late);
             }
         }
     }
@@ -425,7 +430,8 @@ impl ToolProxy {
             }
             for &link in self.god_object.constrained() {
                 let pose = posture.scene_from_link(link);
-                let crosses = crosses(&revision.surface, &self.tool.links[link], &pose);
+                let link_there = &self.tool.links[link];
+                let crosses = crosses(&revision.surface, link_there, &pose, &TimeLeft::endless());
                 assert!(!crosses, "link {link} crosses tissue {id:?} at {pose:?}");
             }
         }

@@ -151,6 +151,23 @@ fn late_it_stays_where_it_is_and_arrives_later() {
     assert!((got.force_n.z - expected).abs() < 0.01 * expected, "{}", got.force_n);
 }
 
+/// Whether a tissue may have its say again is asked only while there is time: until then the proxy stays embedded, and
+/// what is put about it without time to look embeds it too.
+#[test]
+fn late_it_stays_embedded() {
+    let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
+    assert_eq!(stage.tick(to(0.0, 0.0, RADIUS - 0.002)).state, RenderState::Embedded);
+    stage.pose.scene_from_tool = to(0.0, 0.0, RADIUS + 0.001);
+    for _ in 0..3 {
+        let got = stage.tick_in_times(&|| false, &|| true);
+        assert_eq!((got.state, got.force_n), (RenderState::Embedded, DVec3::ZERO));
+    }
+    assert_eq!(stage.tick(to(0.0, 0.0, RADIUS + 0.001)).state, RenderState::Free);
+    let above = loaded(shapes::sphere(0.001, 2));
+    stage.scene.add_tissue("put", above, TissueOptions::default(), 0).expect("added");
+    assert_eq!(stage.tick_in_time(&|| true).state, RenderState::Embedded);
+}
+
 /// Tissue that moves and cannot be followed in time holds a pressing hand all the same: the force is the spring's.
 #[test]
 fn late_on_moving_tissue_the_force_stays() {
