@@ -43,17 +43,79 @@ pub(in crate::scene) struct OpenBound {
 /// Those of one link; a bound that a tick does not use is forgotten.
 pub(in crate::scene) struct DepthBounds {
     /// Of the last tick, ascending.
-    last: Vec<(BoundKey, DepthBound)>,
+    last: KeyedBounds,
     /// Of this one.
-    now: Vec<(BoundKey, DepthBound)>,
+    now: KeyedBounds,
+    /// Places of bounds that go, while the tick ends.
+    free: Vec<u32>,
     /// Of this tick, metres.
     loose: Option<f64>,
 }
 
 type BoundKey = (TissueId, TriangleId);
 
+/// Bounds, and where that of each key is.
+// Keys apart: this is sorted when a tick's time is over, and a bound has 232 bytes.
+struct KeyedBounds {
+    keys: Vec<(BoundKey, u32)>,
+    bounds: Vec<DepthBound>,
+}
+
 /// Bounds that are kept of a link, its room from the start: 64 KiB a tick.
 const BOUNDS_MAX: usize = 512;
+
+impl KeyedBounds {
+    fn new() -> KeyedBounds {
+        KeyedBounds { keys: Vec::with_capacity(BOUNDS_MAX), bounds: Vec::with_capacity(BOUNDS_MAX) }
+    }
+
+    /// A triangle without a bound is searched anew in the next tick: slower, never wrong.
+    fn push(&mut self, key: BoundKey, bound: DepthBound) {
+        if self.bounds.len() < BOUNDS_MAX {
+            self.keys.push((key, self.bounds.len() as u32));
+            self.bounds.push(bound);
+        }
+    }
+
+    /// Once keys are sorted.
+    fn get(&self, key: BoundKey) -> Option<&DepthBound> {
+        let at = self.keys.binary_search_by_key(&key, |(key, _)| *key).ok()?;
+        Some(&self.bounds[self.keys[at].1 as usize])
+    }
+
+    fn clear(&mut self) {
+        self.keys.clear();
+        self.bounds.clear();
+    }
+
+    /// Puts newer bounds, whose keys are sorted, in the places of older ones: of the same triangles, and where there are
+    /// too many of those with the greatest keys. `free`: room to work in.
+    fn take_in(&mut self, newer: &KeyedBounds, free: &mut Vec<u32>) {
+        free.clear();
+        let (mut at, mut n_left) = (0, BOUNDS_MAX - newer.keys.len());
+        self.keys.retain(|(key, place)| {
+            // Both ascend.
+            at += newer.keys[at..].iter().take_while(|(new, _)| new < key).count();
+            let is_newer = newer.keys.get(at).is_some_and(|(new, _)| new == key);
+            let stays = !is_newer && n_left > 0;
+            n_left -= usize::from(stays);
+            if !stays {
+                free.push(*place);
+            }
+            stays
+        });
+        for (key, from) in &newer.keys {
+            let bound = newer.bounds[*from as usize];
+            let place = free.pop().unwrap_or(self.bounds.len() as u32);
+            match self.bounds.get_mut(place as usize) {
+                Some(old) => *old = bound,
+                None => self.bounds.push(bound),
+            }
+            self.keys.push((*key, place));
+        }
+        self.keys.sort_unstable();
+    }
+}
 
 impl DepthBound {
     /// No point of the triangle is deeper than this where it is now, metres.
@@ -83,23 +145,19 @@ fn moved(from: &[DVec3; 3], to: &[DVec3; 3]) -> f64 {
 impl DepthBounds {
     /// None yet.
     pub(in crate::scene) fn new() -> DepthBounds {
-        let [last, now] = [(); 2].map(|()| Vec::with_capacity(BOUNDS_MAX));
-        DepthBounds { last, now, loose: None }
+        let [last, now] = [(); 2].map(|()| KeyedBounds::new());
+        DepthBounds { last, now, free: Vec::with_capacity(BOUNDS_MAX), loose: None }
     }
 
     /// What the last tick left of a triangle.
     pub(in crate::scene) fn get(&self, key: BoundKey) -> Option<&DepthBound> {
-        let at = self.last.binary_search_by_key(&key, |(key, _)| *key).ok()?;
-        Some(&self.last[at].1)
+        self.last.get(key)
     }
 
     /// Notes a bound of this tick, for the next.
     pub(in crate::scene) fn note(&mut self, key: BoundKey, bound: DepthBound) {
         debug_assert!(!bound.lower.is_nan() && bound.stride >= 0.0, "{bound:?}");
-        // A triangle without a bound is searched anew in the next tick: slower, never wrong.
-        if self.now.len() < BOUNDS_MAX {
-            self.now.push((key, bound));
-        }
+        self.now.push(key, bound);
     }
 
     /// Notes that something may be as deep as this, metres, in this tick, and was not found.
@@ -118,19 +176,14 @@ impl DepthBounds {
     /// all triangles that it may want in the next one; otherwise what the last tick left of the others is kept too, which
     /// holds however old it is.
     pub(in crate::scene) fn end_tick(&mut self, is_complete: bool) -> Option<f64> {
-        self.now.sort_unstable_by_key(|(key, _)| *key);
-        if !is_complete {
-            let n = self.now.len();
-            for old in &self.last {
-                let is_new = self.now[..n].binary_search_by_key(&old.0, |(key, _)| *key).is_err();
-                if is_new && self.now.len() < BOUNDS_MAX {
-                    self.now.push(*old);
-                }
-            }
-            self.now.sort_unstable_by_key(|(key, _)| *key);
+        self.now.keys.sort_unstable();
+        if is_complete {
+            std::mem::swap(&mut self.last, &mut self.now);
+        } else {
+            self.last.take_in(&self.now, &mut self.free);
         }
-        debug_assert!(self.now.windows(2).all(|b| b[0].0 < b[1].0), "a triangle has two bounds");
-        std::mem::swap(&mut self.last, &mut self.now);
+        let is_ascending = |keys: &[(BoundKey, u32)]| keys.windows(2).all(|k| k[0].0 < k[1].0);
+        debug_assert!(is_ascending(&self.last.keys), "a triangle has two bounds");
         self.now.clear();
         self.loose.take()
     }

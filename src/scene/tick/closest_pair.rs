@@ -53,7 +53,7 @@ pub(in crate::scene) fn closest_pair(
             return;
         }
         let guess = Guess { triangle, direction: slab.get().along };
-        let Some(found) = link.tree.nearest(mesh, &corners, reach(), guess) else { return };
+        let Some(found) = link.tree.nearest(mesh, &corners, reach(), guess, time) else { return };
         let pair = ClosestTriangles {
             tissue_triangle: t,
             link_triangle: found.triangle,

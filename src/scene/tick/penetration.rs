@@ -390,8 +390,8 @@ impl TissueTriangle<'_> {
                 found = Some(DeepestPoint { barycentric, reading, lower: reading.value });
             }
         };
-        let nearest =
-            || link.tree.nearest(mesh, triangle, reach, Guess { triangle: near, direction });
+        let guess = Guess { triangle: near, direction };
+        let nearest = || link.tree.nearest(mesh, triangle, reach, guess, self.time);
         if let Some(nearest) = (!is_nearest).then(nearest).flatten() {
             offer(nearest.closest.barycentric_a);
         }
@@ -470,8 +470,8 @@ impl TissueTriangle<'_> {
         })
     }
 
-    /// Where a triangle that has a point outside the link is nearest to it; `None` when they cross. The bound reaches
-    /// as far as `reach` metres. `outside`: such a point, `near`: a link triangle near it.
+    /// Where a triangle that has a point outside the link is nearest to it; `None` when they cross, or the time is over
+    /// before that is known. The bound reaches as far as `reach` metres. `outside`: such a point, `near`: a link triangle near it.
     fn apart(
         &self,
         reach: f64,
@@ -481,7 +481,12 @@ impl TissueTriangle<'_> {
         let TissueTriangle { link, triangle, margin, .. } = *self;
         let reach = reach.min(outside.reading.upper * BOUND_COVER);
         let guess = Guess { triangle: near, direction: -outside.reading.gradient };
-        let Some(found) = link.tree.nearest(link.surface.mesh(), triangle, reach, guess) else {
+        let found = link.tree.nearest(link.surface.mesh(), triangle, reach, guess, self.time);
+        // What was not looked at may be nearer, and they may cross.
+        if self.time.was_over() {
+            return None;
+        }
+        let Some(found) = found else {
             return Some((None, outside.bound(triangle, reach, 0.0)));
         };
         let nearest = self.at_pair(found.triangle, &found.closest)?;

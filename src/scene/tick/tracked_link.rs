@@ -374,7 +374,12 @@ impl TrackedLink {
                 let start_is_known = self.start_is_known;
                 let touched = |t: TriangleId| start_is_known && ids.touched((*tissue, t));
                 let cursor = &mut self.sweep_from;
-                if !sweep.go_on(segment, &touched, only_near, cursor, tick.room, time) {
+                let meets_nothing = only_near && tick.room.near.is_empty();
+                // Before a path is laid in chords, which takes 30 us.
+                if !meets_nothing
+                    && (time.is_over_now()
+                        || !sweep.go_on(segment, &touched, only_near, cursor, tick.room, time))
+                {
                     return false;
                 }
                 self.sweep_from = SweepCursor::at_tissue(TissueId(tissue.0 + 1));

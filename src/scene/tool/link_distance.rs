@@ -16,6 +16,7 @@ use crate::{
         tolerance::BOUND_COVER,
     },
     sdf::Reading,
+    time_left::TimeLeft,
 };
 
 impl Link {
@@ -59,7 +60,9 @@ impl Link {
         let near = reading.exact.map(|(t, _)| t).or(near);
         let reach = reading.lower.abs().max(reading.upper.abs()) * BOUND_COVER;
         let guess = Guess { triangle: near, direction: -reading.value * reading.gradient };
-        let Some(found) = self.tree.nearest(self.surface.mesh(), &p, reach, guess) else {
+        let Some(found) =
+            self.tree.nearest(self.surface.mesh(), &p, reach, guess, &TimeLeft::endless())
+        else {
             return self.exactly_at(p, guess);
         };
         // The side costs a pseudonormal or a winding number; the field often knows it.
@@ -73,7 +76,8 @@ impl Link {
 
     /// The exact surface at a point in link frame.
     pub(in crate::scene) fn exactly_at(&self, p: DVec3, guess: Guess) -> Reading {
-        let found = self.tree.nearest(self.surface.mesh(), &p, f64::INFINITY, guess);
+        let found =
+            self.tree.nearest(self.surface.mesh(), &p, f64::INFINITY, guess, &TimeLeft::endless());
         self.signed(p, found.expect("a link has triangles"))
     }
 
