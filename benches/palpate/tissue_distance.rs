@@ -44,7 +44,9 @@ const BRUTE: usize = 20;
 /// Prints a line for each kind of way through space.
 pub fn run(run: &mut Run) {
     let (name, loaded) = liver(run.effort);
-    Stage::new(loaded.mesh).compare_all(run, "P2", &name);
+    let stage = Stage::new(loaded.mesh);
+    stage.compare_all(run, "P2", &name);
+    stage.compare_unsearched(run, "P2", &name);
 }
 
 /// A tissue, ours and the peer's.
@@ -68,6 +70,29 @@ impl Stage {
             let case = Case { measure, case: &case, peer: PARRY, items: n };
             self.compare(run, &case, &points[i], WAYS[i] == "coherent")
         })
+    }
+
+    /// The same while nobody knows where the tissue crosses itself: at each revision of one that is large and deforms at
+    /// 60 Hz. Sides are told by winding numbers then, and are the same.
+    fn compare_unsearched(mut self, run: &mut Run, measure: &'static str, name: &str) {
+        let n = run.effort.of(20_000, 300);
+        let points = [self.near(n), self.along_the_surface(n)].into_iter().zip([false, true]);
+        let answers = |stage: &Stage, points: &[Vec3], is_coherent| {
+            let mut answers = Vec::new();
+            stage.measure(points, is_coherent, |d| answers.push(d));
+            answers
+        };
+        let searched: Vec<_> = points.map(|(p, way)| (answers(&self, &p, way), p, way)).collect();
+        let positions = self.surface.mesh().positions().to_vec();
+        self.surface.move_all(&positions);
+        assert!(self.surface.is_by_winding(), "{name}: no certificate survives a deformation");
+        for (expected, points, is_coherent) in &searched {
+            let way = if *is_coherent { "coherent" } else { "cold" };
+            let case = format!("{name}/{way}/unsearched");
+            assert_eq!(*expected, answers(&self, points, *is_coherent), "{case}");
+            let case = Case { measure, case: &case, peer: PARRY, items: n };
+            self.compare(run, &case, points, *is_coherent);
+        }
     }
 
     fn compare(&self, run: &mut Run, case: &Case, points: &[Vec3], is_coherent: bool) -> f64 {
