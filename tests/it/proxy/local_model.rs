@@ -5,25 +5,30 @@ use std::cell::Cell;
 use glam::{DQuat, DVec3};
 use palpate::{
     coupling::{
-        local_model::LocalModel,
-        posture::FIRST_LINK,
+        local_model::{LocalModel, LocalRow},
+        posture::{FIRST_LINK, Posture},
         quadratic_programme::{COORDINATES_MAX, Displacement},
     },
     geometry::{MeshData, Pose},
-    oracle::{Random, shapes, triangle::triangle_distance},
+    oracle::{
+        Random, shapes,
+        triangle::{closest_on_triangle, triangle_distance},
+    },
     proxy::{RenderOptions, RenderState},
     scene::tissue::deform::Deformation,
 };
 
-use super::stage::{ProxyStage, slab};
+use super::stage::{ProxyStage, slab, to, turned};
 use crate::seed::{Seed, scaled};
 
 /// Between two deformations, nanoseconds.
 const FRAME_NS: u64 = 16_000_000;
 /// Rounding of coordinates of a metre, and of unit vectors, many times over.
 const ROUNDING_M: f64 = 1e-9;
-/// Of each model: some 1,100 in all, 10,000 with `PALPATE_TEST_SCALE=9`.
+/// Of each model: some 1,400 in all, 10,000 with `PALPATE_TEST_SCALE=8`, 10^6 with 800.
 const MOTIONS: usize = 10;
+/// Tissues and tools are taken in turn; then the tissue rests or moves.
+const RUNS: usize = 120;
 
 fn tissues() -> [MeshData; 5] {
     let mut bowl = shapes::sphere(0.05, 24);
@@ -37,9 +42,53 @@ fn tissues() -> [MeshData; 5] {
     [slab(20, 0.004, 0.02), slab(2, 0.04, 0.02), bowl, organ, ring]
 }
 
-fn tools() -> [MeshData; 3] {
-    let bar = shapes::cuboid(DVec3::new(0.03, 0.003, 0.003));
-    [shapes::sphere(0.004, 6), bar, shapes::capsule(0.002, 0.03, 8)]
+/// An instrument, and where its links are while it comes near, and where they are to be then.
+struct Instrument {
+    links: Vec<MeshData>,
+    open: Vec<Pose>,
+    closed: Vec<Pose>,
+}
+
+fn tools() -> [Instrument; 5] {
+    let rigid = |mesh| Instrument { links: vec![mesh], open: Vec::new(), closed: Vec::new() };
+    // Two jaws that hang down from their hinge, or from what they slide along.
+    let jaw = |side: f64| {
+        let mut jaw = shapes::subdivide(&shapes::cuboid(DVec3::new(0.002, 0.006, 0.02)));
+        let place = DVec3::new(side * 0.0012, 0.0, -0.01).as_vec3();
+        jaw.positions.iter_mut().for_each(|p| *p += place);
+        jaw
+    };
+    let jaws = |at: [Vec<Pose>; 2]| {
+        let [open, closed] = at;
+        Instrument { links: vec![jaw(1.0), jaw(-1.0)], open, closed }
+    };
+    let hinged =
+        |angle: f64| [-1.0, 1.0].map(|side| turned(DVec3::Y, side * angle, DVec3::ZERO)).to_vec();
+    let sliding = |apart: f64| [1.0, -1.0].map(|side| to(side * apart, 0.0, 0.0)).to_vec();
+    [
+        rigid(shapes::sphere(0.004, 6)),
+        rigid(shapes::cuboid(DVec3::new(0.03, 0.003, 0.003))),
+        rigid(shapes::capsule(0.002, 0.03, 8)),
+        jaws([hinged(0.3), hinged(0.05)]),
+        jaws([sliding(0.004), sliding(0.0005)]),
+    ]
+}
+
+/// A time that is over once it was asked for so often.
+struct Countdown {
+    asked: Cell<usize>,
+    most: usize,
+}
+
+impl Countdown {
+    fn of(most: usize) -> Countdown {
+        Countdown { asked: Cell::new(0), most }
+    }
+
+    fn is_over(&self) -> bool {
+        self.asked.set(self.asked.get() + 1);
+        self.asked.get() > self.most
+    }
 }
 
 /// What a tissue's vertices do: a shift and a shear, metres a second.
@@ -60,18 +109,28 @@ struct Case {
     model: LocalModel,
     /// The proxy had no time to arrive.
     is_late: bool,
+    /// A link of it is held back by what it closed on.
+    lags: bool,
     /// Where the tissue is at the model's time, and how its vertices move.
     tissue: Vec<[DVec3; 3]>,
     velocities: Vec<[DVec3; 3]>,
 }
 
 impl Case {
-    fn new(random: &mut Random, tissue: &MeshData, tool: &MeshData, moves: bool) -> Option<Case> {
+    /// `time`: that of the tick, after the proxy was drawn.
+    fn new(
+        random: &mut Random,
+        tissue: &MeshData,
+        tool: &Instrument,
+        moves: bool,
+        time: &Countdown,
+    ) -> Option<Case> {
         let hold = random.unit_vector() * random.range(0.0, 0.05);
         let options =
             |o: RenderOptions| RenderOptions { local_model: true, hold_point_m: hold, ..o };
         let tissues = std::slice::from_ref(tissue);
-        let mut stage = ProxyStage::new(tissues, std::slice::from_ref(tool), options);
+        let mut stage = ProxyStage::new(tissues, &tool.links, options);
+        stage.pose.tool_from_link.clone_from(&tool.open);
         let turn = Pose::new(random.rotation(), DVec3::ZERO).expect("a rotation");
         let aside = DVec3::new(random.range(-0.01, 0.01), random.range(-0.01, 0.01), 0.0);
         let at = |z: f64| Pose { translation: aside + DVec3::Z * z, ..turn };
@@ -98,19 +157,20 @@ impl Case {
         }
         let before = (moves).then(|| stage.tissue(0).current());
         // A third has no time to arrive, or to follow the tissue: there is a model of where it came to, or none.
-        let left = Cell::new(if random.below(3) == 0 { random.below(400) } else { usize::MAX });
-        let late_to_draw = || {
-            left.set(left.get().saturating_sub(1));
-            left.get() == 0
-        };
+        let most = if random.below(3) == 0 { random.below(400) } else { usize::MAX };
+        let to_draw = Countdown::of(most);
+        // What its links do is for the last tick: it closes on what it lies on.
+        stage.pose.tool_from_link.clone_from(&tool.closed);
         stage.pose.scene_from_tool = at(-lowest - depth + random.range(-0.002, 0.002));
-        let got = stage.tick_in_times(&late_to_draw, &|| false);
+        let got = stage.tick_in_times(&|| to_draw.is_over(), &|| time.is_over());
         drop(before);
         if got.state == RenderState::Embedded {
             return None;
         }
-        assert!(got.local_model.is_some() || got.state == RenderState::Late, "{:?}", got.state);
+        let in_time = time.asked.get() <= time.most;
         let is_late = got.state == RenderState::Late;
+        assert!(got.local_model.is_some() || is_late || !in_time, "{:?}", got.state);
+        let lags = got.link_lag_m.iter().any(|lag| *lag > 1e-4);
         let model = *got.local_model?;
         let revision = stage.tissue(0).current();
         let mesh = revision.surface.mesh();
@@ -122,7 +182,7 @@ impl Case {
         let ids: Vec<_> = mesh.triangle_ids().collect();
         let tissue = ids.iter().map(|t| mesh.triangle(*t)).collect();
         let velocities = ids.iter().map(|t| mesh.vertices(*t).map(velocity)).collect();
-        Some(Case { stage, model, is_late, tissue, velocities })
+        Some(Case { stage, model, is_late, lags, tissue, velocities })
     }
 
     /// A motion and an age within what the model says of itself.
@@ -134,6 +194,11 @@ impl Case {
         x[..3].copy_from_slice(&(random.unit_vector() * most * split).to_array());
         let turn = random.unit_vector() * most * (1.0 - split) / self.model.reach_m;
         x[3..FIRST_LINK].copy_from_slice(&turn.to_array());
+        let follows = random.f64();
+        for (x, screw) in x[FIRST_LINK..].iter_mut().zip(&self.model.screws) {
+            let lag = random.range(-1.0, 1.0) * most * follows;
+            *x = screw.map_or(0.0, |_| lag);
+        }
         (0..40).for_each(|_| {
             let extent = self.model.extent(&x);
             if extent.length_m + extent.curved_m > most {
@@ -143,10 +208,20 @@ impl Case {
         (x, age_s)
     }
 
-    /// The least distance of all pairs of triangles, if it is less than `limit`.
-    fn distance(&self, x: &Displacement, age_s: f64, limit: f64) -> f64 {
+    /// Where a displacement takes the tool.
+    fn after(&self, x: &Displacement) -> Posture {
         let LocalModel { reference, hold_m, screws, .. } = &self.model;
-        let there = reference.moved(x, 1.0, *hold_m, screws);
+        reference.moved(x, 1.0, *hold_m, screws)
+    }
+
+    /// The tissue so much later.
+    fn tissue_after(&self, age_s: f64) -> Vec<[DVec3; 3]> {
+        let each = self.tissue.iter().zip(&self.velocities);
+        each.map(|(t, v)| std::array::from_fn(|k| t[k] + v[k] * age_s)).collect()
+    }
+
+    /// The least distance of all pairs of triangles, if it is less than `limit`.
+    fn distance(&self, there: &Posture, tissue: &[[DVec3; 3]], limit: f64) -> f64 {
         let mut least = limit;
         for (number, link) in self.stage.tool.links.iter().enumerate() {
             let pose = there.scene_from_link(number);
@@ -154,21 +229,74 @@ impl Case {
             let own: Vec<_> =
                 mesh.triangle_ids().map(|t| mesh.triangle(t).map(|p| pose.point(p))).collect();
             let all = bounds(own.iter().flatten());
-            for (triangle, velocity) in self.tissue.iter().zip(&self.velocities) {
-                let now: [DVec3; 3] = std::array::from_fn(|k| triangle[k] + velocity[k] * age_s);
+            for now in tissue {
                 let near = bounds(now.iter());
                 if apart(&near, &all) >= least {
                     continue;
                 }
                 for own in &own {
                     if apart(&near, &bounds(own.iter())) < least {
-                        least = least.min(triangle_distance(&now, own));
+                        least = least.min(triangle_distance(now, own));
                     }
                 }
             }
         }
         least
     }
+}
+
+/// How a row's gap is off.
+enum GapError {
+    /// The tissue is so far above the row's plane, along its normal, under where the row's point is in truth.
+    Along(f64),
+    /// There is none along the normal, on the row's side and within its error: so far is the row's own triangle from there.
+    Aside(f64),
+}
+
+impl Case {
+    /// `moved`: the tissue at that age.
+    fn gap_error(
+        &self,
+        row: &LocalRow,
+        (x, there, age_s): (&Displacement, &Posture, f64),
+        moved: &[[DVec3; 3]],
+    ) -> GapError {
+        let of_link = self.model.reference.scene_from_link(row.link).inverse().point(row.on_tool);
+        let on_tool = there.scene_from_link(row.link).point(of_link);
+        let on_plane = on_tool - row.normal * self.model.gap_after(row, x, age_s);
+        let most = row.gap_error_m + ROUNDING_M;
+        let near = |t: &&[DVec3; 3]| apart(&bounds(t.iter()), &[on_plane; 2]) <= most;
+        let heights = moved.iter().filter(near);
+        let heights = heights.filter_map(|t| height_along(t, on_plane, row.normal));
+        if let Some(least) =
+            heights.filter(|h| h.abs() <= most).min_by(|a, b| a.abs().total_cmp(&b.abs()))
+        {
+            return GapError::Along(least);
+        }
+        let on_tissue = row.on_tool - row.normal * row.gap_m;
+        let is_own =
+            |t: &[DVec3; 3]| closest_on_triangle(on_tissue, t).distance(on_tissue) <= ROUNDING_M;
+        let own = self.tissue.iter().zip(moved).filter(|(t, _)| is_own(t));
+        let aside = own.map(|(_, now)| closest_on_triangle(on_plane, now).distance(on_plane));
+        GapError::Aside(aside.fold(f64::INFINITY, f64::min))
+    }
+}
+
+/// How far along a direction a triangle that faces that way is met from a point; `None` when it is not.
+fn height_along([a, b, c]: &[DVec3; 3], from: DVec3, along: DVec3) -> Option<f64> {
+    let (ab, ac) = (*b - *a, *c - *a);
+    let normal = ab.cross(ac);
+    let facing = normal.dot(along);
+    if facing <= ROUNDING_M * normal.length() {
+        return None;
+    }
+    let height = normal.dot(*a - from) / facing;
+    let at = from + along * height - *a;
+    // Barycentric coordinates, with a little about each triangle, so that no line goes between two.
+    let (v, w) = (at.cross(ac).dot(normal), ab.cross(at).dot(normal));
+    let area = normal.length_squared();
+    let slack = -ROUNDING_M * area;
+    (v >= slack && w >= slack && v + w <= area - slack).then_some(height)
 }
 
 fn bounds<'a>(points: impl Iterator<Item = &'a DVec3>) -> [DVec3; 2] {
@@ -179,63 +307,158 @@ fn apart(a: &[DVec3; 2], b: &[DVec3; 2]) -> f64 {
     (a[0] - b[1]).max(b[0] - a[1]).max(DVec3::ZERO).length()
 }
 
-#[test]
-fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
-    let seed = Seed::or(41);
-    let (tissues, tools) = (tissues(), tools());
-    let (mut radii, mut errors) = (Vec::new(), Vec::new());
-    let (mut n_motions, mut n_touching, mut n_rows, mut n_late) = (0, 0, 0, 0);
-    for run in 0..scaled(120) {
-        let mut random = seed.random(run as u64);
-        let (tissue, tool) = (&tissues[run % 5], &tools[run / 5 % 3]);
-        let Some(case) = Case::new(&mut random, tissue, tool, run / 15 % 2 == 1) else { continue };
+/// What the motions of all models showed.
+#[derive(Default)]
+struct Shown {
+    radii: Vec<f64>,
+    /// Over the radius.
+    errors: Vec<f64>,
+    /// Seen, over what the row says it is at most; above 1e-9 m.
+    shares: Vec<f64>,
+    motions: usize,
+    touching: usize,
+    rows: usize,
+    /// Gaps that were measured, and those of rows that have no tissue along their normal.
+    gaps: usize,
+    aside: usize,
+}
+
+impl Shown {
+    /// Moves a model's tool about within its radius and holds all that is there against the model.
+    fn look(&mut self, case: &Case, random: &mut Random, run: usize) {
         let model = &case.model;
-        radii.push(model.complete_radius_m);
-        n_late += usize::from(case.is_late);
-        n_rows += model.rows().len();
-        errors.extend(model.rows().iter().map(|r| r.gap_error_m / model.complete_radius_m));
+        self.radii.push(model.complete_radius_m);
+        self.rows += model.rows().len();
+        let errors = model.rows().iter().map(|r| r.gap_error_m / model.complete_radius_m);
+        self.errors.extend(errors);
         for _ in 0..MOTIONS {
-            let (x, age_s) = case.motion(&mut random);
+            let (x, age_s) = case.motion(random);
             let extent = model.extent(&x);
             let left = model.radius_after(age_s) - extent.length_m - extent.curved_m;
             if left < 0.0 {
                 continue;
             }
-            n_motions += 1;
-            let gaps = model.rows().iter().map(|row| (model.gap_after(row, &x, age_s), row));
-            let gaps: Vec<_> = gaps.collect();
-            let nearest = gaps.iter().map(|(gap, row)| gap - row.gap_error_m).fold(left, f64::min);
-            let limit = gaps.iter().map(|(gap, row)| gap.abs() + row.gap_error_m);
-            let limit = limit.fold(left.max(0.0), f64::max) + 2.0 * ROUNDING_M;
-            let distance = case.distance(&x, age_s, limit);
-            n_touching += usize::from(distance == 0.0);
+            self.motions += 1;
+            let (there, tissue) = (case.after(&x), case.tissue_after(age_s));
+            let above = |row: &LocalRow| model.gap_after(row, &x, age_s) - row.gap_error_m;
+            let nearest = model.rows().iter().map(above).fold(left, f64::min);
+            let limit = left.max(nearest) + 2.0 * ROUNDING_M;
+            let distance = case.distance(&there, &tissue, limit);
+            self.touching += usize::from(distance == 0.0);
             let at = format!("run {run}, {x:?}, {age_s} s, {left} m left, {model:?}");
             assert!(distance >= nearest - ROUNDING_M, "{distance} m, not {nearest} m: {at}");
-            for (gap, row) in gaps {
-                let most = gap.abs() + row.gap_error_m + ROUNDING_M;
-                assert!(distance <= most, "{distance} m, at most {most} m: {row:?} {at}");
+            for row in model.rows() {
+                let most = row.gap_error_m + ROUNDING_M;
+                self.gaps += 1;
+                let off = match case.gap_error(row, (&x, &there, age_s), &tissue) {
+                    GapError::Along(off) => off.abs(),
+                    GapError::Aside(off) => {
+                        // Beside an edge or a wall a plane says no more than that there is tissue within the radius.
+                        let says_little = row.gap_error_m >= model.complete_radius_m;
+                        assert!(says_little, "no tissue within {most} m along {row:?}: {at}");
+                        self.aside += 1;
+                        off
+                    }
+                };
+                assert!(off <= most, "off by {off} m, at most {most} m: {row:?} {at}");
+                if off > ROUNDING_M {
+                    self.shares.push(off / most);
+                }
             }
         }
     }
-    radii.sort_by(f64::total_cmp);
-    errors.sort_by(f64::total_cmp);
+}
+
+#[test]
+fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
+    let seed = Seed::or(41);
+    let (tissues, tools) = (tissues(), tools());
+    let mut shown = Shown::default();
+    let (mut n_late, mut n_jaws, mut n_lags) = (0, 0, 0);
+    for run in 0..scaled(RUNS) {
+        let mut random = seed.random(run as u64);
+        let (tissue, tool) = (&tissues[run % 5], &tools[run / 5 % 5]);
+        let time = Countdown::of(usize::MAX);
+        let case = Case::new(&mut random, tissue, tool, run / 25 % 2 == 1, &time);
+        let Some(case) = case else { continue };
+        n_late += usize::from(case.is_late);
+        let n_screws = case.model.screws.iter().flatten().count();
+        n_jaws += usize::from(n_screws == 2);
+        n_lags += usize::from(case.lags);
+        shown.look(&case, &mut random, run);
+    }
+    let n_models = shown.radii.len();
+    for sorted in [&mut shown.radii, &mut shown.errors, &mut shown.shares] {
+        sorted.sort_by(f64::total_cmp);
+    }
     let of = |all: &[f64], share: f64| all[(share * (all.len() - 1) as f64) as usize];
     println!(
-        "{} models, {n_late} of late proxies, with {n_rows} rows, {n_motions} motions, {n_touching} touch; radius mm: least {:.3}, \
-         10 % {:.3}, half {:.3}, most {:.3}; error over radius: half {:.2}, 90 % {:.2}, most {:.2}",
-        radii.len(),
-        1e3 * of(&radii, 0.0),
-        1e3 * of(&radii, 0.1),
-        1e3 * of(&radii, 0.5),
-        1e3 * of(&radii, 1.0),
-        of(&errors, 0.5),
-        of(&errors, 0.9),
-        of(&errors, 1.0)
+        "{n_models} models, {n_late} of late proxies, {n_jaws} of jaws, {n_lags} with one that is held, with {} rows, \
+         {} motions, {} touch; {} gaps, {} without tissue along the normal; radius mm: least {:.3}, 10 % {:.3}, half \
+         {:.3}, most {:.3}; error over radius: half {:.2}, 90 % {:.2}, most {:.2}; gaps off by, of what is said: half \
+         {:.3}, 90 % {:.3}, most {:.3}",
+        shown.rows,
+        shown.motions,
+        shown.touching,
+        shown.gaps,
+        shown.aside,
+        1e3 * of(&shown.radii, 0.0),
+        1e3 * of(&shown.radii, 0.1),
+        1e3 * of(&shown.radii, 0.5),
+        1e3 * of(&shown.radii, 1.0),
+        of(&shown.errors, 0.5),
+        of(&shown.errors, 0.9),
+        of(&shown.errors, 1.0),
+        of(&shown.shares, 0.5),
+        of(&shown.shares, 0.9),
+        of(&shown.shares, 1.0),
     );
     // A device at 100 mm/s goes 0.5 mm in 5 ms.
-    assert!(of(&radii, 0.5) > 5e-4, "half of the radii are below {} m", of(&radii, 0.5));
-    assert!(n_late * 20 > radii.len(), "{n_late} models of late proxies");
-    assert!(n_touching * 20 > n_motions, "{n_touching} of {n_motions} motions touch");
+    let half = of(&shown.radii, 0.5);
+    assert!(half > 5e-4, "half of the radii are below {half} m");
+    assert!(n_late * 20 > n_models, "{n_late} models of late proxies");
+    assert!(n_jaws * 4 > n_models && n_lags * 20 > n_models, "{n_jaws} of jaws, {n_lags} held");
+    assert!(shown.touching * 20 > shown.motions, "{} touch", shown.touching);
+    assert!(shown.aside * 5 < shown.gaps, "{} of {} rows say little", shown.aside, shown.gaps);
+}
+
+/// A tick whose time is over while the model is bounded has the model of less: the same rows, and a smaller radius in
+/// which all is as true.
+#[test]
+fn a_model_that_time_cuts_short_is_complete_in_a_smaller_radius() {
+    let seed = Seed::or(42);
+    let (tissues, tools) = (tissues(), tools());
+    let mut shown = Shown::default();
+    let mut n_smaller = 0;
+    for run in 0..scaled(60) {
+        let mut random = seed.random(run as u64);
+        let (tissue, tool) = (&tissues[run % 5], &tools[run / 5 % 5]);
+        let moves = run / 25 % 2 == 1;
+        let time = Countdown::of(usize::MAX);
+        // The same numbers give the same proxy.
+        let whole = Case::new(&mut random.clone(), tissue, tool, moves, &time);
+        let Some(whole) = whole else { continue };
+        // It is looked about first; the bounds come in the second half.
+        let asked = time.asked.get();
+        let most =
+            asked / 2 + seed.random(1_000_000 + run as u64).below((asked - asked / 2).max(1));
+        let short = Case::new(&mut random, tissue, tool, moves, &Countdown::of(most));
+        // Out of time before it had looked about: no model.
+        let Some(short) = short else { continue };
+        let radii = [&short, &whole].map(|case| case.model.complete_radius_m);
+        assert_eq!(short.model.reference, whole.model.reference);
+        assert_eq!(short.model.rows().len(), whole.model.rows().len());
+        assert!(radii[0] <= radii[1], "run {run}: {radii:?} m with {most} of {asked} looks");
+        if radii[0] < radii[1] {
+            n_smaller += 1;
+            shown.look(&short, &mut random, run);
+        }
+    }
+    println!(
+        "{n_smaller} models that time cut short, with {} rows, {} motions, {} touch",
+        shown.rows, shown.motions, shown.touching
+    );
+    assert!(n_smaller * 6 > scaled(60) && shown.touching > 0, "{n_smaller} were cut short");
 }
 
 /// The rows' ids are those of the rendering's contacts, and the spring over them is the rendering's force.

@@ -138,11 +138,12 @@ impl ProxyStage {
         })
     }
 
-    /// The lowest vertex of the tool at a pose.
+    /// The lowest vertex of the tool at a pose, with its links as they were set.
     pub fn lowest(&self, at: &Pose) -> f64 {
-        let heights = self.tool.links.iter().flat_map(|link| {
+        let heights = self.tool.links.iter().enumerate().flat_map(|(i, link)| {
             let mesh = link.surface.mesh();
-            (0..mesh.positions().len() as u32).map(|v| at.point(mesh.position(v)).z)
+            let place = self.pose.tool_from_link.get(i).map_or(*at, |link| at.then_from(link));
+            (0..mesh.positions().len() as u32).map(move |v| place.point(mesh.position(v)).z)
         });
         heights.fold(f64::INFINITY, f64::min)
     }
