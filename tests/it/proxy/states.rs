@@ -2,7 +2,7 @@
 
 use glam::{DVec3, Vec3};
 use palpate::{
-    geometry::MeshData,
+    geometry::{MeshData, TriangleId},
     oracle::shapes,
     proxy::{RenderOptions, RenderState},
     scene::{
@@ -59,6 +59,49 @@ fn tissue_put_about_the_proxy_embeds_it_in_that_tissue_alone() {
     stage.scene.remove_tissue(added.id()).expect("removed");
     let got = stage.tick(to(0.0, 0.0, RADIUS - 0.001));
     assert_eq!(got.state, RenderState::Touching);
+}
+
+/// A cut that adds a wall across the ball embeds the proxy in that tissue alone, until it is outside once.
+#[test]
+fn a_cut_that_puts_tissue_through_the_proxy_embeds_it_in_that_tissue_alone() {
+    // The tissue that is cut is beside the ball; it lies on another.
+    let mut beside = slab(2, 0.01, 0.01);
+    beside.positions.iter_mut().for_each(|p| *p += Vec3::X * 0.03);
+    let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03), beside], &[ball()], |o| o);
+    let pressed = to(0.0, 0.0, RADIUS - 0.001);
+    stage.tick(to(0.0, 0.0, RADIUS + 0.001));
+    let before = stage.tick(pressed);
+    assert_eq!(before.state, RenderState::Touching);
+    let middle = ProxyStage::origin(&before).as_vec3();
+    let cut = stage.tissue(1);
+    let n = cut.current().surface.mesh().positions().len() as u32;
+    let wall = [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]];
+    let edit = TopologyEdit {
+        added_positions: wall.map(|[y, z]| middle + 0.01 * Vec3::new(0.0, y, z)).to_vec(),
+        added: vec![[n, n + 1, n + 2], [n, n + 2, n + 3]],
+        ..TopologyEdit::default()
+    };
+    let edited = cut.edit(edit, stage.scene.limits(), 0).expect("cut");
+    for i in 0..5 {
+        let got = stage.tick(pressed);
+        assert_eq!(got.state, RenderState::Embedded, "tick {i}");
+        let expected = 500.0 * (0.001 + STAND_OFF);
+        let off = (got.force_n - DVec3::Z * expected).length();
+        assert!(off < 0.01 * expected, "the slab holds it, and nothing else: {}", got.force_n);
+        assert!(got.contacts.iter().all(|c| c.tissue == stage.tissue(0).id()), "{got:?}");
+    }
+    // Outside once, the wall holds the ball on the side that it is on.
+    let got = stage.tick(to(0.02, 0.0, RADIUS + 0.001));
+    assert_eq!((got.state, got.force_n), (RenderState::Free, DVec3::ZERO));
+    let got = stage.tick(to(-0.02, 0.0, RADIUS + 0.001));
+    assert_eq!(got.state, RenderState::Touching);
+    assert!(got.force_n.x > 1.0 && ProxyStage::origin(&got).x >= RADIUS, "{got:?}");
+    // Cut away again, it lets go.
+    let removed = (0..2).map(|i| TriangleId(edited.first_triangle.0 + i)).collect();
+    let edit = TopologyEdit { removed, ..TopologyEdit::default() };
+    cut.edit(edit, stage.scene.limits(), 0).expect("cut");
+    let got = stage.tick(to(-0.02, 0.0, RADIUS + 0.001));
+    assert_eq!((got.state, got.force_n), (RenderState::Free, DVec3::ZERO));
 }
 
 /// With what it lay on cut away or deleted, the proxy catches up, and the force falls no faster than its rate.
