@@ -85,7 +85,7 @@ async fn run_and_report(
     // here.
     let mut interrupt = Interrupt::catch()?;
     let outcome = run.run(&mut interrupt).await?;
-    let mut report = RunReport::of(&outcome.measured, run.plan.deadline);
+    let mut report = RunReport::of(&outcome.measured, run.plan.deadline, &run.plan.force_path());
     report.baseline = outcome.echo.as_ref().map(|e| Baseline::of(e, &outcome.measured.tally));
     let tally = &outcome.measured.tally;
     report.objective = run.objective.as_ref().map(|o| ObjectiveVerdict::of(o, tally));

@@ -10,7 +10,7 @@ use std::{
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use crate::servo::stiffness::{USUAL_DAMPING_N_S_PER_M, stiffness_max};
+use crate::servo::stiffness::{MORE, USUAL_DAMPING_N_S_PER_M, stiffness_max};
 
 const TICK: Duration = Duration::from_millis(1);
 /// Of a servo at 4 kHz, seconds.
@@ -53,8 +53,7 @@ impl StiffnessFinding {
     pub fn said(&self) -> String {
         format!(
             "up to {:.0} N/m with a server's force ({:.0} us there and back, p99), {:.0} N/m with a local model at \
-             4 kHz, in a hand of {USUAL_DAMPING_N_S_PER_M} N s/m. More: a local model, samples at a higher rate, a \
-             thread of real-time priority, a device with more damping",
+             4 kHz, in a hand of {USUAL_DAMPING_N_S_PER_M} N s/m. {MORE}",
             self.server_force_n_per_m, self.round_trip_us_p99, self.local_model_n_per_m
         )
     }

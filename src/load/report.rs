@@ -3,6 +3,7 @@
 pub mod baseline;
 pub mod felt_plot;
 pub mod files;
+pub mod force_path;
 pub mod latencies;
 pub mod lateness;
 pub mod measured;
@@ -23,6 +24,7 @@ use serde::Serialize;
 
 use super::run::objective::ObjectiveVerdict;
 pub use baseline::Baseline;
+use force_path::ForcePath;
 use latencies::Percentiles;
 pub use measured::Measured;
 use renderings::RenderingReport;
@@ -119,7 +121,7 @@ pub struct CutReport {
 
 impl RunReport {
     /// Now: the load average is taken here.
-    pub fn of(measured: &Measured, deadline: Duration) -> RunReport {
+    pub fn of(measured: &Measured, deadline: Duration, path: &ForcePath) -> RunReport {
         let Measured { tally, deformations, cuts, hiccups, tissue_triangles, .. } = measured;
         RunReport {
             ticks_sent: tally.sent,
@@ -145,7 +147,7 @@ impl RunReport {
             cuts: CutReport { done: cuts.done, update_us: cuts.update.percentiles() },
             baseline: None,
             objective: None,
-            rendering: tally.renderings.report(tally.round_trip.percentile_us(99.0)),
+            rendering: tally.renderings.report(tally.round_trip.percentile_us(99.0), path),
             servo: tally.servo.report(),
             verdict: RunVerdict::of(measured, deadline),
             hiccup_us: hiccups.percentiles(),
@@ -222,8 +224,8 @@ impl RunReport {
             None => "none, no tissue came near".to_owned(),
         };
         let rendering = self.rendering.iter();
-        let felt =
-            rendering.flat_map(|r| [("rendering", r.said()), ("stiffness", r.stiffness_said())]);
+        let felt = rendering
+            .flat_map(|r| [("rendering", r.said()), ("stiffness", r.stiffness_said.clone())]);
         let felt: Vec<_> = felt.chain(self.servo.iter().map(|s| ("servo", s.said()))).collect();
         let mut rows = vec![
             (
@@ -304,7 +306,7 @@ mod tests {
         let stalls = stalls::Stalls::default();
         let measured =
             Measured { tally, deformations, cuts, hiccups, stalls, tissue_triangles: 20_480 };
-        RunReport::of(&measured, Duration::from_millis(1))
+        RunReport::of(&measured, Duration::from_millis(1), &ForcePath::USUAL)
     }
 
     #[test]

@@ -18,6 +18,10 @@ fn it_says_what_it_measured_and_what_that_means() {
     for part in ["timer", "hiccups", "cores", "descriptors", "1 kHz loop", "p99.9"] {
         assert!(text.contains(part), "{text} lacks {part}");
     }
+    let stiffness = text.lines().find(|line| line.starts_with("stiffness")).expect("how stiff");
+    for part in ["with a server's force", "with a local model at 4 kHz", "More: a local model, "] {
+        assert!(stiffness.contains(part), "{stiffness} lacks {part}");
+    }
 }
 
 #[test]

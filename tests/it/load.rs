@@ -15,7 +15,7 @@ use palpate::{
 };
 use serde_json::Value;
 
-use crate::seed::against;
+use crate::seed::figure;
 use crate::support::{
     certificates::{Authority, with_tls},
     folder::Folder,
@@ -113,6 +113,7 @@ fn a_simulated_hand_is_held_by_its_servo() {
         &format!("--tissue={}", tissue.display()),
         &format!("--tool={}", tool.display()),
         "--deform-hz=0",
+        "--rate=500",
         "--render",
         "--servo-hz=4000",
         "--device=mass=0.08,damping=0.15,hand=150",
@@ -138,8 +139,26 @@ fn a_simulated_hand_is_held_by_its_servo() {
     assert!(number("force_step_n_max") <= 300.0 / 4000.0 + 1e-9, "{text}");
     assert!(number("model_age_us/p50") >= 20_000.0, "{text}");
     assert!(number("energy_in_j") > 0.0, "{text}");
-    against("a hand at 800 N/m, 20 ms late", 1e3 * number("force_rms_n"), 20.0, "mN RMS");
-    assert!(text.contains("servo  ") && text.contains("stiffness  "), "{text}");
+    // A server's force that is held for so long shakes this hand by 1.5 N RMS; what busy cores add to a device that is
+    // paced by them is far less.
+    let rms_n = number("force_rms_n");
+    assert!(rms_n < 0.5, "{rms_n} N RMS: {text}");
+    figure("a hand at 800 N/m, 20 ms late", 1e3 * rms_n, 20.0, "mN RMS");
+    assert!(text.contains("servo  "), "{text}");
+    // By what this run was told: 0.15 + 0.8 N s/m over half of a tick of 2 ms and 25 ms of delay, less by the round trip;
+    // and over half of a sample of 0.25 ms.
+    let stiffness = text.lines().find(|line| line.trim_start().starts_with("stiffness  "));
+    let stiffness = stiffness.unwrap_or_else(|| panic!("no stiffness in {text}"));
+    for part in [
+        "with the server's force at 0.5 kHz (p99 of the round trip and 25 ms of delay), 7600 with a local model at 4 \
+         kHz, in a hand of 0.95 N s/m",
+        "More: a local model, samples at a higher rate",
+    ] {
+        assert!(stiffness.contains(part), "{stiffness} lacks {part}");
+    }
+    let server = json.pointer("/rendering/server_stiffness_max_n_per_m").and_then(Value::as_f64);
+    let server = server.expect("answered");
+    assert!(server > 0.0 && server < 0.95 / 0.026, "{server} N/m: {text}");
 }
 
 #[test]

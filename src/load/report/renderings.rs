@@ -6,15 +6,11 @@ use glam::DVec3;
 use serde::Serialize;
 
 use super::{
+    force_path::ForcePath,
     latencies::{Latencies, Percentiles},
     thinned::Thinned,
 };
 use crate::proto::{LinkAnswer, RenderState, Rendering, TrackResponse, Vec3};
-use crate::servo::stiffness::{USUAL_DAMPING_N_S_PER_M, stiffness_max};
-
-/// From tick to tick, and from sample to sample of a servo, seconds.
-const TICK_S: f64 = 1e-3;
-const SERVO_SAMPLE_S: f64 = 2.5e-4;
 
 /// Renderings over a run.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +19,7 @@ pub struct Renderings {
     pub count: u64,
     device_depth_m_max: f64,
     proxy_depth_m_max: f64,
+    late_depth_m_max: f64,
     force_n_max: f64,
     force_step_n_max: f64,
     last_force: Option<[f64; 3]>,
@@ -51,8 +48,10 @@ pub struct FeltSample {
 pub struct RenderingReport {
     /// How deep the device went.
     pub device_depth_m_max: f64,
-    /// How deep the proxy went: 0, for it stays out.
+    /// How deep the proxy went where it had time to follow the tissue: 0, for it stays out.
     pub proxy_depth_m_max: f64,
+    /// How far tissue lay over it in answers that are late: no farther than the tissue moved since.
+    pub late_depth_m_max: f64,
     /// The greatest force that was sent.
     pub force_n_max: f64,
     /// The greatest change from one answer to the next.
@@ -65,11 +64,13 @@ pub struct RenderingReport {
     pub grasps: u64,
     /// In the engine, for the proxies.
     pub added_us: Option<Percentiles>,
-    /// How stiff a server's force may be with the round trip that was measured, in the usual hand, N/m; null when nothing
-    /// was answered.
+    /// How stiff a server's force may be with the round trip that was measured, N/m; null when nothing was answered.
     pub server_stiffness_max_n_per_m: Option<f64>,
-    /// The same of a local model, at 4 kHz.
+    /// The same of a local model.
     pub local_stiffness_max_n_per_m: f64,
+    /// Both for a person to read.
+    #[serde(skip)]
+    pub stiffness_said: String,
 }
 
 impl Renderings {
@@ -96,11 +97,15 @@ impl Renderings {
             link.tool_id == rendering.tool_id && !link.is_lower_bound && !link.is_cut_short
         };
         let distances = answer.links.iter().filter(is_known).map(|link| link.signed_distance_m);
+        let known = distances.reduce(f64::min).map(|nearest_m| -nearest_m);
         // In an answer that tells no distance it is taken to be where it was.
         let last = self.samples().last().map_or(0.0, |sample| sample.proxy_depth_m);
-        let proxy_depth_m = distances.reduce(f64::min).map_or(last, |nearest_m| -nearest_m);
+        let proxy_depth_m = known.unwrap_or(last);
         self.device_depth_m_max = self.device_depth_m_max.max(device_depth_m);
-        self.proxy_depth_m_max = self.proxy_depth_m_max.max(proxy_depth_m);
+        // A proxy that had no time to follow tissue has it over itself, until it does.
+        let is_late = rendering.state() == RenderState::Late;
+        let most = if is_late { &mut self.late_depth_m_max } else { &mut self.proxy_depth_m_max };
+        *most = known.map_or(*most, |depth_m| most.max(depth_m));
         self.force_n_max = self.force_n_max.max(force_n);
         self.force_step_n_max = self.force_step_n_max.max(step_n);
         *self.states.entry(state_name(rendering.state())).or_default() += 1;
@@ -119,6 +124,7 @@ impl Renderings {
         self.count += other.count;
         self.device_depth_m_max = self.device_depth_m_max.max(other.device_depth_m_max);
         self.proxy_depth_m_max = self.proxy_depth_m_max.max(other.proxy_depth_m_max);
+        self.late_depth_m_max = self.late_depth_m_max.max(other.late_depth_m_max);
         self.force_n_max = self.force_n_max.max(other.force_n_max);
         self.force_step_n_max = self.force_step_n_max.max(other.force_step_n_max);
         for (state, n) in &other.states {
@@ -134,42 +140,38 @@ impl Renderings {
     }
 
     /// `None` when nothing was rendered. `round_trip_us_p99`: of the ticks.
-    pub fn report(&self, round_trip_us_p99: Option<f64>) -> Option<RenderingReport> {
+    pub fn report(
+        &self,
+        round_trip_us_p99: Option<f64>,
+        path: &ForcePath,
+    ) -> Option<RenderingReport> {
+        let server = round_trip_us_p99.map(|us| path.server_max_n_per_m(us));
         (self.count > 0).then(|| RenderingReport {
             device_depth_m_max: self.device_depth_m_max,
             proxy_depth_m_max: self.proxy_depth_m_max,
+            late_depth_m_max: self.late_depth_m_max,
             force_n_max: self.force_n_max,
             force_step_n_max: self.force_step_n_max,
             force_n_end: norm(self.last_force.unwrap_or_default()),
             states: self.states.clone(),
             grasps: self.grasps,
             added_us: self.added.percentiles(),
-            server_stiffness_max_n_per_m: round_trip_us_p99
-                .map(|us| stiffness_max(USUAL_DAMPING_N_S_PER_M, TICK_S, us / 1e6)),
-            local_stiffness_max_n_per_m: stiffness_max(
-                USUAL_DAMPING_N_S_PER_M,
-                SERVO_SAMPLE_S,
-                0.0,
-            ),
+            server_stiffness_max_n_per_m: server,
+            local_stiffness_max_n_per_m: path.local_max_n_per_m(),
+            stiffness_said: path.said(server),
         })
     }
 }
 
 impl RenderingReport {
-    /// How stiff a force may be, in a line.
-    pub fn stiffness_said(&self) -> String {
-        let server = self.server_stiffness_max_n_per_m;
-        let server = server.map_or_else(|| "unknown".to_owned(), |k| format!("{k:.0} N/m"));
-        format!(
-            "{server} at most with the server's force (p99), {:.0} with a local model at 4 kHz, in a hand of {} N s/m",
-            self.local_stiffness_max_n_per_m, USUAL_DAMPING_N_S_PER_M
-        )
-    }
-
     /// For a person to read, in a line.
     pub fn said(&self) -> String {
+        let late = match self.states.get("late") {
+            None => String::new(),
+            Some(_) => format!(" ({:.2} where it was late)", 1e3 * self.late_depth_m_max),
+        };
         format!(
-            "device {:.2} mm deep at most, proxy {:.2}; force {:.2} N at most, {:.3} N from answer to answer, {:.2} N at \
+            "device {:.2} mm deep at most, proxy {:.2}{late}; force {:.2} N at most, {:.3} N from answer to answer, {:.2} N at \
              the end; {} grasps",
             1e3 * self.device_depth_m_max,
             1e3 * self.proxy_depth_m_max,
@@ -222,14 +224,43 @@ mod tests {
         }
     }
 
+    /// Tissue that a late tick had no time to follow is told apart from a proxy that would have entered it.
+    #[test]
+    fn depths_of_late_proxies_are_told_apart() {
+        let mut felt = Renderings::default();
+        for (n, state, depth_m) in [
+            (0, RenderState::Touching, -2e-5),
+            (1, RenderState::Late, 3e-4),
+            (2, RenderState::Touching, -1e-5),
+        ] {
+            let mut answer = answer(n, 1.0, 0.0);
+            answer.renderings[0].state = state as i32;
+            answer.links[0].signed_distance_m = -depth_m;
+            felt.note(&answer, DVec3::ZERO);
+        }
+        let mut both = Renderings::default();
+        both.add(&felt);
+        let report = both.report(Some(4_500.0), &ForcePath::USUAL).expect("rendered");
+        assert_eq!((report.proxy_depth_m_max, report.late_depth_m_max), (0.0, 3e-4));
+        assert!(
+            report.said().contains("proxy 0.00 (0.30 where it was late);"),
+            "{}",
+            report.said()
+        );
+        // 0.95 N s/m over half a millisecond and 4.5 ms, and over an eighth.
+        let said = &report.stiffness_said;
+        assert!(said.starts_with("190 N/m at most with the server's force at 1 kHz"), "{said}");
+        assert!(said.contains("7600 with a local model at 4 kHz"), "{said}");
+    }
+
     #[test]
     fn what_was_felt_is_told_and_kept_in_bounds() {
         let mut felt = Renderings::default();
-        assert!(felt.report(None).is_none());
+        assert!(felt.report(None, &ForcePath::USUAL).is_none());
         for n in 0..20_000 {
             felt.note(&answer(n, 1e-4 * n as f64, -1e-6 * n as f64), DVec3::ZERO);
         }
-        let report = felt.report(None).expect("rendered");
+        let report = felt.report(None, &ForcePath::USUAL).expect("rendered");
         assert!((report.device_depth_m_max - 0.019_999).abs() < 1e-9);
         assert_eq!(report.proxy_depth_m_max, 0.0);
         assert!((report.force_step_n_max - 1e-4).abs() < 1e-9);

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use crate::load::{
     clients::device::DevicePlan,
+    report::force_path::ForcePath,
     stage::phantom::{Instrument, Organ},
 };
 
@@ -39,6 +40,19 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// What a force of this run goes through. A hand that is led along its path is nobody's: the usual one counts then.
+    pub fn force_path(&self) -> ForcePath {
+        let usual = ForcePath { tick_s: 1.0 / self.rate_hz, ..ForcePath::USUAL };
+        let Some(plan) = &self.device else { return usual };
+        let delay_s = (plan.delay + plan.jitter).as_secs_f64();
+        let path = ForcePath { sample_s: 1.0 / plan.servo_hz, delay_s, ..usual };
+        if plan.holds {
+            ForcePath { damping_n_s_per_m: plan.device.damping(), ..path }
+        } else {
+            path
+        }
+    }
+
     /// In a line.
     pub fn line(&self, server: &str) -> String {
         let clients = if self.n_clients == 1 { "client" } else { "clients" };

@@ -28,8 +28,9 @@ class RenderState(enum.IntEnum):
     SQUEEZED = 4
     """Tissues leave it no room: it violates their contacts as little as can be, by Rendering.residual_m."""
     LATE = 5
-    """The tick's time was over before it arrived: it goes on in the next tick. The force is that of where it
-    is."""
+    """The tick's time was over before it arrived: it goes on in the next tick. The force is that of where it is.
+    Tissue that moved and was not followed in time may lie over it, no deeper than it moved since the last answer
+    that was not late. The proxy follows it from where it last was, so it comes out on the side that it was on."""
 
 class UnsweptReason(enum.IntEnum):
     """Why a contact on the way to this pose may not be in this answer or one before. Of several links and reasons

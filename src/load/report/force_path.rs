@@ -1,0 +1,55 @@
+//! How stiff the force of a run may be: by what lies between the proxy and the hand.
+
+use crate::servo::stiffness::{MORE, USUAL_DAMPING_N_S_PER_M, stiffness_max};
+
+/// What a force of a run goes through.
+#[derive(Clone, Copy, Debug)]
+pub struct ForcePath {
+    /// Of device and hand, N s/m.
+    pub damping_n_s_per_m: f64,
+    /// From tick to tick, seconds: so long is a server's force held.
+    pub tick_s: f64,
+    /// From sample to sample of a servo, seconds.
+    pub sample_s: f64,
+    /// That an answer is late by on purpose, at most, seconds.
+    pub delay_s: f64,
+}
+
+impl ForcePath {
+    /// Ticks at 1 kHz, a servo at 4 kHz, the usual hand.
+    pub const USUAL: ForcePath = ForcePath {
+        damping_n_s_per_m: USUAL_DAMPING_N_S_PER_M,
+        tick_s: 1e-3,
+        sample_s: 2.5e-4,
+        delay_s: 0.0,
+    };
+
+    /// With a server's force that comes back so much later, N/m.
+    pub fn server_max_n_per_m(&self, round_trip_us: f64) -> f64 {
+        let late_s = round_trip_us / 1e6 + self.delay_s;
+        stiffness_max(self.damping_n_s_per_m, self.tick_s, late_s)
+    }
+
+    /// With a local model, which waits for no answer, N/m.
+    pub fn local_max_n_per_m(&self) -> f64 {
+        stiffness_max(self.damping_n_s_per_m, self.sample_s, 0.0)
+    }
+
+    /// For a person to read, in a line. `server`: with the round trip that was measured; `None`: none was.
+    pub fn said(&self, server_n_per_m: Option<f64>) -> String {
+        let khz = |period_s: f64| 1e-3 / period_s;
+        let server = server_n_per_m.map_or_else(|| "unknown".to_owned(), |k| format!("{k:.0} N/m"));
+        let delay = match self.delay_s {
+            0.0 => String::new(),
+            delay_s => format!(" and {} ms of delay", 1e3 * delay_s),
+        };
+        format!(
+            "{server} at most with the server's force at {} kHz (p99 of the round trip{delay}), {:.0} with a local \
+             model at {} kHz, in a hand of {} N s/m. {MORE}",
+            khz(self.tick_s),
+            self.local_max_n_per_m(),
+            khz(self.sample_s),
+            self.damping_n_s_per_m
+        )
+    }
+}
