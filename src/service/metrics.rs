@@ -131,8 +131,9 @@ pub struct TickMetrics {
     pub stages: [Histogram; STAGES.len()],
 }
 
-/// From bytes to the engine, in the engine, to the wire's form, and all of it.
-pub const STAGES: [&str; 4] = ["wait", "engine", "convert", "total"];
+/// From bytes to the engine, in the engine, the part of that in which proxies are drawn, to the wire's form, and all of
+/// it. A tick without rendered tools has no part of the third kind.
+pub const STAGES: [&str; 5] = ["wait", "engine", "render", "convert", "total"];
 
 /// The states of a proxy, in the order of [`crate::proxy::RenderState`].
 pub const RENDER_STATES: [&str; 5] = ["free", "touching", "embedded", "squeezed", "late"];
@@ -160,6 +161,8 @@ pub struct TickTimes {
     pub received_ns: u64,
     /// The engine began.
     pub started_ns: u64,
+    /// The proxies of rendered tools were drawn; `None` without any.
+    pub drawn_ns: Option<u64>,
     /// The engine was done.
     pub computed_ns: u64,
     /// The answer was there.
@@ -169,12 +172,19 @@ pub struct TickTimes {
 impl TickMetrics {
     /// A tick that was answered.
     pub fn note(&self, times: &TickTimes, objective: Duration) {
-        let TickTimes { received_ns, started_ns, computed_ns, done_ns } = *times;
+        let TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns } = *times;
         let total_ns = done_ns - received_ns;
-        let stages =
-            [started_ns - received_ns, computed_ns - started_ns, done_ns - computed_ns, total_ns];
+        let stages = [
+            Some(started_ns - received_ns),
+            Some(computed_ns - started_ns),
+            drawn_ns.map(|drawn_ns| drawn_ns - started_ns),
+            Some(done_ns - computed_ns),
+            Some(total_ns),
+        ];
         for (stage, ns) in self.stages.iter().zip(stages) {
-            stage.note_alone(ns);
+            if let Some(ns) = ns {
+                stage.note_alone(ns);
+            }
         }
         self.answered.add(1);
         self.missed.add(u64::from(u128::from(total_ns) > objective.as_nanos()));

@@ -64,7 +64,13 @@ mod tests {
         let ticks = TickMetrics::default();
         let note = |us: u64| {
             let done_ns = 1000 * us;
-            let times = TickTimes { received_ns: 0, started_ns: 0, computed_ns: 0, done_ns };
+            let times = TickTimes {
+                received_ns: 0,
+                started_ns: 0,
+                drawn_ns: None,
+                computed_ns: 0,
+                done_ns,
+            };
             ticks.note(&times, Duration::from_millis(1));
         };
         note(9_000);

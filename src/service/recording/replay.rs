@@ -402,11 +402,11 @@ impl LoopReplay<'_, '_> {
         let started_ns = now_ns();
         let answered = catch_panic(|| {
             engine.read(tick)?;
-            let EngineTimes { computed_ns, .. } =
+            let EngineTimes { drawn_ns, computed_ns } =
                 engine.answer(sequence, note.started_ns, &time, now_ns, &mut got)?;
             if let Some(shown) = &mut self.shown {
                 let (received_ns, done_ns) = (started_ns, now_ns());
-                let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
+                let times = TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns };
                 shown.show(sequence, &times, engine);
             }
             Ok::<_, Refused>(())

@@ -139,6 +139,11 @@ impl HapticLoop {
         Ok(self.life.check_lasting(&self.scene)?)
     }
 
+    /// Tools of it that are rendered.
+    pub fn n_rendered(&self) -> usize {
+        self.engine.session().renderings().len()
+    }
+
     /// Makes the tick that was held back the one to answer, when there is no other.
     pub fn release_held(&mut self) {
         if self.waiting.is_none() {
@@ -296,11 +301,11 @@ impl HapticLoop {
         ticks.degraded.add(u64::from(flags.degraded));
         // Encoding and the socket come after this: no tick can tell its own.
         let done_ns = now_ns();
-        let times = TickTimes { received_ns, started_ns, computed_ns, done_ns };
+        let times = TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns };
         ticks.note(&times, self.metrics.objective);
         self.last_took_ns = done_ns - started_ns;
         self.budget.spend(self.last_took_ns, done_ns);
-        into.stages = self.report_stages.then(|| stages(&times, drawn_ns));
+        into.stages = self.report_stages.then(|| stages(&times));
         self.shower.show(&AnsweredTick {
             sequence: tick.sequence,
             at_ns: done_ns,
@@ -314,13 +319,13 @@ impl HapticLoop {
 }
 
 /// To the wire.
-fn stages(times: &TickTimes, drawn_ns: u64) -> proto::StageTimes {
-    let TickTimes { received_ns, started_ns, computed_ns, done_ns } = *times;
+fn stages(times: &TickTimes) -> proto::StageTimes {
+    let TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns } = *times;
     let us = |from_ns: u64, to_ns: u64| (to_ns - from_ns) as f64 / 1e3;
     proto::StageTimes {
         wait_us: us(received_ns, started_ns),
         engine_us: us(started_ns, computed_ns),
         convert_us: us(computed_ns, done_ns),
-        render_us: us(started_ns, drawn_ns),
+        render_us: drawn_ns.map_or(0.0, |drawn_ns| us(started_ns, drawn_ns)),
     }
 }

@@ -32,8 +32,8 @@ pub struct LoopEngine {
 
 /// When the parts of a tick were done: nanoseconds of the caller's clock.
 pub struct EngineTimes {
-    /// Proxies were drawn.
-    pub drawn_ns: u64,
+    /// Proxies were drawn; `None` without any.
+    pub drawn_ns: Option<u64>,
     /// All was computed.
     pub computed_ns: u64,
 }
@@ -122,7 +122,7 @@ impl LoopEngine {
         into: &mut TrackResponse,
     ) -> Result<EngineTimes, Refused> {
         self.session.draw(sequence, &self.poses, started_ns, time)?;
-        let drawn_ns = if self.session.renders() { clock() } else { started_ns };
+        let drawn_ns = self.session.renders().then(clock);
         self.session.answer(time);
         let (answer, computed_ns) = (self.session.last_answer(), clock());
         into.flags = convert::answer::flags(&answer.flags);

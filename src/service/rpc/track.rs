@@ -38,7 +38,7 @@ pub struct Track<S> {
     sessions: Arc<SessionRegistry>,
     caller: Caller,
     requests: UntilEnded<S>,
-    /// Of the call, for its first message.
+    /// Of the call, for its first message and what its loop is.
     span: Span,
     lease: Option<SessionLease>,
     /// The client has been given its session's token.
@@ -144,8 +144,11 @@ where
         };
         match next {
             Ok(mut answer) => {
+                let rendered = running.n_rendered();
                 lease.park(running);
                 if !mem::replace(token_told, true) {
+                    // Of a session that is resumed its start does not tell.
+                    span.record("rendered", rendered);
                     answer.session_token = lease.token().to_vec();
                     // Of a new session there is none.
                     answer.resumed_sequence = answered_before;

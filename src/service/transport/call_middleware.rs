@@ -99,9 +99,11 @@ where
                 return Box::pin(ready(Ok(status.into_http())));
             }
         };
-        // The scene is filled in where it is found: a stream's first message names it. The code is at the end.
+        // The scene is filled in where it is found: a stream's first message names it; how many tools a haptic loop
+        // renders with its first answer. The code is at the end.
         let key = caller.name();
-        let span = info_span!("call", method = name, key, scene = Empty, code = Empty);
+        let (scene, rendered, code) = (Empty, Empty, Empty);
+        let span = info_span!("call", method = name, key, scene, rendered, code);
         let watch = caller.watch();
         let progress = connection_progress(&request, needs.is_some());
         let deadline = CallDeadline::of(request.headers());

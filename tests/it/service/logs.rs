@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use palpate::proto::{
     DeleteSceneRequest, DetectSelfCollisionsRequest, EditTopologyRequest, GetSceneRequest,
     ListScenesRequest, QueryContactsRequest, QueryDistancesRequest, RemoveTissueRequest,
-    RemoveToolRequest, TissueInterval, TrackMode, TrackRequest, query_distances_request::Target,
+    RemoveToolRequest, RenderOptions, TissueInterval, TrackMode, TrackRequest, TrackStart,
+    query_distances_request::Target,
 };
 use serde_json::Value;
 use tokio_stream::StreamExt;
 
 use crate::support::{
-    messages::{SCENE, sparse, start, start_message, tick, tick_message, tool_at, vec3},
+    messages::{
+        SCENE, sparse, start as start_of, start_message, tick, tick_message, tool_at, vec3,
+    },
     process::Process,
     server::TestServer,
 };
@@ -28,9 +31,13 @@ async fn call_each_method(server: &mut TestServer) {
     let deforms = (0..MANY).map(|sequence| sparse(sequence, &[0], &[0.1, 0.0, 0.0]));
     assert_eq!(server.deform(deforms.collect()).await.len() as u64, MANY);
     let ticks = (0..MANY).map(|sequence| tick_message(tick(sequence, 0.105)));
-    let start = [start_message(start(TrackMode::Every))].into_iter();
+    let start = [start_message(start_of(TrackMode::Every))].into_iter();
     let answers = server.track(start.chain(ticks).collect()).await;
     assert_eq!(answers.len() as u64, MANY);
+    let render = vec![RenderOptions { tool_id: 1, ..Default::default() }];
+    let rendering = TrackStart { render, ..start_of(TrackMode::Every) };
+    let rendered = server.track(vec![start_message(rendering), tick_message(tick(0, 0.105))]);
+    assert_eq!(rendered.await.len(), 1);
     let request = QueryDistancesRequest {
         scene_id: scene(),
         points_xyz_m: vec![0.2, 0.0, 0.0],
@@ -70,6 +77,13 @@ fn ends(log: &str) -> Vec<[String; 3]> {
     parts.collect()
 }
 
+/// Of each haptic loop that answered, how many tools it renders.
+fn rendered(log: &str) -> Vec<u64> {
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
+    let ends = lines.filter(|line| line["fields"]["message"] == "answered");
+    ends.filter_map(|line| line["span"]["rendered"].as_u64()).collect()
+}
+
 /// A stream's scene is in its first message, which comes after the call has begun.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_has_a_line_a_call_with_its_scene_and_none_a_tick() {
@@ -104,5 +118,7 @@ async fn the_log_has_a_line_a_call_with_its_scene_and_none_a_tick() {
     let haptic = haptic.iter().map(|name| format!("HapticService/{name}"));
     let all: Vec<String> = of_scene.into_iter().chain(of_things).chain(haptic).collect();
     expected.extend(all.iter().map(|method| ((&**method, SCENE, "OK"), 1)));
+    expected.insert(("HapticService/Track", SCENE, "OK"), 2);
     assert_eq!(calls, expected, "{log}");
+    assert_eq!(rendered(&log), [0, 1], "{log}");
 }

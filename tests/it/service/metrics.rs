@@ -9,7 +9,7 @@ use crate::support::{
 };
 use palpate::{
     config::Config,
-    proto::{DeformRequest, TrackMode},
+    proto::{DeformRequest, RenderOptions, TrackMode, TrackStart},
 };
 
 async fn observed() -> (TestServer, SocketAddr) {
@@ -50,11 +50,29 @@ async fn what_happened_is_counted() {
     assert_eq!(of("palpate_writer_lag_seconds_count"), 1.0);
     assert_eq!(of("palpate_calls_total{method=\"SceneService/AddTissue\",code=\"OK\"}"), 1.0);
     assert!(of("palpate_resident_bytes") > 1e6);
+    let all = |text: &str, stage: &str| {
+        value(text, &format!("palpate_tick_seconds_bucket{{stage=\"{stage}\",le=\"+Inf\"}}"))
+    };
+    let sum = |text: &str, stage: &str| {
+        value(text, &format!("palpate_tick_seconds_sum{{stage=\"{stage}\"}}"))
+    };
     for stage in ["wait", "engine", "convert", "total"] {
-        let all = format!("palpate_tick_seconds_bucket{{stage=\"{stage}\",le=\"+Inf\"}}");
-        assert_eq!(of(&all), 4.0);
-        assert!(of(&format!("palpate_tick_seconds_sum{{stage=\"{stage}\"}}")) > 0.0);
+        assert_eq!(all(&text, stage), 4.0);
+        assert!(sum(&text, stage) > 0.0);
     }
+    assert_eq!(all(&text, "render"), 0.0);
+
+    // Of a loop that renders its tool.
+    let render = vec![RenderOptions { tool_id: 1, ..Default::default() }];
+    let rendering = TrackStart { render, ..start(TrackMode::Every) };
+    let mut stream = server.hand_fed(start_message(rendering)).await;
+    for sequence in [1, 2] {
+        stream.ask(tick_message(tick(sequence, 0.2))).await.expect("an answer");
+    }
+    let (_, text) = get(address, "/metrics").await;
+    assert_eq!((all(&text, "render"), all(&text, "engine")), (2.0, 6.0));
+    let drawn = sum(&text, "render");
+    assert!(drawn > 0.0 && drawn < sum(&text, "engine"), "{drawn} s");
 }
 
 /// What `promtool check metrics` looks for: each family once, with help and type, and its series behind it.

@@ -70,6 +70,7 @@ fn attribute(span: &Span, key: &str) -> Option<String> {
     let value = span.attributes.iter().find(|field| field.key == key)?.value.clone()?;
     match value.value? {
         Value::StringValue(text) => Some(text),
+        Value::IntValue(number) => Some(number.to_string()),
         other => panic!("{key} is {other:?}"),
     }
 }
@@ -84,6 +85,9 @@ async fn a_collector_is_told_of_each_call_and_of_no_tick() {
         for span in of_service.flat_map(|scope| scope.spans) {
             assert_eq!(attribute(&span, "scene").as_deref(), Some(SCENE), "{span:?}");
             assert!(span.end_time_unix_nano >= span.start_time_unix_nano, "{span:?}");
+            let is_loop = span.name == "HapticService/Track";
+            let expected = is_loop.then_some("0");
+            assert_eq!(attribute(&span, "rendered").as_deref(), expected, "{span:?}");
             let code = attribute(&span, "code").expect("it has ended");
             *calls.entry((span.name, code)).or_default() += 1;
         }
