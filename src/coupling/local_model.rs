@@ -176,10 +176,10 @@ impl LocalModel {
         Ok(())
     }
 
-    /// How the coordinates move a row's point of the link along a direction:
-    /// J = [n, (c - x_0) x n, n . velocity of the link at c].
+    /// How the coordinates move a row's point of the link along a direction.
     pub fn jacobian(&self, row: &LocalRow, along: DVec3) -> Displacement {
         let held = self.reference.scene_from_tool.point(self.hold_m);
+        // As the proxy's own rows: J = [n, (c - x_0) x n, n . velocity of the link at c].
         let mut jacobian = [0.0; COORDINATES_MAX];
         jacobian[..3].copy_from_slice(&along.to_array());
         let moment = (row.on_tool - held).cross(along);

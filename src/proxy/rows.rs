@@ -1,4 +1,8 @@
 //! Contacts as rows of the quadratic programme.
+//!
+//! Ortega, Redon, Coquillart, "A six degree-of-freedom god-object method for haptic display of rigid bodies with surface
+//! properties", IEEE TVCG 13(3), 2007: the non-penetration constraint of a contact, there on accelerations. Where we
+//! differ: it is on displacements, with the contact's gap, and has a column for each moving link.
 
 use glam::DVec3;
 
@@ -23,10 +27,11 @@ impl RowFrame<'_> {
         self.posture.scene_from_link(contact.key.link).point(contact.of_link)
     }
 
-    /// How the coordinates move a contact's point of the link along a direction:
-    /// J = [n, (c - x_0) x n, n . velocity of the link at c].
+    /// How the coordinates move a contact's point of the link along a direction.
     pub(super) fn jacobian(&self, contact: &NearContact, along: DVec3) -> Displacement {
         let at = self.on_link(contact);
+        // The source's constraint a_G . n + (GI x n) . alpha >= 0 with the hold point x_0 for G and the contact c for I:
+        // J = [n, (c - x_0) x n, n . velocity of the link at c].
         let mut jacobian = [0.0; COORDINATES_MAX];
         jacobian[..3].copy_from_slice(&along.to_array());
         let moment = (at - self.held).cross(along);
@@ -42,6 +47,7 @@ impl RowFrame<'_> {
 
     /// The gap of a contact at this posture, to first order, metres.
     pub(super) fn gap(&self, contact: &NearContact) -> f64 {
+        // n . (c - a), a being the contact's point of the tissue.
         contact.normal.dot(self.on_link(contact) - contact.on_tissue)
     }
 }

@@ -1,4 +1,7 @@
 //! One rendered tool: its proxy from tick to tick, and what is answered of it.
+//!
+//! The wrench is that of a virtual coupling (Colgate, Stanley, Brown, "Issues in the haptic display of tool use", 1995):
+//! a spring from the device to the proxy, and another against the turn between them.
 
 use std::sync::Arc;
 
@@ -322,7 +325,9 @@ impl ToolProxy {
         let held = posture.scene_from_tool.point(self.options.hold_point_m);
         self.wanted = Wrench::default();
         for contact in &self.rendering.contacts {
-            // The sum of lambda_i J_i, which at rest is k_t (x_p - x_d) and k_r log(R_p R_d^-1).
+            // K (x - x_d) = sum of lambda_i J_i at the programme's minimum: the condition of stationarity (Boyd and
+            // Vandenberghe, "Convex Optimization", 2004, (5.49)). So once the proxy has arrived the sum over the contacts
+            // is the coupling's wrench, k_t (x_p - x_d) and k_r log(R_p R_d^-1).
             self.wanted.force += contact.force_n;
             self.wanted.torque += (contact.position - held).cross(contact.force_n);
         }
