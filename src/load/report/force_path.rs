@@ -45,7 +45,7 @@ impl ForcePath {
         };
         format!(
             "{server} at most with the server's force at {} kHz (p99 of the round trip{delay}), {:.0} with a local \
-             model at {} kHz, in a hand of {} N s/m. {MORE}",
+             model at {} kHz, in a hand of {:.2} N s/m. {MORE}",
             khz(self.tick_s),
             self.local_max_n_per_m(),
             khz(self.sample_s),
