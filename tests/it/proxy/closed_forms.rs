@@ -1,17 +1,66 @@
-//! Where geometry says where the proxy has to be: a groove, a bowl, a peg in a slot.
+//! Where geometry says where the proxy has to be, and what it gives: a groove, a bowl, a peg in a hole.
 
 use glam::DVec3;
 use palpate::{
-    geometry::MeshData,
+    coupling::screw::rotation_vector,
+    geometry::{MeshData, Pose},
     oracle::shapes,
-    proxy::{RenderOptions, RenderState},
+    proxy::{RenderOptions, RenderState, Rendering},
 };
 
 use super::stage::{ProxyStage, STAND_OFF, slab, to, turned};
 
 const RADIUS: f64 = 0.005;
+/// Of the closed form's own size, and in direction.
+const SHARE_MAX: f64 = 0.01;
+const DEGREES_MAX: f64 = 2.0;
 
-fn placed(mut data: MeshData, pose: palpate::geometry::Pose) -> MeshData {
+/// How far a proxy, its force and its torque were from their closed forms.
+#[derive(Default)]
+struct Off {
+    /// Of the way's length from device to proxy.
+    place: f64,
+    /// In degrees: of the proxy and of the way to it, of the force, and by how much each contact's force would have to turn about the tool's
+    /// surface to give the torque.
+    turn_degrees: f64,
+    force_degrees: f64,
+    torque_degrees: f64,
+    force: f64,
+}
+
+impl Off {
+    /// A ball that is not turned, with its middle at `place`: forces on it go through there, and give no torque.
+    fn note_ball(&mut self, got: &Rendering, device: DVec3, place: DVec3) {
+        let way = place - device;
+        let expected = 500.0 * way;
+        let at = &got.scene_from_proxy;
+        let gone = at.translation - device;
+        self.place = self.place.max((gone.length() / way.length() - 1.0).abs());
+        let turn = rotation_vector(&at.rotation).length().max(gone.angle_between(way));
+        self.turn_degrees = self.turn_degrees.max(turn.to_degrees());
+        self.force = self.force.max((got.force_n.length() / expected.length() - 1.0).abs());
+        let angle = got.force_n.angle_between(expected);
+        self.force_degrees = self.force_degrees.max(angle.to_degrees());
+        let pressing: f64 = got.contacts.iter().map(|c| c.force_n.length()).sum();
+        let sine = got.torque_nm.length() / (pressing * RADIUS);
+        self.torque_degrees = self.torque_degrees.max(sine.min(1.0).asin().to_degrees());
+    }
+
+    fn check(&self, name: &str) {
+        let Off { place, turn_degrees, force, force_degrees, torque_degrees } = *self;
+        println!(
+            "{name}: proxy within {:.3} % and {turn_degrees:.4} degrees, force within {:.3} % and {force_degrees:.3} \
+             degrees, torque as of forces turned by {torque_degrees:.3} degrees",
+            100.0 * place,
+            100.0 * force
+        );
+        assert!(place < SHARE_MAX && force < SHARE_MAX, "{place}, {force}");
+        let degrees = turn_degrees.max(force_degrees).max(torque_degrees);
+        assert!(degrees < DEGREES_MAX, "{degrees} degrees");
+    }
+}
+
+fn placed(mut data: MeshData, pose: Pose) -> MeshData {
     data.positions.iter_mut().for_each(|p| *p = pose.point(p.as_dvec3()).as_vec3());
     data
 }
@@ -29,24 +78,19 @@ fn a_ball_in_a_groove_lies_on_both_planes() {
         ProxyStage::new(&[plane(1.0), plane(-1.0)], &[shapes::sphere(RADIUS, 20)], stiff);
     let bottom = (RADIUS + STAND_OFF) * 2f64.sqrt();
     stage.tick(to(0.0, 0.0, bottom + 0.002));
-    let (mut worst, mut worst_angle) = (0.0f64, 0.0f64);
+    let mut off = Off::default();
     for i in 0..400 {
         let s = f64::from(i) * 1e-5;
         // Down by 3 mm, then along the groove and to and fro in it.
         let depth = (3.0 * s).min(0.003);
         let device = DVec3::new(1e-3 * (300.0 * s).sin(), s, bottom - depth);
         let got = stage.tick(to(device.x, device.y, device.z));
-        let expected = 500.0 * (DVec3::new(0.0, device.y, bottom) - device);
         if depth > 0.001 {
-            let off = (got.force_n - expected).length() / expected.length();
-            worst = worst.max(off);
-            worst_angle = worst_angle.max(got.force_n.angle_between(expected));
+            off.note_ball(&got, device, DVec3::new(0.0, device.y, bottom));
         }
         assert!(i % 50 != 0 || !stage.crosses(&got));
     }
-    let degrees = worst_angle.to_degrees();
-    println!("groove: force within {:.3} %, {degrees:.3} degrees", 100.0 * worst);
-    assert!(worst < 0.01 && degrees < 2.0, "{worst}, {degrees} degrees");
+    off.check("groove");
 }
 
 /// A ball in a bowl: drawn 8 mm past its wall, it is where a line from the bowl's middle to the device meets the wall.
@@ -57,9 +101,9 @@ fn a_ball_in_a_bowl_follows_the_device_around() {
     let low = |t: &[u32; 3]| t.iter().all(|v| wall.positions[*v as usize].z < 0.01);
     wall.triangles = wall.triangles.iter().filter(|t| low(t)).copied().collect();
     let stiff = |o| RenderOptions { rotational_stiffness_nm_per_rad: 100.0, ..o };
-    let mut stage = ProxyStage::new(&[wall], &[shapes::sphere(RADIUS, 16)], stiff);
+    let mut stage = ProxyStage::new(&[wall], &[shapes::sphere(RADIUS, 24)], stiff);
     stage.tick(to(0.0, 0.0, 0.004));
-    let (mut worst, mut worst_angle, mut n_embedded) = (0.0f64, 0.0f64, 0);
+    let (mut off, mut n_embedded) = (Off::default(), 0);
     for i in 0..600 {
         let s = f64::from(i) / 600.0;
         let polar = 0.3 + 0.9 * (3.0 * s).sin().abs();
@@ -71,55 +115,69 @@ fn a_ball_in_a_bowl_follows_the_device_around() {
         n_embedded += usize::from(got.state == RenderState::Embedded);
         let reach = bowl - RADIUS - STAND_OFF;
         if far > reach + 0.005 {
-            let expected = 500.0 * (far - reach);
-            worst = worst.max((got.force_n.length() - expected).abs() / expected);
-            worst_angle = worst_angle.max(got.force_n.angle_between(-out));
+            off.note_ball(&got, device, out * reach);
         }
         assert!(i % 100 != 0 || !stage.crosses(&got));
     }
-    let degrees = worst_angle.to_degrees();
-    println!("bowl: force within {:.3} %, {degrees:.3} degrees", 100.0 * worst);
     assert_eq!(n_embedded, 0);
-    assert!(worst < 0.01 && degrees < 2.0, "{worst}, {degrees} degrees");
+    off.check("bowl");
 }
 
-/// A bar in a slot of width W and height H tilts until w + 2 stand-offs = W cos - H sin; the rest of the device's turn
-/// is torque.
+/// A square peg of width w in a square hole of width W and depth H, turned about an axis across tilts until
+/// w + 2 stand-offs = W cos - H sin, and about its own axis until w (cos + sin) + 2 stand-offs = W; the rest of the
+/// device's turn is torque.
 #[test]
-fn a_bar_turned_in_a_slot_is_held_by_both_rims() {
-    let (slot, bar, height) = (0.006, 0.0056, 0.02);
-    let wall = |side: f32| {
-        let mut wall =
-            shapes::subdivide(&shapes::subdivide(&shapes::cuboid(DVec3::new(0.03, 0.05, height))));
-        wall.positions.iter_mut().for_each(|p| p.x += side * (0.015 + 0.5 * slot as f32));
+fn a_peg_turned_in_a_hole_is_held_by_its_rims() {
+    let (hole, peg, depth) = (0.006, 0.0056, 0.02);
+    // Four walls about the hole; where two of them lie in each other there is no peg.
+    let wall = |along: DVec3| {
+        let size = DVec3::new(0.05, 0.05, depth) - 0.02 * along.abs();
+        let mut wall = shapes::subdivide(&shapes::subdivide(&shapes::cuboid(size)));
+        let place = along * (0.015 + 0.5 * hole);
+        wall.positions.iter_mut().for_each(|p| *p += place.as_vec3());
         wall
     };
-    let tool = shapes::subdivide(&shapes::cuboid(DVec3::new(bar, bar, 0.05)));
-    let mut stage = ProxyStage::new(&[wall(1.0), wall(-1.0)], &[tool], |o| o);
-    let got = stage.tick(to(0.0, 0.0, 0.0));
-    assert_eq!(got.state, RenderState::Free);
-    // By bisection: the left side falls below the right one as the tilt grows.
-    let misses = |a: f64| slot * a.cos() - height * a.sin() - bar - 2.0 * STAND_OFF;
-    let (mut low, mut high) = (0.0, 0.1);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if misses(middle) > 0.0 { low = middle } else { high = middle }
-    }
-    let (mut worst, mut worst_angle) = (0.0f64, 0.0f64);
-    for i in 1..=100 {
-        let tilt = 2e-3 * f64::from(i);
-        let got = stage.tick(turned(DVec3::Y, tilt, DVec3::ZERO));
-        let expected = (tilt - low).max(0.0);
-        if expected > 0.02 {
-            worst = worst.max((got.torque_nm.length() - expected).abs() / expected);
-            worst_angle = worst_angle.max(got.torque_nm.angle_between(DVec3::NEG_Y));
-            assert!(got.force_n.length() < 0.01 * expected / (0.5 * height), "{}", got.force_n);
+    let walls = [DVec3::X, DVec3::NEG_X, DVec3::Y, DVec3::NEG_Y].map(wall);
+    let tilted = |a: f64| hole * a.cos() - depth * a.sin() - peg - 2.0 * STAND_OFF;
+    let twisted = |a: f64| hole - peg * (a.cos() + a.sin()) - 2.0 * STAND_OFF;
+    let turns: [(&str, DVec3, &dyn Fn(f64) -> f64); 2] =
+        [("tilted", DVec3::Y, &tilted), ("twisted", DVec3::Z, &twisted)];
+    for (name, axis, room) in turns {
+        let tool = shapes::subdivide(&shapes::cuboid(DVec3::new(peg, peg, 0.05)));
+        let mut stage = ProxyStage::new(&walls, &[tool], |o| o);
+        let got = stage.tick(to(0.0, 0.0, 0.0));
+        assert_eq!(got.state, RenderState::Free);
+        // By bisection: the room falls as the turn grows.
+        let (mut low, mut high) = (0.0, 0.2);
+        for _ in 0..60 {
+            let middle = 0.5 * (low + high);
+            if room(middle) > 0.0 { low = middle } else { high = middle }
         }
-        assert!(i % 20 != 0 || !stage.crosses(&got));
+        let (mut torque, mut angle, mut turn) = (0.0f64, 0.0f64, 0.0f64);
+        for i in 1..=100 {
+            let device = 2e-3 * f64::from(i);
+            let got = stage.tick(turned(axis, device, DVec3::ZERO));
+            let expected = (device - low).max(0.0);
+            if expected > 0.02 {
+                torque = torque.max((got.torque_nm.length() - expected).abs() / expected);
+                angle = angle.max(got.torque_nm.angle_between(-axis).to_degrees());
+                let at = rotation_vector(&got.scene_from_proxy.rotation);
+                turn = turn.max((at - axis * low).length() / expected);
+                let place = got.scene_from_proxy.translation;
+                assert!(place.length() < SHARE_MAX * hole, "{name}: it has gone to {place}");
+                let force = got.force_n.length();
+                assert!(force < SHARE_MAX * expected / (0.5 * hole), "{name}: {force} N");
+            }
+            assert!(i % 20 != 0 || !stage.crosses(&got));
+        }
+        println!(
+            "peg {name} by {low:.4} rad: torque within {:.3} % and {angle:.3} degrees, proxy within {:.3} %",
+            100.0 * torque,
+            100.0 * turn
+        );
+        assert!(torque < SHARE_MAX && turn < SHARE_MAX, "{name}: {torque}, {turn}");
+        assert!(angle < DEGREES_MAX, "{name}: {angle} degrees");
     }
-    let degrees = worst_angle.to_degrees();
-    println!("slot: torque within {:.3} %, {degrees:.3} degrees", 100.0 * worst);
-    assert!(worst < 0.01 && degrees < 2.0, "{worst}, {degrees} degrees");
 }
 
 /// A jaw, 8 by 6 mm and 2 mm thick, its gripping face towards the middle at x = 0.
