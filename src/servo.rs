@@ -10,7 +10,8 @@
 //! 3. takes out of it what the coupling has made up, where that is asked for ([`passivity`]);
 //! 4. keeps to the cap and the rate of change, and lets the force [`fade`] when the model is too old.
 //!
-//! A newer model does not jump: where both name a contact, the difference of their gaps is blended out. Nothing here
+//! A newer model does not jump: where both name a contact, the difference of their gaps is blended out, and so is what
+//! the proxy would be moved by where contacts come, go or turn. Nothing here
 //! allocates, waits or has a clock: time comes in as the seconds since the last sample. [`mod@device_servo`] has a servo
 //! and what hands it models from the thread that receives them ([`newest`]).
 

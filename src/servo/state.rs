@@ -71,6 +71,8 @@ struct HeldModel {
     age_s: f64,
     /// Of the servo's own proxy, from the model's reference.
     x: Displacement,
+    /// What is left of the way from there to where the model before had the proxy of the same device.
+    left: Displacement,
 }
 
 impl ServoState {
@@ -110,7 +112,11 @@ impl ServoState {
         self.last_sequence = Some(model.sequence);
         // After a fade there is nothing to go on from.
         let before = self.held.as_ref().filter(|_| self.fade.is_none());
-        self.held = Some(HeldModel::after(before, model, age_s));
+        let mut held = HeldModel::after(before, model, age_s);
+        if let (Some(before), Some(device)) = (before, &self.device) {
+            held.go_on_from(before, device, &self.stiffness);
+        }
+        self.held = Some(held);
         Ok(())
     }
 
@@ -158,6 +164,7 @@ impl ServoState {
     fn spring(&self, x_d: &Displacement, shift: DVec3, turn: DVec3) -> Wrench {
         let Some(held) = &self.held else { return Wrench::default() };
         let pull = |i: usize| self.stiffness[i] * (held.x[i] - x_d[i]);
+        let left = |i: usize| self.stiffness[i] * held.left[i];
         let samples = self.options.damping_samples;
         // Along the force alone: without friction tissue holds nothing back along its surface, and in the air there is
         // nothing to damp. It never pulls: a hand that leaves is let go.
@@ -169,8 +176,12 @@ impl ServoState {
             let along = force / size;
             along * (size - samples * stiffness * motion.dot(along)).max(0.0)
         };
-        let force = damped(DVec3::from_array([0, 1, 2].map(pull)), self.stiffness[0], shift);
-        let torque = damped(DVec3::from_array([3, 4, 5].map(pull)), self.stiffness[3], turn);
+        let blended = |places: [usize; 3]| {
+            let (own, left) = (places.map(pull).into(), places.map(left).into());
+            with_what_is_left(own, left)
+        };
+        let force = damped(blended([0, 1, 2]), self.stiffness[0], shift);
+        let torque = damped(blended([3, 4, 5]), self.stiffness[3], turn);
         let wrench = Wrench { force, torque };
         if !self.options.observes_passivity {
             return wrench;
@@ -220,6 +231,13 @@ fn no_more_than(wanted: &Wrench, sent: &Wrench) -> Wrench {
     }
 }
 
+/// A spring's force and what is left of another, which never makes it pull.
+fn with_what_is_left(own: DVec3, left: DVec3) -> DVec3 {
+    let along = own.normalize_or_zero();
+    let against = left.dot(along) + own.length();
+    own + left - along * against.min(0.0)
+}
+
 impl HeldModel {
     /// A model that goes on where the one before was.
     fn after(before: Option<&HeldModel>, model: &LocalModel, age_s: f64) -> HeldModel {
@@ -231,6 +249,7 @@ impl HeldModel {
             anchors: [None; ROWS_MAX],
             age_s,
             x: [0.0; COORDINATES_MAX],
+            left: [0.0; COORDINATES_MAX],
         };
         for (jacobian, row) in held.jacobians.iter_mut().zip(model.rows()) {
             *jacobian = model.jacobian(row, row.normal);
@@ -254,6 +273,18 @@ impl HeldModel {
         held
     }
 
+    /// Rows come, go and turn from model to model, as where the proxy goes over a ridge between two facets: by the new
+    /// ones it is elsewhere at once, for the same device. What lies between is blended out as gaps are.
+    fn go_on_from(&mut self, before: &HeldModel, device: &Posture, stiffness: &Displacement) {
+        let LocalModel { reference, screws, hold_m, .. } = &before.model;
+        let shown = std::array::from_fn(|i| before.x[i] + before.left[i]);
+        let proxy = reference.moved(&shown, 1.0, *hold_m, screws);
+        let LocalModel { reference, screws, hold_m, .. } = &self.model;
+        let shown = reference.displacement_along(&proxy, *hold_m, screws);
+        self.solve(device, stiffness);
+        self.left = std::array::from_fn(|i| shown[i] - self.x[i]);
+    }
+
     /// What is left of a row's gap, less the stand-off that the proxy keeps: g + J x - v t.
     fn gap(&self, i: usize, x: &Displacement) -> f64 {
         let row = &self.model.rows()[i];
@@ -271,6 +302,7 @@ impl HeldModel {
         let share = (-BLEND_RATE_PER_S * dt_s).exp();
         let n = self.model.rows().len();
         self.offsets[..n].iter_mut().for_each(|offset| *offset *= share);
+        self.left.iter_mut().for_each(|left| *left *= share);
     }
 
     fn is_beyond_radius(&self) -> bool {
@@ -310,6 +342,9 @@ impl HeldModel {
                 self.anchors = [None; ROWS_MAX];
             }
             // Where nothing holds it the proxy is where the device is, to the last bit: the air gives no force.
+            if is_free {
+                self.left = [0.0; COORDINATES_MAX];
+            }
             self.x = if is_free { x_d } else { optimum.displacement };
         }
         x_d

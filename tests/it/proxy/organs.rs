@@ -2,6 +2,7 @@
 
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
+    coupling::{posture::Posture, wrench::WrenchLimits},
     geometry::{
         Basis, LoadOptions, LoadedMesh, MeshData, Pose, TriangleMesh,
         distance::point_triangle::{Feature, closest_point},
@@ -11,6 +12,7 @@ use palpate::{
     oracle::{shapes, shared_data},
     proxy::{RenderOptions, RenderState, Rendering},
     scene::tissue::deform::Deformation,
+    servo::{ServoOptions, ServoState},
 };
 
 use super::stage::ProxyStage;
@@ -18,6 +20,14 @@ use super::stage::ProxyStage;
 const STIFFNESS: f64 = 300.0;
 const STEP_M: f64 = 20e-6;
 const DEPTH_M: f64 = 0.015;
+/// Samples of the servo in a tick of a millisecond.
+const SAMPLES: u32 = 4;
+/// From sample to sample, newtons.
+const SERVO_STEP_N_MAX: f64 = 0.05;
+/// Between force and the outward normal of what bears the proxy.
+const DEGREES_MAX: f64 = 10.0;
+/// A tick, nanoseconds.
+const TICK_NS: u64 = 1_000_000;
 
 fn mesh(file: &str, scale_to_m: f64, or: impl FnOnce() -> MeshData) -> LoadedMesh {
     let format = if file.ends_with(".stl") { MeshFormat::Stl } else { MeshFormat::Obj };
@@ -81,7 +91,12 @@ pub fn cases() -> Vec<Case> {
                 .expect("vertices");
             let at = Pose { translation: place - lowest, ..turned };
             let hold_point_m = bounds.centre();
-            let options = |o| RenderOptions { stiffness_n_per_m: STIFFNESS, hold_point_m, ..o };
+            let options = |o| RenderOptions {
+                stiffness_n_per_m: STIFFNESS,
+                hold_point_m,
+                local_model: true,
+                ..o
+            };
             let name = match (name, tip_first) {
                 (name, false) => format!("{name}, across"),
                 (name, true) => format!("{name}, tip first"),
@@ -137,15 +152,67 @@ fn surface_normal(stage: &ProxyStage, at: &Rendering) -> DVec3 {
     at.contacts.iter().map(of).sum()
 }
 
+/// In degrees, where there is a force that points anywhere.
+fn degrees_off_normal(stage: &ProxyStage, at: &Rendering) -> f64 {
+    if at.force_n.length() < 0.1 {
+        return 0.0;
+    }
+    at.force_n.angle_between(surface_normal(stage, at)).to_degrees()
+}
+
+/// The hand at the device: a servo over the answers' models.
+struct Hand {
+    servo: ServoState,
+    force: DVec3,
+    step_n_max: f64,
+    /// Samples in which the proxy was farther off than its model is complete.
+    beyond: usize,
+}
+
+impl Hand {
+    fn new(at: &Rendering) -> Hand {
+        // No cap or rate hides a step.
+        let limits = WrenchLimits {
+            max_force_n: 1e3,
+            max_torque_nm: 100.0,
+            max_force_rate_n_per_s: 1e6,
+            max_torque_rate_nm_per_s: 1e5,
+        };
+        let options =
+            ServoOptions { stiffness_n_per_m: STIFFNESS, limits, ..ServoOptions::of(at.tool.0) };
+        let servo = ServoState::new(options).expect("options");
+        Hand { servo, force: DVec3::ZERO, step_n_max: 0.0, beyond: 0 }
+    }
+
+    /// Takes an answer's model and goes on from the pose of its tick to that of the next.
+    fn feel(&mut self, got: &Rendering, [from, to]: [Pose; 2]) {
+        let model = got.local_model.as_ref().expect("asked for");
+        self.servo.take(model, 0.0).expect("newer");
+        for sample in 1..=SAMPLES {
+            let share = f64::from(sample) / f64::from(SAMPLES);
+            let translation = from.translation.lerp(to.translation, share);
+            let scene_from_tool = Pose { translation, ..to };
+            let device = Posture { scene_from_tool, ..Posture::AT_ORIGIN };
+            let sample = self.servo.step(&device, 1e-3 / f64::from(SAMPLES));
+            self.step_n_max = self.step_n_max.max(sample.force_n.distance(self.force));
+            self.force = sample.force_n;
+            self.beyond += usize::from(sample.is_beyond_radius);
+        }
+    }
+}
+
 #[test]
 fn pressed_into_resting_organs_the_force_is_smooth_and_points_out() {
     for mut case in cases() {
         let first = case.approach();
         let mut last = case.stage.proxy.rendering().clone();
-        let (mut step_max, mut angle_max) = (0.0f64, 0.0f64);
+        let (mut step_max, mut degrees_max, mut ridge_max) = (0.0f64, 0.0f64, 0.0f64);
         let (mut rows, mut late, mut ridges) = (0, 0, 0);
+        let mut hand = Hand::new(&last);
         for i in 1..=(DEPTH_M / STEP_M) as i32 {
-            let got = case.stage.tick(case.off(first - STEP_M * f64::from(i)));
+            let at = [i, i + 1].map(|i| case.off(first - STEP_M * f64::from(i)));
+            let got = case.stage.tick(at[0]);
+            hand.feel(&got, at);
             assert!(
                 matches!(got.state, RenderState::Touching | RenderState::Free | RenderState::Late),
                 "{}: {:?} at {i}",
@@ -159,32 +226,29 @@ fn pressed_into_resting_organs_the_force_is_smooth_and_points_out() {
             let turned = facet_normal(&got).angle_between(facet_normal(&last));
             if step > 0.05 {
                 ridges += 1;
+                ridge_max = ridge_max.max(step);
                 assert!(step <= 0.05 + got.force_n.length() * turned, "{}: {step} N", case.name);
             } else {
                 step_max = step_max.max(step);
             }
-            if got.force_n.length() > 0.1 {
-                let angle = got.force_n.angle_between(surface_normal(&case.stage, &got));
-                angle_max = angle_max.max(angle);
-            }
+            degrees_max = degrees_max.max(degrees_off_normal(&case.stage, &got));
             rows = rows.max(got.contacts.len());
             assert!(i % 250 != 0 || !case.stage.crosses(&got), "{} crosses at {i}", case.name);
             last = got;
         }
         println!(
-            "{}: {:.3} N at 15 mm, step {step_max:.4} N, {:.2} degrees, {rows} contacts, {late} late, \
-             {ridges} ridges",
+            "{}: {:.3} N at 15 mm, step {step_max:.4} N, {ridges} ridges with a step of up to {ridge_max:.4} N, \
+             through the servo {:.4} N, {degrees_max:.2} degrees, {rows} contacts, {late} late, {} samples beyond \
+             the radius",
             case.name,
             last.force_n.length(),
-            angle_max.to_degrees()
+            hand.step_n_max,
+            hand.beyond
         );
         assert!(late == 0 && ridges <= 2, "{}: {late} late, {ridges} ridges", case.name);
-        assert!(
-            angle_max.to_degrees() <= 10.0,
-            "{}: {} degrees",
-            case.name,
-            angle_max.to_degrees()
-        );
+        assert!(degrees_max <= DEGREES_MAX, "{}: {degrees_max} degrees", case.name);
+        let step = hand.step_n_max;
+        assert!(step <= SERVO_STEP_N_MAX, "{}: {step} N through the servo", case.name);
     }
 }
 
@@ -193,24 +257,33 @@ fn pressed_into_resting_organs_the_force_is_smooth_and_points_out() {
 fn moving_organs_push_the_proxy_and_never_pass_it() {
     for mut case in cases() {
         let first = case.approach();
+        let mut hand = Hand::new(case.stage.proxy.rendering());
         for i in 1..=100 {
-            case.stage.tick(case.off(first - 5.0 * STEP_M * f64::from(i)));
+            let at = [i, (i + 1).min(100)].map(|i| case.off(first - 5.0 * STEP_M * f64::from(i)));
+            let got = case.stage.tick(at[0]);
+            hand.feel(&got, at);
         }
+        let held = case.off(first - 0.01);
         let rest: Vec<Vec3> = case.stage.tissue(0).current().surface.mesh().positions().to_vec();
         let mut last = case.stage.proxy.rendering().clone();
         let (amplitude, mut before) = (0.008, 0.0);
         let (mut over, mut step_max, mut states) = (f64::NEG_INFINITY, 0.0f64, 0);
-        for tick in 0..300 {
+        let mut degrees_max = 0.0f64;
+        for tick in 0..300_u32 {
             let mut jump = 0.0;
             if tick % 17 == 0 {
                 let now = amplitude * (0.1 / amplitude * f64::from(tick) * 1e-3).sin();
                 let shift = (case.out * now).as_vec3();
                 let positions = rest.iter().map(|p| *p + shift).collect();
-                case.stage.tissue(0).deform(Deformation::Dense(positions), 0).expect("deformed");
+                let now_ns = u64::from(tick + 1) * TICK_NS;
+                let tissue = case.stage.tissue(0);
+                tissue.deform(Deformation::Dense(positions), now_ns).expect("deformed");
                 jump = f64::abs(now - before);
                 before = now;
             }
-            let got = case.stage.tick(case.off(first - 0.01));
+            let got = case.stage.tick(held);
+            hand.feel(&got, [held; 2]);
+            degrees_max = degrees_max.max(degrees_off_normal(&case.stage, &got));
             states += usize::from(got.state == RenderState::Embedded);
             let step = got.force_n.distance(last.force_n);
             step_max = step_max.max(step);
@@ -219,9 +292,11 @@ fn moving_organs_push_the_proxy_and_never_pass_it() {
             last = got;
         }
         println!(
-            "{}: moving, step {step_max:.4} N, {over:.4} N beyond its revision's, {states} embedded",
-            case.name
+            "{}: moving, step {step_max:.4} N, {over:.4} N beyond its revision's, through the servo {:.4} N, \
+             {degrees_max:.2} degrees, {states} embedded, {} samples beyond the radius",
+            case.name, hand.step_n_max, hand.beyond
         );
         assert!(over <= 0.05 && states == 0, "{}: {over} N, {states} embedded", case.name);
+        assert!(degrees_max <= DEGREES_MAX, "{}: {degrees_max} degrees", case.name);
     }
 }

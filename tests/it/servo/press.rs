@@ -2,7 +2,7 @@
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    coupling::posture::Posture,
+    coupling::{posture::Posture, wrench::WrenchLimits},
     geometry::Pose,
     servo::{ServoOptions, ServoState},
 };
@@ -88,6 +88,45 @@ fn a_newer_model_does_not_jump() {
     // All of it at once would be 0.4 N; e-folded in 6.7 ms a sample has 3.7 % of that.
     assert!(step < 0.016, "a step of {step} N");
     assert!((last - before - 0.4).abs() < 0.001, "{before} N, then {last} N");
+}
+
+/// A contact that goes, and another that leans by a tenth in its place: over a ridge the force turns over some samples,
+/// and it is the new plane's in the end. A hand that leaves meanwhile feels nothing.
+#[test]
+fn a_contact_that_turns_does_not_jump() {
+    // No rate hides a step.
+    let limits = WrenchLimits {
+        max_force_rate_n_per_s: 1e5,
+        max_torque_rate_nm_per_s: 1e5,
+        ..options().limits
+    };
+    for leaves in [false, true] {
+        let mut servo = ServoState::new(ServoOptions { limits, ..options() }).expect("options");
+        let device = at(DVec3::Z * -1e-3);
+        servo.take(&over_plane(1, STAND_OFF), 0.0).expect("a model");
+        let before = settle(&mut servo, &device).force_n;
+        let mut leaning = over_plane(2, STAND_OFF);
+        let row = &mut leaning.rows_mut()[0];
+        let (sin, cos) = 0.1f64.sin_cos();
+        (row.contact_id, row.normal) = (2, DVec3::new(sin, 0.0, cos));
+        servo.take(&leaning, 0.0).expect("newer");
+        if leaves {
+            let free = servo.step(&at(DVec3::Z * 1e-3), DT_S);
+            assert_eq!((free.force_n, free.torque_nm), (DVec3::ZERO, DVec3::ZERO));
+            continue;
+        }
+        let (mut last, mut step) = (before, 0.0f64);
+        for _ in 0..400 {
+            let got = servo.step(&device, DT_S).force_n;
+            step = step.max(got.distance(last));
+            assert!(got.dot(last) > 0.0, "{got} after {last}");
+            last = got;
+        }
+        // All of it at once would be 0.08 N.
+        assert!(step < 0.005, "a step of {step} N");
+        let expected = DVec3::new(sin, 0.0, cos) * 800.0 * cos * (1e-3 + STAND_OFF);
+        assert!((last - expected).length() < 1e-3, "{last}, {expected}");
+    }
 }
 
 /// Friction holds a pressed tool back, and lets it slip on its cone.
