@@ -19,6 +19,7 @@ from palpate import RenderState
 pytest.importorskip("mujoco", reason="MuJoCo is not installed: it has no wheel for every machine")
 pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
 
+import mujoco  # noqa: E402
 import mujoco_liver  # noqa: E402
 from mujoco_liver import BALL_RADIUS_M, STIFFNESS_N_PER_M, TOTAL_S  # noqa: E402
 
@@ -26,6 +27,8 @@ from mujoco_liver import BALL_RADIUS_M, STIFFNESS_N_PER_M, TOTAL_S  # noqa: E402
 # tissue is rounded to 32 bits (6e-9 m at 0.1 m); the rest is the tolerance of the ball's field, a thousandth of its
 # diagonal of 28 mm.
 DEPTH_MAX_M = 28e-6
+# Where MuJoCo writes what it warns of, in the folder that it runs in.
+LOG = "MUJOCO_LOG.TXT"
 
 
 def inside(points: np.ndarray, nodes: np.ndarray, tetrahedra: np.ndarray) -> np.ndarray:
@@ -53,8 +56,36 @@ def distance_m(point: np.ndarray, corners: np.ndarray) -> float:
 
 def depth_m(points: np.ndarray, nodes: np.ndarray, tetrahedra: np.ndarray, surface: np.ndarray) -> float:
     """How deep the deepest of the points is in the body; 0 when none is inside."""
-    within = points[inside(points, nodes, tetrahedra)]
+    corners = nodes[tetrahedra]
+    meets = (corners.min(axis=1) <= points.max(axis=0)) & (corners.max(axis=1) >= points.min(axis=0))
+    near = tetrahedra[meets.all(axis=1)]
+    within = points[inside(points, nodes, near)]
     return max((distance_m(point, surface) for point in within), default=0.0)
+
+
+class Ball:
+    """The probe: how deep tissue is in it."""
+
+    def __init__(self) -> None:
+        self.points, triangles = mujoco_liver.ball(BALL_RADIUS_M)
+        a, b, c = np.moveaxis(self.points[triangles], 1, 0)
+        normals = np.cross(b - a, c - a)
+        self._normals = normals / np.linalg.norm(normals, axis=1, keepdims=True)
+        self._offsets = (self._normals * a).sum(axis=1)
+
+    def depth_m(self, points: np.ndarray, centre: np.ndarray) -> float:
+        """Of the deepest of the points; 0 when none is inside. It is convex: the nearest plane is the nearest side."""
+        away = points - centre
+        near = away[(np.abs(away) < BALL_RADIUS_M).all(axis=1)]
+        depths = (self._offsets - near @ self._normals.T).min(axis=1)
+        return float(depths.max(initial=0.0))
+
+
+def along_edges(surface_m: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """The vertices of a surface and seven points on each of its edges, which are longer than the ball."""
+    a, b = surface_m[edges[:, :1]], surface_m[edges[:, 1:]]
+    points: np.ndarray = (a + np.linspace(0, 1, 9)[:, None] * (b - a)).reshape(-1, 3)
+    return points
 
 
 def test_the_oracle_of_depth_knows_a_tetrahedron() -> None:
@@ -72,6 +103,30 @@ def test_the_oracle_of_depth_knows_a_tetrahedron() -> None:
     assert distance_m(np.array([0, 0, 3.0]), surface) == pytest.approx(2)
 
 
+def test_the_oracle_of_depth_knows_the_ball() -> None:
+    ball = Ball()
+    centre, down = np.array([0.1, 0.2, 0.3]), np.array([0, 0, -1])
+    # Its poles are vertices, and the sides there are those of a cone.
+    assert ball.depth_m(np.array([centre + BALL_RADIUS_M * down]), centre) < 1e-9
+    assert ball.depth_m(np.array([centre, centre + 0.007 * down]), centre) == pytest.approx(BALL_RADIUS_M, rel=0.02)
+    assert ball.depth_m(np.array([centre + 0.007 * down]), centre) == pytest.approx(0.001, rel=0.02)
+    assert ball.depth_m(np.array([centre + 0.0081 * down, centre + 1]), centre) == 0
+    surface, edges = np.array([[0, 0, 0], [1, 0, 0], [0, 2, 0.0]]), np.array([[0, 1], [1, 2]])
+    points = along_edges(surface, edges)
+    assert len(points) == 18 and [0.125, 0, 0] in points.tolist() and [0.5, 1, 0] in points.tolist()
+
+
+def test_what_mujoco_warns_of_is_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next test takes its absence for no warnings."""
+    monkeypatch.chdir(tmp_path)
+    body = '<body><freejoint/><geom size="1"/></body>'
+    model = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
+    data = mujoco.MjData(model)
+    data.xfrc_applied[1] = np.nan
+    mujoco.mj_step(model, data)
+    assert "unstable" in (tmp_path / LOG).read_text()
+
+
 def test_the_file_is_what_its_script_makes() -> None:
     points, tetrahedra = make_liver.liver()
     assert make_liver.volumes(points, tetrahedra).min() > 0
@@ -86,29 +141,35 @@ def test_the_file_is_what_its_script_makes() -> None:
 def test_what_the_hand_feels_is_what_the_liver_bears(
     program: ServerProgram, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str], None]
 ) -> None:
-    # Where MuJoCo writes what it warns of.
     monkeypatch.chdir(tmp_path)
     rounds = max(1, round(float(os.environ.get("PALPATE_TEST_SCALE", "1"))))
     liver = mujoco_liver.Liver()
     rest = liver.positions_m.copy()
-    points = mujoco_liver.ball(BALL_RADIUS_M)[0]
-    proxy_m = hand_m = moved = 0.0
+    ball = Ball()
+    points = np.vstack([ball.points, [0, 0, 0]])
+    sides = np.vstack([liver.triangles[:, [i, (i + 1) % 3]] for i in range(3)])
+    edges = np.unique(np.sort(sides, axis=1), axis=0)
+    # Of the proxy and of the hand: its vertices in the tissue, the tissue's vertices and edges in it.
+    deepest = np.zeros((2, 2))
+    moved = 0.0
     steps = []
     for step in mujoco_liver.run(program.address, liver, rounds * TOTAL_S):
         steps.append(step)
         moved = max(moved, float(np.abs(step.surface_m - rest).max()))
-        if len(steps) % 20 == 0:
-            surface = step.surface_m[liver.triangles]
-            proxy, hand = (np.vstack([points, [0, 0, 0]]) + at for at in (step.proxy_m, step.device_m))
-            proxy_m = max(proxy_m, depth_m(proxy, step.nodes_m, liver.tetrahedra, surface))
-            hand_m = max(hand_m, depth_m(hand, step.nodes_m, liver.tetrahedra, surface))
+        surface, seams = step.surface_m[liver.triangles], along_edges(step.surface_m, edges)
+        # The proxy in every step; the hand, which is in there for long, now and then.
+        for of, at in enumerate([step.proxy_m, step.device_m] if len(steps) % 20 == 0 else [step.proxy_m]):
+            depths = depth_m(points + at, step.nodes_m, liver.tetrahedra, surface), ball.depth_m(seams, at)
+            deepest[of] = np.maximum(deepest[of], depths)
+    (proxy_m, into_proxy_m), (hand_m, into_hand_m) = deepest
     figure(f"{len(steps)} steps of MuJoCo's liver, which moved by {1e3 * moved:.1f} mm")
     figure(f"the proxy was at most {1e6 * proxy_m:.1f} um deep in it, the hand {1e3 * hand_m:.1f} mm")
+    figure(f"it was at most {1e6 * into_proxy_m:.1f} um deep in the proxy, and {1e3 * into_hand_m:.1f} mm in the hand")
 
-    assert liver.warnings == {}
-    assert proxy_m <= DEPTH_MAX_M
-    # The hand is: the oracle would see it.
-    assert hand_m > 3e-3
+    assert liver.warnings == {} and not Path(LOG).exists()
+    assert max(proxy_m, into_proxy_m) <= DEPTH_MAX_M
+    # The hand is: the oracles would see it.
+    assert min(hand_m, into_hand_m) > 3e-3
     time_s = np.array([step.time_s % TOTAL_S for step in steps])
     hand, contacts, elastic, spring = (
         np.array(found)
