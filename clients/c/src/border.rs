@@ -9,6 +9,9 @@ use std::{
 use crate::code::{Failure, palpate_code, remember};
 use palpate_code::{PALPATE_INTERNAL, PALPATE_OK};
 
+/// The words of a panic.
+pub(crate) const PANICKED: &str = "Palpate panicked; its message is on stderr";
+
 /// Runs a call.
 pub(crate) fn call(work: impl FnOnce() -> Result<(), Failure>) -> palpate_code {
     // What a panic left half done is told by its code: it is not to be used any more.
@@ -19,7 +22,7 @@ pub(crate) fn call(work: impl FnOnce() -> Result<(), Failure>) -> palpate_code {
             code
         }
         Err(_) => {
-            remember(format_args!("Palpate panicked; its message is on stderr"));
+            remember(format_args!("{PANICKED}"));
             PALPATE_INTERNAL
         }
     }
@@ -121,4 +124,51 @@ fn fits<T>(n: usize, name: &str) -> Result<(), Failure> {
 
 fn null(name: &str) -> Failure {
     Failure::argument(format!("{name} is NULL"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::{last_words, palpate_code::PALPATE_INVALID_ARGUMENT};
+
+    #[test]
+    fn a_panic_ends_at_the_border_with_a_code_and_words() {
+        let code = call(|| panic!("on purpose"));
+        assert_eq!((code, last_words().as_str()), (PALPATE_INTERNAL, PANICKED));
+        // One of a type that is no text, and one in the midst of a call of its own.
+        let code = call(|| std::panic::panic_any(7));
+        assert_eq!((code, last_words().as_str()), (PALPATE_INTERNAL, PANICKED));
+        let code = call(|| {
+            assert_eq!(call(|| Err(Failure::argument("inner"))), PALPATE_INVALID_ARGUMENT);
+            panic!("on purpose")
+        });
+        assert_eq!((code, last_words().as_str()), (PALPATE_INTERNAL, PANICKED));
+        // The thread goes on.
+        assert_eq!(call(|| Err(Failure::argument("outer"))), PALPATE_INVALID_ARGUMENT);
+        assert_eq!(last_words(), "outer");
+        assert_eq!(call(|| Ok(())), PALPATE_OK);
+    }
+
+    #[test]
+    fn every_function_that_c_sees_goes_through_it() {
+        let sources = [
+            include_str!("code.rs"),
+            include_str!("server.rs"),
+            include_str!("scene.rs"),
+            include_str!("session.rs"),
+        ];
+        let mut n = 0;
+        for text in sources.iter().flat_map(|text| text.split("extern \"C\" fn ").skip(1)) {
+            let (name, rest) = text.split_once('(').expect("a function");
+            let body = rest.split("\n}\n").next().expect("a body");
+            let goes = body.contains(" call(|| ") || body.contains(" call_of_device(|| ");
+            // The one reads its thread's buffer and nothing else, the other calls its sibling.
+            let needs_none = ["palpate_last_error", "palpate_servo"].contains(&name);
+            assert!(goes || needs_none, "{name} lets a panic through");
+            n += 1;
+        }
+        let header = include_str!("../include/palpate.h");
+        let declared = header.matches("\nenum palpate_code palpate_").count();
+        assert_eq!(n, declared + 1, "each function of the header, and palpate_last_error");
+    }
 }

@@ -108,3 +108,11 @@ pub(crate) fn remember(message: std::fmt::Arguments) {
 pub extern "C" fn palpate_last_error() -> *const c_char {
     LAST.with_borrow(|last| last.0.as_ptr().cast())
 }
+
+/// The same as Rust has it.
+#[cfg(test)]
+pub(crate) fn last_words() -> String {
+    let text = |last: &Message| std::ffi::CStr::from_bytes_until_nul(&last.0).map(|t| t.to_owned());
+    let text = LAST.with_borrow(text).expect("it ends");
+    text.into_string().expect("UTF-8")
+}

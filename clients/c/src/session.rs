@@ -440,3 +440,19 @@ fn call_of_device(work: impl FnOnce() -> Result<(), Wrong>) -> palpate_code {
     });
     if over == PALPATE_OK { code } else { over }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{border::PANICKED, code::last_words};
+
+    #[test]
+    fn a_panic_in_a_device_s_call_gives_a_code_and_words() {
+        let code = call_of_device(|| panic!("on purpose"));
+        assert_eq!((code, last_words().as_str()), (PALPATE_INTERNAL, PANICKED));
+        // Nor is the next call's own word lost for it.
+        assert_eq!(call_of_device(|| Err(Wrong::Busy)), PALPATE_BUSY);
+        assert_eq!(last_words(), Wrong::Busy.to_string());
+        assert_eq!(call_of_device(|| Ok(())), PALPATE_OK);
+    }
+}
