@@ -350,6 +350,11 @@ def test_a_server_that_stays_away_ends_the_loop(scene: palpate.Scene, probe: pal
         loop.close()
 
 
+def load() -> float:
+    """What else the machine did in the last minute, for each core."""
+    return os.getloadavg()[0] / (os.cpu_count() or 1)
+
+
 def test_a_loop_at_a_kilohertz(scene: palpate.Scene, probe: palpate.Tool, figure: Callable[[str], None]) -> None:
     """Prints what this machine does, as the next one."""
     taken = []
@@ -365,7 +370,8 @@ def test_a_loop_at_a_kilohertz(scene: palpate.Scene, probe: palpate.Tool, figure
         loop.wait(timeout_s=10)
     p50, p99 = np.percentile(taken, [50, 99])
     late = np.mean(np.array(taken) > 1_000)
-    figure(f"at 1 kHz: p50 {p50:.0f} us, p99 {p99:.0f} us, {late:.1%} later than 1 ms, {len(taken)} answers")
+    told = f"at 1 kHz: p50 {p50:.0f} us, p99 {p99:.0f} us, {late:.1%} later than 1 ms, {len(taken)} answers"
+    figure(f"{told}; load {load():.1f} for each core")
 
 
 def test_round_trips_in_lock_step(scene: palpate.Scene, probe: palpate.Tool, figure: Callable[[str], None]) -> None:
@@ -377,5 +383,4 @@ def test_round_trips_in_lock_step(scene: palpate.Scene, probe: palpate.Tool, fig
             loop.tick([0, 0, 0.08 + 1e-6 * n])
             taken.append(time.perf_counter() - begun)
     p50, p99 = 1e6 * np.percentile(taken, [50, 99])
-    load = os.getloadavg()[0] / (os.cpu_count() or 1)
-    figure(f"round trip: p50 {p50:.0f} us, p99 {p99:.0f} us; load {load:.1f} for each core")
+    figure(f"round trip: p50 {p50:.0f} us, p99 {p99:.0f} us; load {load():.1f} for each core")
