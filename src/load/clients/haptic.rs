@@ -187,6 +187,9 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
     })
 }
 
+// A loop of its own over `Client::track` and not `Client::haptics`: that one would send on another thread, drop the oldest
+// tick when the transport is full, and come back when its connection breaks. Here each tick's time counts from the instant
+// at which it was due, on the thread that sends it and reads its answer, and what is lost or broken is a finding.
 async fn drive(
     plan: &HapticPlan,
     client: &Client,
