@@ -22,6 +22,11 @@ namespace Palpate
             return new palpate_vec3 { x = x, y = y, z = axes == Axes.LeftHanded ? -z : z };
         }
 
+        internal static Vec3 Point(this Axes axes, Vec3 at)
+        {
+            return new Vec3(at.X, at.Y, axes == Axes.LeftHanded ? -at.Z : at.Z);
+        }
+
         /// <summary>A rotation's axis and a torque are no directions: their x and y change signs, not their z.</summary>
         internal static palpate_vec3 Turn(this Axes axes, double x, double y, double z)
         {
@@ -43,11 +48,16 @@ namespace Palpate
                 return xyz;
             }
             float[] mirrored = (float[])xyz.Clone();
-            for (int i = 2; i < mirrored.Length; i += 3)
-            {
-                mirrored[i] = -mirrored[i];
-            }
+            axes.PointsInPlace(mirrored, mirrored.Length / 3);
             return mirrored;
+        }
+
+        internal static void PointsInPlace(this Axes axes, float[] xyz, int n)
+        {
+            for (int i = 0; axes == Axes.LeftHanded && i < n; i++)
+            {
+                xyz[3 * i + 2] = -xyz[3 * i + 2];
+            }
         }
 
         /// <summary>A mirror turns triangles inside out, so their second and third vertex change places.</summary>

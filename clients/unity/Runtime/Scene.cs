@@ -1,4 +1,6 @@
 using System;
+using System.Collections.Generic;
+using System.Runtime.InteropServices;
 
 namespace Palpate
 {
@@ -42,15 +44,44 @@ namespace Palpate
         /// <summary>Adds a rigid tool of one link. Gives its id.</summary>
         public uint AddTool(string name, float[] positions, uint[] triangles, double scaleToM = 1)
         {
-            uint id;
-            fixed (byte* text = Text.Bytes(name))
-            fixed (float* xyz = axes.Points(positions))
-            fixed (uint* sides = axes.Triangles(triangles))
+            return AddTool(name, new Link { Name = name, Positions = positions, Triangles = triangles, ScaleToM = scaleToM });
+        }
+
+        /// <summary>Adds a rigid tool of one to eight links. Gives its id.</summary>
+        public uint AddTool(string name, params Link[] links)
+        {
+            // As many as there are, so they are held one by one and not in nested blocks.
+            List<GCHandle> held = new List<GCHandle>();
+            palpate_link[] sent = new palpate_link[links.Length];
+            palpate_pose[] rest = new palpate_pose[links.Length];
+            try
             {
-                palpate_link link = new palpate_link { name = text, mesh = Mesh(xyz, positions, sides, triangles, scaleToM) };
-                PalpateException.Check(Native.palpate_add_tool(scene, text, &link, (UIntPtr)1, &id));
+                palpate_pose* poses = (palpate_pose*)Hold(held, rest);
+                for (int i = 0; i < links.Length; i++)
+                {
+                    rest[i] = links[i].RestPose.To(axes);
+                    sent[i] = new palpate_link
+                    {
+                        name = (byte*)Hold(held, Text.Bytes(links[i].Name)),
+                        mesh = Mesh(
+                            (float*)Hold(held, axes.Points(links[i].Positions)), links[i].Positions,
+                            (uint*)Hold(held, axes.Triangles(links[i].Triangles)), links[i].Triangles, links[i].ScaleToM),
+                        rest_pose = poses + i,
+                        fill_holes_m = links[i].FillHolesM,
+                    };
+                }
+                uint id;
+                fixed (byte* text = Text.Bytes(name))
+                fixed (palpate_link* first = sent)
+                {
+                    PalpateException.Check(Native.palpate_add_tool(scene, text, first, (UIntPtr)sent.Length, &id));
+                }
+                return id;
             }
-            return id;
+            finally
+            {
+                held.ForEach(handle => handle.Free());
+            }
         }
 
         /// <summary>Adds a rigid tool of one link from a file.</summary>
@@ -62,6 +93,18 @@ namespace Palpate
                 PalpateException.Check(Native.palpate_add_tool_file(scene, text, path, scaleToM, &id));
             }
             return id;
+        }
+
+        /// <summary>Takes a tissue out of the scene.</summary>
+        public void RemoveTissue(uint tissue)
+        {
+            PalpateException.Check(Native.palpate_remove_tissue(scene, tissue));
+        }
+
+        /// <summary>Takes a tool out of the scene.</summary>
+        public void RemoveTool(uint tool)
+        {
+            PalpateException.Check(Native.palpate_remove_tool(scene, tool));
         }
 
         /// <summary>Moves all vertices of a tissue, metres.</summary>
@@ -87,6 +130,52 @@ namespace Palpate
                 UIntPtr n = (UIntPtr)vertices.Length;
                 PalpateException.Check(Native.palpate_deform_some(scene, tissue, ids, xyz, n));
             }
+        }
+
+        /// <summary>Cuts a tissue.</summary>
+        public CutMade Cut(uint tissue, Cut cut)
+        {
+            uint[] removed = cut.Removed ?? new uint[0], triangles = cut.Triangles ?? new uint[0];
+            float[] positions = cut.Positions ?? new float[0];
+            if (cut.Parents != null && cut.Parents.Length != triangles.Length / 3)
+            {
+                throw new ArgumentException("there is not one parent for each new triangle", "cut");
+            }
+            palpate_cut_made made;
+            fixed (uint* gone = removed, sides = axes.Triangles(triangles), parents = cut.Parents)
+            fixed (float* xyz = axes.Points(positions))
+            {
+                palpate_cut sent = new palpate_cut
+                {
+                    removed = gone,
+                    n_removed = (UIntPtr)removed.Length,
+                    positions = xyz,
+                    n_positions = (UIntPtr)(positions.Length / 3),
+                    triangles = sides,
+                    n_triangles = (UIntPtr)(triangles.Length / 3),
+                    parents = parents,
+                };
+                PalpateException.Check(Native.palpate_cut_tissue(scene, tissue, &sent, &made));
+            }
+            return new CutMade
+            {
+                TopologyRevision = made.topology_revision,
+                FirstVertex = made.first_vertex,
+                FirstTriangle = made.first_triangle,
+            };
+        }
+
+        /// <summary>Signed distances of points to a tissue, 0: to the nearest of all. Metres, negative inside.</summary>
+        public double[] Distances(Vec3[] points, uint tissue = 0)
+        {
+            palpate_vec3[] sent = Array.ConvertAll(points, at => axes.Point(at.X, at.Y, at.Z));
+            double[] metres = new double[points.Length];
+            fixed (palpate_vec3* first = sent)
+            fixed (double* into = metres)
+            {
+                PalpateException.Check(Native.palpate_distances(scene, tissue, first, into, (UIntPtr)points.Length));
+            }
+            return metres;
         }
 
         /// <summary>Opens a session: a tool in a hand.</summary>
@@ -125,6 +214,13 @@ namespace Palpate
             {
                 Native.palpate_close_scene(place);
             }
+        }
+
+        private static void* Hold(List<GCHandle> held, Array array)
+        {
+            GCHandle handle = GCHandle.Alloc(array, GCHandleType.Pinned);
+            held.Add(handle);
+            return (void*)handle.AddrOfPinnedObject();
         }
 
         private static palpate_mesh Mesh(float* xyz, float[] positions, uint* sides, uint[] triangles, double scaleToM)

@@ -41,6 +41,9 @@ namespace Palpate
             };
         }
 
+        /// <summary>Nothing moved, nothing turned.</summary>
+        public static Pose Identity { get { return new Pose(new Vec3(0, 0, 0)); } }
+
         internal static Pose From(Axes axes, palpate_pose pose)
         {
             palpate_vec3 p = axes.Point(pose.position_m.x, pose.position_m.y, pose.position_m.z);
@@ -65,6 +68,8 @@ namespace Palpate
         public bool IsLimited { get { return (Flags & Native.PALPATE_LIMITED) != 0; } }
         /// <summary>Answers are too old, or the pose is none.</summary>
         public bool IsFading { get { return (Flags & Native.PALPATE_FADING) != 0; } }
+        /// <summary>The proxy was farther than the model is complete: the force did not rise.</summary>
+        public bool IsBeyondRadius { get { return (Flags & Native.PALPATE_BEYOND_RADIUS) != 0; } }
 
         internal static Wrench From(Axes axes, palpate_wrench felt)
         {
@@ -101,6 +106,74 @@ namespace Palpate
         public uint Contacts;
         /// <summary>From the proxy to the nearest tissue, metres.</summary>
         public double DistanceM;
+    }
+
+    /// <summary>A contact that bears. Laid out as palpate_contact.</summary>
+    [StructLayout(LayoutKind.Sequential)]
+    public struct Contact
+    {
+        /// <summary>Stays while the contact does.</summary>
+        public ulong Id;
+        /// <summary>Whose surface.</summary>
+        public uint Tissue;
+        /// <summary>Counted from 0 in the tool.</summary>
+        public uint Link;
+        /// <summary>On the tissue, metres.</summary>
+        public Vec3 Position;
+        /// <summary>On the tool, newtons.</summary>
+        public Vec3 ForceN;
+    }
+
+    /// <summary>What became of a session so far.</summary>
+    public struct SessionStatus
+    {
+        /// <summary>There is a connection; always so in the process.</summary>
+        public bool IsOpen;
+        /// <summary>How often it came back after its connection broke.</summary>
+        public ulong Reconnected;
+        /// <summary>How often its session was over by then: contacts have new ids.</summary>
+        public ulong SessionsLost;
+        /// <summary>Ticks that never left.</summary>
+        public ulong Dropped;
+        /// <summary>Since the newest answer, seconds.</summary>
+        public double AgeS;
+    }
+
+    /// <summary>A rigid part of a tool.</summary>
+    public sealed class Link
+    {
+        /// <summary>Unique in its tool.</summary>
+        public string Name;
+        /// <summary>x, y, z of each vertex, and three vertex numbers of each triangle.</summary>
+        public float[] Positions;
+        public uint[] Triangles;
+        public double ScaleToM = 1;
+        /// <summary>Takes the link's frame to the tool's.</summary>
+        public Pose RestPose = Pose.Identity;
+        /// <summary>Holes in a box with no greater diagonal are filled, metres.</summary>
+        public double FillHolesM;
+    }
+
+    /// <summary>A cut: one transaction. What is null is empty.</summary>
+    public sealed class Cut
+    {
+        /// <summary>Triangles to remove, each once.</summary>
+        public uint[] Removed;
+        /// <summary>x, y, z of each new vertex. The first gets the id CutMade.FirstVertex.</summary>
+        public float[] Positions;
+        /// <summary>Three vertex ids of each new triangle, old ones and new ones.</summary>
+        public uint[] Triangles;
+        /// <summary>For each new triangle the removed one that it replaces in part, so that contacts go on.</summary>
+        public uint[] Parents;
+    }
+
+    /// <summary>What a cut made.</summary>
+    public struct CutMade
+    {
+        /// <summary>Cuts of the tissue so far.</summary>
+        public ulong TopologyRevision;
+        /// <summary>The new vertices and triangles have the ids from here on.</summary>
+        public uint FirstVertex, FirstTriangle;
     }
 
     /// <summary>How a session renders its tool; 0 is the default.</summary>

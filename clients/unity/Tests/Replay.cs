@@ -32,6 +32,8 @@ public static class Replay
                 scene.Delete();
             }
             Mirrors(server);
+            Hand.Servo(server);
+            Hand.Solver(server);
         }
         return 0;
     }
@@ -61,8 +63,8 @@ public static class Replay
         Expect(false, "a scene that is not there was opened");
     }
 
-    private static readonly float[] Corners = { 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1 };
-    private static readonly uint[] Sides = { 0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5 };
+    internal static readonly float[] Corners = { 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1, 0, 0, 0, 1, 0, 0, -1 };
+    internal static readonly uint[] Sides = { 0, 2, 4, 2, 1, 4, 1, 3, 4, 3, 0, 4, 2, 0, 5, 1, 2, 5, 3, 1, 5, 0, 3, 5 };
 
     /// A scene and its mirror image, z the other way, feel the same: the force mirrored, the torque turned about.
     private static void Mirrors(Server server)
@@ -107,12 +109,12 @@ public static class Replay
         }
     }
 
-    private static void Near(double a, double b)
+    internal static void Near(double a, double b)
     {
         Expect(Math.Abs(a - b) < 1e-9, a + " and " + b);
     }
 
-    private static void Expect(bool isSo, string what)
+    internal static void Expect(bool isSo, string what)
     {
         if (!isSo) throw new Exception(what);
     }

@@ -1,0 +1,210 @@
+using System;
+using System.Diagnostics;
+using System.Threading;
+using Palpate;
+
+/// <summary>What a device's thread and a solver do with a session: the servo, and what it gives beside the wrench.</summary>
+public static class Hand
+{
+    private static readonly float[] Slab =
+    {
+        -1, -1, 0, 1, -1, 0, 1, 1, 0, -1, 1, 0, -1, -1, -1, 1, -1, -1, 1, 1, -1, -1, 1, -1,
+    };
+    private static readonly uint[] SlabSides =
+    {
+        0, 1, 2, 0, 2, 3, 4, 6, 5, 4, 7, 6, 4, 5, 1, 4, 1, 0, 5, 6, 2, 5, 2, 1, 6, 7, 3, 6, 3, 2, 7, 4, 0, 7, 0, 3,
+    };
+    // Off the slab's edges, metres.
+    private const double X = 0.011, Y = 0.007;
+
+    /// The device's thread: 300 N/m over 3 mm, and nothing for the garbage collector.
+    public static void Servo(Server server)
+    {
+        using (Scene scene = server.CreateScene("servo"))
+        {
+            scene.AddTissue("slab", Mirrored(Slab, -1), Turned(SlabSides, -1), 0.05);
+            uint tool = scene.AddTool("tip", Mirrored(Replay.Corners, -1), Turned(Replay.Sides, -1), 0.005);
+            using (Session session = scene.OpenSession(tool, new SessionOptions { StiffnessNPerM = 300 }))
+            {
+                Press(session, false);
+                Press(session, true);
+                SessionStatus status = session.Status();
+                Replay.Expect(status.IsOpen && status.Dropped == 0 && status.AgeS < 5, "the session is open");
+                // A collection comes after 4 MB, which as many objects of 16 bytes are: that is seen.
+                Replay.Expect(Collections(() => new object()) > 0, "a collection is seen");
+                Stopwatch sinceLast = Stopwatch.StartNew();
+                Wrench felt = default(Wrench);
+                Code code = Code.Ok;
+                Func<object> sample = () =>
+                {
+                    double dtS = sinceLast.Elapsed.TotalSeconds;
+                    sinceLast.Restart();
+                    code = session.Servo(At(0.002, -1), dtS, out felt);
+                    return null;
+                };
+                int collections = Collections(sample);
+                Replay.Expect(code == Code.Ok && Math.Abs(felt.ForceN.Z + 0.9) < 0.02, "after " + Calls + " calls: " + felt.ForceN.Z + " N");
+                Replay.Expect(collections == 0, collections + " collections in the servo");
+                Pose[] one = { Pose.Identity };
+                collections = Collections(() =>
+                {
+                    code = session.Servo(At(0.002, -1), one, 1e-5, out felt);
+                    return null;
+                });
+                Replay.Expect(code == Code.Ok && collections == 0, collections + " collections in the servo with links");
+                code = session.Servo(At(0.002, -1), new Pose[9], 1e-3, out felt);
+                Replay.Expect(code == Code.InvalidArgument && felt.IsFading, "nine links gave " + code);
+                session.Check();
+            }
+            scene.Delete();
+        }
+    }
+
+    private const int Calls = 400000;
+
+    private static int Collections(Func<object> call)
+    {
+        int before = GC.CollectionCount(0);
+        for (int n = 0; n < Calls; n++) call();
+        return GC.CollectionCount(0) - before;
+    }
+
+    private static void Press(Session session, bool hasLinks)
+    {
+        Pose[] one = { Pose.Identity };
+        Wrench felt = default(Wrench);
+        for (int n = 0; n < 10000 && Math.Abs(felt.ForceN.Z + 0.9) > 0.02; n++)
+        {
+            Pose at = At(Math.Max(0.006 - 1e-4 * n, 0.002), -1);
+            Code code = hasLinks ? session.Servo(at, one, 1e-3, out felt) : session.Servo(at, 1e-3, out felt);
+            Replay.Expect(code == Code.Ok, "the servo gave " + code);
+            Thread.Sleep(1);
+        }
+        Replay.Expect(Math.Abs(felt.ForceN.Z + 0.9) < 0.02 && !felt.IsFading, "3 mm deep: " + felt.ForceN.Z + " N");
+    }
+
+    /// A solver: contacts, loads, distances, cuts and links are each other's mirror images in the two axes.
+    public static void Solver(Server server)
+    {
+        double[] right = Asked(server, Axes.RightHanded, 1), left = Asked(server, Axes.LeftHanded, -1);
+        Replay.Expect(right.Length == left.Length, "as many numbers");
+        for (int i = 0; i < right.Length; i++) Replay.Near(right[i], left[i]);
+    }
+
+    /// What is asked of a scene, with z turned back.
+    private static double[] Asked(Server server, Axes axes, int z)
+    {
+        using (Scene scene = server.CreateScene("solver", axes))
+        {
+            uint slab = scene.AddTissue("slab", Mirrored(Slab, z), Turned(SlabSides, z), 0.05);
+            uint spare = scene.AddTissue("spare", Mirrored(Slab, z), Turned(SlabSides, z), 0.01);
+            scene.RemoveTissue(spare);
+            Throws(Code.NotFound, () => scene.RemoveTissue(spare));
+            // A handle above, and a jaw that it carries 10 mm below and turned.
+            float[] corners = Mirrored(Replay.Corners, z);
+            uint[] sides = Turned(Replay.Sides, z);
+            Link handle = new Link { Name = "handle", Positions = corners, Triangles = sides, ScaleToM = 0.004 };
+            Link jaw = new Link { Name = "jaw", Positions = corners, Triangles = sides, ScaleToM = 0.005 };
+            jaw.RestPose = new Pose(new Vec3(0.002, 0, -0.01 * z), z * Math.Sin(0.2), 0, 0, Math.Cos(0.2));
+            uint tool = scene.AddTool("grasper", handle, jaw);
+            uint other = scene.AddTool("other", handle);
+            scene.RemoveTool(other);
+            Throws(Code.NotFound, () => scene.RemoveTool(other));
+
+            System.Collections.Generic.List<double> told = new System.Collections.Generic.List<double>();
+            SessionOptions options = new SessionOptions { LockStep = true, Friction = 0.3 };
+            using (Session session = scene.OpenSession(tool, options))
+            {
+                Contact[] contacts = new Contact[16];
+                uint[] vertices = new uint[16];
+                float[] forces = new float[48];
+                ulong revision;
+                Replay.Expect(session.Contacts(contacts) == 0, "no answer, no contacts");
+                Replay.Expect(session.TissueLoads(slab, vertices, forces, out revision) == 0, "no answer, no loads");
+                Throws(Code.InvalidArgument, () => session.Step(At(0.02, z), new Pose[9], 1e-3));
+                Wrench felt = default(Wrench);
+                // The jaw's frame is the tool's here: it goes as deep as it is told.
+                Pose[] links = { Pose.Identity, new Pose(new Vec3(0.002, 0, -0.01 * z), z * Math.Sin(0.2), 0, 0, Math.Cos(0.2)) };
+                for (int n = 0; n < 300; n++)
+                {
+                    links[1].Position.Z = (-0.01 - 1e-5 * n) * z;
+                    felt = session.Step(At(0.016, z), links, 1e-3);
+                }
+                Replay.Expect(felt.ForceN.Z * z > 0.1, "the jaw is pressed: " + felt.ForceN.Z + " N");
+                told.AddRange(new[] { felt.ForceN.X, felt.ForceN.Y, felt.ForceN.Z * z, felt.TorqueNm.X * z, felt.TorqueNm.Y * z, felt.TorqueNm.Z });
+
+                int n_contacts = session.Contacts(contacts), n_loads = session.TissueLoads(slab, vertices, forces, out revision);
+                Rendering newest;
+                Replay.Expect(session.TryNewest(out newest) && n_contacts == newest.Contacts && n_contacts > 0, n_contacts + " contacts");
+                Replay.Expect(session.Contacts(new Contact[0]) == n_contacts, "none fits, and all are counted");
+                Replay.Expect(session.TissueLoads(slab, new uint[1], new float[3], out revision) == n_loads && n_loads > 1, n_loads + " loads");
+                Vec3 given = new Vec3(0, 0, 0), borne = new Vec3(0, 0, 0);
+                for (int i = 0; i < n_contacts; i++)
+                {
+                    Contact contact = contacts[i];
+                    Replay.Expect(contact.Tissue == slab && contact.Link == 1 && contact.ForceN.Z * z > 0, "the slab holds the jaw");
+                    Replay.Expect(Math.Abs(contact.Position.Z) < 1e-4 && Math.Abs(contact.Position.X - X) < 0.01, "on its top");
+                    given = new Vec3(given.X + contact.ForceN.X, given.Y + contact.ForceN.Y, given.Z + contact.ForceN.Z);
+                    told.AddRange(new[] { contact.Position.X, contact.Position.Y, contact.Position.Z * z, contact.ForceN.Z * z });
+                }
+                for (int i = 0; i < n_loads; i++)
+                {
+                    borne = new Vec3(borne.X + forces[3 * i], borne.Y + forces[3 * i + 1], borne.Z + forces[3 * i + 2]);
+                    told.Add(forces[3 * i + 2] * z);
+                }
+                Replay.Expect(Math.Abs(given.X + borne.X) < 1e-5 && Math.Abs(given.Z + borne.Z) < 1e-5, "what is given is borne");
+                session.Check();
+            }
+            // A roof on the slab's first triangle, where there was nothing.
+            Vec3[] points = { new Vec3(0.02, -0.02, 0.004 * z), new Vec3(0.02, -0.02, 0.02 * z), new Vec3(0, 0, -0.03 * z) };
+            told.AddRange(scene.Distances(points));
+            CutMade made = scene.Cut(slab, new Cut
+            {
+                Removed = new uint[] { 0 },
+                Positions = new[] { 0.0167f, -0.0167f, 0.01f * z },
+                Triangles = Turned(new uint[] { 0, 1, 8, 1, 2, 8, 2, 0, 8 }, z),
+                Parents = new uint[] { 0, 0, 0 },
+            });
+            Replay.Expect(made.TopologyRevision == 1 && made.FirstVertex == 8 && made.FirstTriangle == 12, "a cut is told");
+            Throws(Code.InvalidArgument, () => scene.Cut(slab, new Cut { Removed = new uint[] { 0 } }));
+            double[] after = scene.Distances(points, slab);
+            Replay.Expect(told[told.Count - 3] > 0.003 && after[0] < -0.001 && after[2] < -0.01, "under the roof is inside: " + after[0]);
+            told.AddRange(after);
+            scene.Delete();
+            return told.ToArray();
+        }
+    }
+
+    private static Pose At(double height, int z)
+    {
+        return new Pose(new Vec3(X, Y, height * z));
+    }
+
+    private static float[] Mirrored(float[] xyz, int z)
+    {
+        float[] made = (float[])xyz.Clone();
+        for (int i = 2; i < made.Length; i += 3) made[i] *= z;
+        return made;
+    }
+
+    private static uint[] Turned(uint[] sides, int z)
+    {
+        uint[] made = (uint[])sides.Clone();
+        for (int i = 0; z < 0 && i < made.Length; i += 3) Array.Reverse(made, i + 1, 2);
+        return made;
+    }
+
+    private static void Throws(Code code, Action call)
+    {
+        try
+        {
+            call();
+        }
+        catch (PalpateException refused)
+        {
+            Replay.Expect(refused.Code == code && refused.Message != "", refused.Code + ": " + refused.Message);
+            return;
+        }
+        Replay.Expect(false, "nothing was thrown, expected " + code);
+    }
+}
