@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Union
 
 import grpc
 
 from .contract import CALLS
-from .errors import of_status
+from .errors import NotFound, PalpateError, Unavailable, of_status
+from .proxied_host import ProxiedHost
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -30,9 +31,6 @@ _OPTIONS = [
     # One connection for each `connect`, so that one does not wait for what another sends.
     ("grpc.use_local_subchannel_pool", 1),
 ]
-
-# By this header a proxy in front of several servers says which of them answered, and is told where a call has to go.
-_HOST = "palpate-host"
 
 
 class ServerAddress:
@@ -61,15 +59,21 @@ class ServerAddress:
         """To those that were given. None is tried before it is used."""
         return [self._open(one, one.rpartition("://")[2]) for one in self._each]
 
-    def at(self, host_and_port: str) -> Connection:
-        """To a server that one of these named: with TLS, key and certificates as they have."""
+    def at(self, host_and_port: str, asked: Connection | None = None) -> Connection:
+        """To a server that one of these named: with TLS, key and certificates as they have. Behind a proxy over that,
+        with another header."""
+        behind = None if asked is None else asked.host.of_owner(host_and_port)
+        if asked is not None and behind is not None:
+            return self._open(asked.address, asked.target, behind)
         # By this scheme it is a host and nothing else, such as a path on this machine.
         return self._open(host_and_port, f"dns:///{host_and_port}")
 
-    def _open(self, address: str, target: str) -> Connection:
+    def _open(self, address: str, target: str, host: ProxiedHost | None = None) -> Connection:
         if self._credentials is None:
-            return Connection(address, grpc.insecure_channel(target, _OPTIONS), self._key)
-        return Connection(address, grpc.secure_channel(target, self._credentials, _OPTIONS), self._key)
+            channel = grpc.insecure_channel(target, _OPTIONS)
+        else:
+            channel = grpc.secure_channel(target, self._credentials, _OPTIONS)
+        return Connection(address, target, channel, self._key, host or ProxiedHost())
 
 
 def _read(file: PathLike | None) -> bytes | None:
@@ -79,13 +83,31 @@ def _read(file: PathLike | None) -> bytes | None:
 class Connection:
     """A connection to one server. Its methods may be called from any thread."""
 
-    def __init__(self, address: str, channel: grpc.Channel, key: str | None) -> None:
+    def __init__(self, address: str, target: str, channel: grpc.Channel, key: str | None, host: ProxiedHost) -> None:
         self.address = address
+        self.target = target
+        # Which of several servers, where a proxy is at that address.
+        self.host = host
         self._channel = channel
-        self._metadata: tuple[tuple[str, str], ...] = () if key is None else (("authorization", f"Bearer {key}"),)
-        self._has_host = False
+        self._key: tuple[tuple[str, str], ...] = () if key is None else (("authorization", f"Bearer {key}"),)
         # One that nobody uses any more is closed; at the program's end gRPC sees to that itself.
         weakref.finalize(self, channel.close).atexit = False
+
+    def place(self) -> tuple[object, ...]:
+        """Tells servers apart, those behind a proxy too."""
+        return (self.address, *self.host.header())
+
+    def failure(self, call: str, error: grpc.RpcError) -> PalpateError:
+        """The error for a call that ended so."""
+        ended: Any = error
+        # A refusal that is all there is has no metadata but the last.
+        self.host.hear(ended.initial_metadata())
+        self.host.hear(ended.trailing_metadata())
+        failure = of_status(self.address, call, error)
+        if isinstance(failure, NotFound) and failure.subject == "scene" and self.host.go_back():
+            said = f"the server of {call} behind {self.address} is away; another that was asked says: {failure.message}"
+            return Unavailable(said, is_told=True)
+        return failure
 
     def close(self) -> None:
         """Ends it, and the streams that use it."""
@@ -108,15 +130,15 @@ class Connection:
         about = CALLS[call]
         method = self._channel.unary_stream(about.path, about.request.SerializeToString, about.answer.FromString)
         try:
-            yield from method(request, metadata=self._metadata)
+            yield from method(request, metadata=self._metadata())
         except grpc.RpcError as error:
-            raise of_status(self.address, call, error) from None
+            raise self.failure(call, error) from None
 
     def open(self, call: str, requests: Iterator[bytes]) -> Any:
         """A call of two streams, whose requests are encoded already: gRPC's call, an iterator of answers."""
         about = CALLS[call]
         method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
-        return method(requests, metadata=self._metadata)
+        return method(requests, metadata=self._metadata())
 
     def is_reached(self, scene_id: str, within_s: float) -> bool:
         """Whether the server answers, now or in this time; what it answers does not matter."""
@@ -124,7 +146,7 @@ class Connection:
         method: Any = self._channel.unary_unary(about.path, about.request.SerializeToString)
         request = about.request(scene_id=scene_id)
         try:
-            method(request, timeout=within_s, metadata=self._metadata, wait_for_ready=True)
+            method(request, timeout=within_s, metadata=self._metadata(), wait_for_ready=True)
         except grpc.RpcError as error:
             silence = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.CANCELLED)
             return error.code() not in silence
@@ -132,15 +154,12 @@ class Connection:
 
     def _told(self, call: str, method: Any, request: Any, timeout_s: float | None) -> Any:
         try:
-            answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata)
+            answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata())
         except grpc.RpcError as error:
-            raise of_status(self.address, call, error) from None
-        self._note_host(done.initial_metadata())
+            raise self.failure(call, error) from None
+        self.host.hear(done.initial_metadata())
+        self.host.keep()
         return answer
 
-    def _note_host(self, metadata: Iterable[tuple[str, str | bytes]]) -> None:
-        """Behind a proxy in front of several servers (`deploy/envoy`) all calls go to the one that answered first."""
-        hosts = [(name, value) for name, value in metadata if name == _HOST and isinstance(value, str)]
-        if hosts and not self._has_host:
-            self._has_host = True
-            self._metadata += (hosts[0],)
+    def _metadata(self) -> tuple[tuple[str, str], ...]:
+        return self._key + self.host.header()

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .answers import DeformResponse
 from .contract import message
-from .errors import PalpateError, Unavailable, of_status
+from .errors import PalpateError, Unavailable
 from .owners import Route
 from .packed import dense_positions, floats, indices
 
@@ -191,7 +191,7 @@ class _Stream:
                 self._route.arrived()
                 answered.set_result(DeformResponse(raw))
         except grpc.RpcError as error:
-            failed = of_status(address, "Deform", error)
+            failed = self._route.connection.failure("Deform", error)
         # gRPC's own thread waits for the next request: this one ends it.
         self._requests.put(None)
         return failed

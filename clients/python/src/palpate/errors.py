@@ -135,8 +135,10 @@ def of_status(address: str, call: str, error: grpc.RpcError) -> PalpateError:
     """The error for a call that ended so."""
     code, text = error.code(), error.details() or ""
     details = _details(error)
+    # A proxy whose server dies resets the stream, which the library calls INTERNAL.
+    is_reset = code is grpc.StatusCode.INTERNAL and "RST_STREAM" in text
     # Whether the server, a proxy or the library says so: nobody is there to serve. The other two the server never says.
-    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN):
+    if is_reset or code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN):
         # Servers describe what they refuse; neither the library nor a proxy does.
         return Unavailable(f"nobody serves {call} at {address}: {text}", is_told=details is not None)
     owner = _owner(details or ())

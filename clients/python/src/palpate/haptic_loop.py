@@ -21,7 +21,6 @@ from .errors import (
     Refused,
     Unavailable,
     of_refusal,
-    of_status,
 )
 from .loop_options import Render, Report
 from .owners import HOPS_MAX, PAUSE_S
@@ -113,7 +112,7 @@ class HapticLoop:
         self._token = b""
         # The one that has the scene, as far as is known, and the one that has the session of the token.
         self._connection = server.owners.of(scene_id)
-        self._session_at = self._connection.address
+        self._session_at = self._connection.place()
         # Servers since the last answer that have named another.
         self._hops = 0
         # When the stream that is open was begun, and when the one broke off that was answered last.
@@ -313,7 +312,7 @@ class HapticLoop:
         if isinstance(failure, Elsewhere):
             if not self._was_open and self._hops == HOPS_MAX:
                 return False
-            self._server.owners.go(self._scene_id, failure.address)
+            self._server.owners.go(self._scene_id, self._connection, failure.address)
             self._connection = self._server.owners.of(self._scene_id)
             # At once, but not round and round: who is named may be gone, and is named until its lease is over.
             if self._hops > 0:
@@ -346,7 +345,7 @@ class HapticLoop:
         is_over = threading.Event()
         self._begun_at = time.monotonic()
         try:
-            has_session = bool(self._token) and self._session_at == self._connection.address
+            has_session = bool(self._token) and self._session_at == self._connection.place()
             self._is_return, self._is_resumed, self._is_answered = self._was_open, has_session, False
             try:
                 self._call = self._connection.open("Track", self._requests(is_over))
@@ -358,7 +357,7 @@ class HapticLoop:
                 self._take(raw)
             return None if self._is_closed else Unavailable(f"{self._connection.address} ended the stream")
         except grpc.RpcError as error:
-            return of_status(self._connection.address, "Track", error)
+            return self._connection.failure("Track", error)
         except Exception as error:
             # Of `on_answer`.
             self._call.cancel()
@@ -372,7 +371,7 @@ class HapticLoop:
         ended = threading.Event()
         # Headers come once the start is accepted. Those of a refusal look the same, and its status, which is in the
         # same frame, is told a moment later.
-        call.initial_metadata()
+        self._connection.host.hear(call.initial_metadata())
         if not call.add_callback(ended.set) or not self._was_open and ended.wait(_REFUSAL_S):
             return
         with self._changed:
@@ -418,7 +417,9 @@ class HapticLoop:
     def _take(self, raw: Any) -> None:
         self._heard_at = time.monotonic()
         if raw.session_token:
-            self._token, self._session_at = raw.session_token, self._connection.address
+            # The stream was not refused.
+            self._connection.host.keep()
+            self._token, self._session_at = raw.session_token, self._connection.place()
         # No answer either: for a moment the scene may pass to another server, and the stream goes on or says to which.
         if raw.is_notice or raw.HasField("refusal") and raw.refusal.code == _UNAVAILABLE:
             return

@@ -42,12 +42,12 @@ class Owners:
         with self._changing:
             return self._now(scene_id)
 
-    def go(self, scene_id: str, address: str) -> None:
-        """A server has named another as the scene's owner."""
+    def go(self, scene_id: str, asked: Connection, address: str) -> None:
+        """A server that was asked has named another as the scene's owner."""
         with self._changing:
             if not self._is_closed:
                 # One that is left may be named again: its connection may just be being made.
-                owner = self._open.pop(address, None) or self._address.at(address)
+                owner = self._open.pop(address, None) or self._address.at(address, asked)
                 self._named[scene_id] = self._open[address] = owner
                 if len(self._open) > _OPEN_MAX:
                     # It is closed when no scene, call or stream uses it.
@@ -61,6 +61,9 @@ class Owners:
             if scene_id is not None and scene_id in self._named:
                 # Asked at home, who has it by then.
                 del self._named[scene_id]
+                return True
+            if left.host.leave():
+                # There are others behind the same address.
                 return True
             self._home = (self._home + 1) % len(self._homes)
             return len(self._homes) > 1
@@ -102,7 +105,7 @@ class Route:
             # Nothing was done.
             if self._scene_id is None or self._hops == HOPS_MAX:
                 return False
-            self._owners.go(self._scene_id, failure.address)
+            self._owners.go(self._scene_id, self.connection, failure.address)
             # Two servers that name each other have just made a change.
             pause_s = PAUSE_S if self._hops > 0 else 0.0
             self._hops += 1

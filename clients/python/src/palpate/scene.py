@@ -158,7 +158,8 @@ class Scene:
             Unavailable: it did not move, or the answer was lost: `describe` is answered by who has it.
         """
         if take_over:
-            self.server.owners.go(self.id, to_address)
+            owners = self.server.owners
+            owners.go(self.id, owners.of(self.id), to_address)
         self.server.ask("MoveScene", scene_id=self.id, to_address=to_address, take_over=take_over)
 
     def deformations(self, in_flight_max: int = 8) -> Deformations:
