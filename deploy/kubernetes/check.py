@@ -1,6 +1,6 @@
-"""Checks all manifests below this folder against Kubernetes' and Agones' schemas.
+"""Checks all manifests below this folder against Kubernetes', Agones' and the Prometheus operator's schemas.
 
-    python check.py        with kubernetes-validate installed (PyPI)
+    python check.py        with kubernetes-validate installed, and cloudcoil-models-prometheus-operator (PyPI)
 
 The overlays are composed by `kustomize` or `kubectl kustomize`. Without either, each file is checked alone. A kind that
 nobody has a schema for is named. Unknown fields are errors: a cluster would drop them without a word.
@@ -16,11 +16,17 @@ import jsonschema
 import kubernetes_validate
 import yaml
 
+try:
+    # Made from the operator's resource definitions.
+    from cloudcoil.models.prometheus_operator import v1 as prometheus_operator
+except ImportError:
+    prometheus_operator = None
+
 HERE = pathlib.Path(__file__).resolve().parent
 # The oldest that is looked at, and the newest that kubernetes-validate knows.
 VERSIONS = ["1.32", kubernetes_validate.latest_version()]
-# Kinds of others, of which no schema is kept here.
-WITHOUT_SCHEMA = {"ServiceMonitor"}
+# Kinds of others, of which there is no schema here.
+WITHOUT_SCHEMA = {"ServiceMonitor"} if prometheus_operator is None else set()
 # What is no manifest by itself.
 PATCHES = {HERE / "overlays/agones/network-policy.yaml"}
 
@@ -66,6 +72,8 @@ def check(manifest: dict, agones: dict[str, dict]) -> list[str]:
             pod = {"apiVersion": "v1", "kind": "Pod", **template}
             found += check(pod, agones)
         return found
+    if kind == "monitoring.coreos.com/v1/ServiceMonitor" and prometheus_operator is not None:
+        return check_monitor(manifest)
     for version in VERSIONS:
         try:
             kubernetes_validate.validate(manifest, version, strict=True)
@@ -75,6 +83,16 @@ def check(manifest: dict, agones: dict[str, dict]) -> list[str]:
         except kubernetes_validate.ValidationError as error:
             found.append(f"{kind}, Kubernetes {version}: {error}")
     return found
+
+
+def check_monitor(manifest: dict) -> list[str]:
+    try:
+        read = prometheus_operator.ServiceMonitor.model_validate(manifest)
+    except ValueError as error:
+        return [f"ServiceMonitor: {error}"]
+    # What it has no place for it leaves out.
+    kept = read.model_dump(exclude_unset=True, by_alias=True, mode="json")
+    return [] if kept == manifest else [f"ServiceMonitor: {manifest} has fields beside {kept}"]
 
 
 def texts() -> list[tuple[str, str]]:
@@ -107,7 +125,8 @@ def main() -> int:
                 # A check that lets this through checks nothing.
                 wrong = {**manifest, "spec": {**manifest["spec"], "replica": 3}}
                 assert check(wrong, agones), f"{name}: {manifest['kind']} may have anything"
-    print(f"not checked, for lack of a schema: {', '.join(sorted(WITHOUT_SCHEMA))}")
+    if WITHOUT_SCHEMA:
+        print(f"not checked, for lack of a schema: {', '.join(sorted(WITHOUT_SCHEMA))}")
     print("\n".join(errors) if errors else f"all good for Kubernetes {' and '.join(VERSIONS)} and Agones 1.56.0")
     return 1 if errors else 0
 
