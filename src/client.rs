@@ -10,6 +10,9 @@ mod duplex;
 mod error;
 pub mod local_model;
 pub mod mesh_source;
+mod proxied_host;
+mod routes;
+mod server_connection;
 mod track_loop;
 
 use crate::{
@@ -81,7 +84,7 @@ impl Client {
     /// # Errors
     /// When it is refused or the server is gone.
     pub async fn deformations(&mut self, scene_id: &str) -> Result<DeformStream, ClientError> {
-        let stream = self.deform_scene(scene_id).await?;
-        Ok(DeformStream::new(self.server().clone(), scene_id, stream))
+        let (server, stream) = self.deform_scene(scene_id).await?;
+        Ok(DeformStream::new(server, scene_id, stream))
     }
 }

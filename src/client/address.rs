@@ -3,7 +3,7 @@
 use std::{
     fmt, fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
 use tonic::{
@@ -12,6 +12,8 @@ use tonic::{
     service::Interceptor,
     transport::{Certificate, ClientTlsConfig, Endpoint, Error, Identity},
 };
+
+use super::proxied_host::{HOST, Host, ProxiedHost};
 
 /// `host:port` or `http://host:port`, `https://host:port`, or `unix:/path`; several with commas between them, where
 /// servers share scenes: each is tried in turn.
@@ -23,27 +25,9 @@ pub struct ServerAddress {
     /// PEM; what the server is shown when it asks who calls.
     identity: Option<Arc<Shown>>,
     key: Option<Arc<Bearer>>,
-    /// Of a client that is connected, and of all that comes from it.
-    host: ProxiedHost,
+    /// Of a client that is connected, and of all that comes from it. `None`: of no client yet.
+    host: Option<ProxiedHost>,
 }
-
-/// The header by which a proxy in front of several servers (`deploy/envoy`) says which of them has answered, and by which it
-/// is told where a call has to go.
-const HOST: &str = "palpate-host";
-
-/// The server that a client's calls go to, behind such a proxy: that of the first call that was answered well. `None`: of no
-/// client yet.
-#[derive(Clone, Debug, Default)]
-struct ProxiedHost(Option<Arc<OnceLock<MetadataValue<Ascii>>>>);
-
-/// It is found out and not part of an address.
-impl PartialEq for ProxiedHost {
-    fn eq(&self, _: &ProxiedHost) -> bool {
-        true
-    }
-}
-
-impl Eq for ProxiedHost {}
 
 /// A certificate chain and its private key.
 #[derive(PartialEq, Eq)]
@@ -67,7 +51,7 @@ struct Bearer(MetadataValue<Ascii>);
 #[derive(Clone)]
 pub(super) struct BringKey {
     key: Option<Arc<Bearer>>,
-    host: ProxiedHost,
+    host: Option<ProxiedHost>,
 }
 
 impl Interceptor for BringKey {
@@ -75,8 +59,8 @@ impl Interceptor for BringKey {
         if let Some(key) = &self.key {
             request.metadata_mut().insert("authorization", key.0.clone());
         }
-        if let Some(host) = self.host.0.as_ref().and_then(|host| host.get()) {
-            request.metadata_mut().insert(HOST, host.clone());
+        if let Some(host) = self.host.as_ref().and_then(ProxiedHost::header) {
+            request.metadata_mut().insert(HOST, host);
         }
         Ok(request)
     }
@@ -85,13 +69,7 @@ impl Interceptor for BringKey {
 impl ServerAddress {
     /// Without TLS, unless the text begins with `https`.
     pub fn new(text: &str) -> ServerAddress {
-        ServerAddress {
-            text: text.to_owned(),
-            ca: None,
-            identity: None,
-            key: None,
-            host: ProxiedHost::default(),
-        }
+        ServerAddress { text: text.to_owned(), ca: None, identity: None, key: None, host: None }
     }
 
     /// Trusts the certificates in a PEM file.
@@ -139,11 +117,15 @@ impl ServerAddress {
         self.text.split(',').map(one).collect()
     }
 
-    /// The server that one of these named, by host and port: with TLS, key and certificates as here.
+    /// The server that this one named, by host and port: with TLS, key and certificates as here. Behind a proxy that is where
+    /// calls go on, with another header.
     pub fn at(&self, host_and_port: &str) -> ServerAddress {
+        let behind = self.host.as_ref().and_then(|host| host.of_owner(host_and_port));
+        if behind.is_some() {
+            return ServerAddress { host: behind, ..self.clone() };
+        }
         let scheme = if self.text.starts_with("https://") { "https://" } else { "" };
-        let host = ProxiedHost::default();
-        ServerAddress { text: format!("{scheme}{host_and_port}"), host, ..self.clone() }
+        ServerAddress { text: format!("{scheme}{host_and_port}"), host: None, ..self.clone() }
     }
 
     /// What puts the key on each call.
@@ -154,15 +136,39 @@ impl ServerAddress {
     /// Of one client: a connection that takes the place of this one's goes to the same server behind a proxy, and another
     /// client's need not.
     pub(super) fn of_one_client(&self) -> ServerAddress {
-        let host = self.host.0.clone().unwrap_or_default();
-        ServerAddress { host: ProxiedHost(Some(host)), ..self.clone() }
+        let host = self.host.clone().unwrap_or_default();
+        ServerAddress { host: Some(host), ..self.clone() }
     }
 
-    /// What a good answer says of where it comes from.
-    pub(super) fn note_host(&self, answer: &MetadataMap) {
-        if let (Some(known), Some(host)) = (&self.host.0, answer.get(HOST)) {
-            known.get_or_init(|| host.clone());
-        }
+    /// The same for one that goes its own way from here.
+    pub(super) fn apart(&self) -> ServerAddress {
+        let host = self.host.as_ref().map(ProxiedHost::apart);
+        ServerAddress { host, ..self.clone() }.of_one_client()
+    }
+
+    /// Tells servers apart, those behind a proxy too.
+    pub(super) fn place(&self) -> (String, Option<Host>) {
+        (self.text.clone(), self.host.as_ref().and_then(ProxiedHost::header))
+    }
+
+    /// What an answer says of where it comes from.
+    pub(super) fn hear_host(&self, answer: &MetadataMap) {
+        self.host.iter().for_each(|host| host.hear(answer));
+    }
+
+    /// The answer heard last is a good one.
+    pub(super) fn keep_host(&self) {
+        self.host.iter().for_each(ProxiedHost::keep);
+    }
+
+    /// Nobody served there. Whether there are other servers behind the same address, one of which is asked the next time.
+    pub(super) fn leave_host(&self) -> bool {
+        self.host.as_ref().is_some_and(ProxiedHost::leave)
+    }
+
+    /// Whether a server that knows nothing was asked in another's place. That one is asked the next time.
+    pub(super) fn go_back(&self) -> bool {
+        self.host.as_ref().is_some_and(ProxiedHost::go_back)
     }
 
     /// Ready to connect, without waiting to fill segments (TCP_NODELAY).

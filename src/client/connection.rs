@@ -1,18 +1,14 @@
 //! One connection, and the calls that are made over it.
 
-use std::{collections::HashMap, path::Path};
+use std::{path::Path, sync::Arc};
 
 use tokio::sync::mpsc;
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
-use tonic::{
-    Response, Status, Streaming, service::interceptor::InterceptedService, transport::Channel,
-};
+use tonic::Streaming;
 
 use super::{
-    address::{BringKey, ServerAddress},
-    duplex::Duplex,
-    error::{ClientError, innermost},
-    mesh_source::MeshSource,
+    address::ServerAddress, duplex::Duplex, error::ClientError, mesh_source::MeshSource,
+    routes::Routes, server_connection::ServerConnection,
 };
 use crate::proto::{
     AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
@@ -21,55 +17,50 @@ use crate::proto::{
     MoveSceneRequest, MoveSceneResponse, Pose, Probe, QueryDistancesRequest,
     QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TrackRequest,
     TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request, add_tool_request,
-    haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
-    track_request, watch_service_client::WatchServiceClient,
+    track_request,
 };
 
-/// A server, and those that it names as the owners of scenes: a connection to each, made when it is needed.
+/// A server, and those that it names as the owners of scenes: a connection to each, made when it is needed. Clones share
+/// them. When a server is gone the next call goes to another of those that were given; the call that found nobody fails, as
+/// it may have been done, unless it changes nothing.
 #[derive(Clone)]
 pub struct Client {
     server: ServerAddress,
-    home: ServerConnection,
-    /// By scene: that to its owner, where that was named.
-    elsewhere: HashMap<String, ServerConnection>,
-}
-
-/// One connection.
-#[derive(Clone)]
-struct ServerConnection {
-    server: ServerAddress,
-    scenes: SceneServiceClient<WithKey>,
-    haptics: HapticServiceClient<WithKey>,
-    watches: WatchServiceClient<WithKey>,
+    routes: Arc<Routes>,
 }
 
 /// Owners that a call asks one after the other, as each names the next.
 const HOPS_MAX: u32 = 4;
+/// Servers that a call asks which changes nothing, one after the other, as each is gone.
+const LOSSES_MAX: u32 = 4;
+/// What changes nothing.
+const LOOKS: [&str; 2] = ["GetScene", "QueryDistances"];
 
 /// Makes a call for a scene, again where its owner is named.
 macro_rules! of_scene {
     ($client:ident, $scene:expr, $call:literal, $connection:ident => $asked:expr) => {{
-        let mut hops = 0;
+        let (mut hops, mut losses) = (0, 0);
         loop {
-            let $connection = $client.of($scene);
+            let asked = $client.routes.of($scene);
+            let mut $connection = ServerConnection::clone(&asked);
             let answer = $asked.await;
-            match $connection.take($call, answer) {
+            match asked.take($call, answer) {
                 Err(ClientError::Elsewhere { address, .. }) if hops < HOPS_MAX => {
                     hops += 1;
-                    $client.go($scene, &address).await?;
+                    $client.routes.go($scene, &asked, &address).await?;
                 }
                 Err(gone @ ClientError::Gone { .. }) => {
-                    // The next call asks at home who has it by then.
-                    $client.elsewhere.remove($scene);
-                    break Err(gone);
+                    losses += 1;
+                    let is_another = $client.routes.leave($scene, &asked).await;
+                    if !is_another || losses == LOSSES_MAX || !LOOKS.contains(&$call) {
+                        break Err(gone);
+                    }
                 }
                 done => break done,
             }
         }
     }};
 }
-
-type WithKey = InterceptedService<Channel, BringKey>;
 
 /// A rigid part of a tool, to be uploaded.
 #[derive(Clone, Debug)]
@@ -84,35 +75,6 @@ pub struct LinkUpload {
     pub fill_holes_m: f64,
 }
 
-impl ServerConnection {
-    async fn open(server: &ServerAddress) -> Result<ServerConnection, ClientError> {
-        let failed = |e: tonic::transport::Error| ClientError::Connect {
-            server: server.to_string(),
-            reason: innermost(&e),
-        };
-        // Not lazily: an address where nobody answers is told here and not by the first call.
-        let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
-        let server = server.of_one_client();
-        Ok(ServerConnection {
-            // All services over one connection: a clone of a channel is a handle to it.
-            scenes: SceneServiceClient::with_interceptor(channel.clone(), server.key()),
-            haptics: HapticServiceClient::with_interceptor(channel.clone(), server.key()),
-            watches: WatchServiceClient::with_interceptor(channel, server.key()),
-            server,
-        })
-    }
-
-    fn take<A>(
-        &self,
-        call: &'static str,
-        answer: Result<Response<A>, Status>,
-    ) -> Result<A, ClientError> {
-        let answer = answer.map_err(|status| ClientError::of(&self.server, call, &status))?;
-        self.server.note_host(answer.metadata());
-        Ok(answer.into_inner())
-    }
-}
-
 impl Client {
     /// As it was given.
     pub fn server(&self) -> &ServerAddress {
@@ -124,24 +86,9 @@ impl Client {
     /// # Errors
     /// When nobody answers there.
     pub async fn connect(server: &ServerAddress) -> Result<Client, ClientError> {
-        let (server, mut tried) = (server.of_one_client(), Err(ClientError::Closed));
-        for one in server.each() {
-            tried = ServerConnection::open(&one).await;
-            if tried.is_ok() {
-                break;
-            }
-        }
-        Ok(Client { server, home: tried?, elsewhere: HashMap::new() })
-    }
-
-    fn of(&mut self, scene_id: &str) -> &mut ServerConnection {
-        self.elsewhere.get_mut(scene_id).unwrap_or(&mut self.home)
-    }
-
-    async fn go(&mut self, scene_id: &str, address: &str) -> Result<(), ClientError> {
-        let owner = ServerConnection::open(&self.server.at(address)).await?;
-        self.elsewhere.insert(scene_id.to_owned(), owner);
-        Ok(())
+        let server = server.of_one_client();
+        let routes = Arc::new(Routes::open(&server).await?);
+        Ok(Client { server, routes })
     }
 
     /// Makes an empty scene.
@@ -191,8 +138,9 @@ impl Client {
         let (scene_id, to_address) = (scene_id.to_owned(), own_address.to_owned());
         let request = MoveSceneRequest { scene_id, to_address, take_over: true };
         // The owner is not asked: it may not answer.
-        let answer = self.home.scenes.move_scene(request).await;
-        self.home.take("MoveScene", answer)
+        let home = self.routes.home();
+        let answer = home.scenes.clone().move_scene(request).await;
+        home.take("MoveScene", answer)
     }
 
     /// Takes a tissue out of a scene.
@@ -366,9 +314,10 @@ impl Client {
         // In front of the channel and not through it: it is first whatever the caller sends, and takes none of the
         // ticks' room.
         let start = TrackRequest { message: Some(track_request::Message::Start(start)) };
-        let home = &mut self.home;
-        let answer = home.haptics.track(once(start).chain(ReceiverStream::new(taken))).await;
-        Ok(Duplex { requests, answers: home.take("Track", answer)? })
+        let home = self.routes.home();
+        let sent = once(start).chain(ReceiverStream::new(taken));
+        let answer = home.haptics.clone().track(sent).await;
+        Ok(Duplex { requests, answers: home.opened("Track", answer)? })
     }
 
     /// Opens a stream of deformations; at most `waiting_max` wait for the transport.
@@ -380,21 +329,23 @@ impl Client {
         waiting_max: usize,
     ) -> Result<Duplex<DeformRequest, DeformResponse>, ClientError> {
         let (requests, taken) = mpsc::channel(waiting_max);
-        let answer = self.home.scenes.deform(ReceiverStream::new(taken)).await;
-        Ok(Duplex { requests, answers: self.home.take("Deform", answer)? })
+        let home = self.routes.home();
+        let answer = home.scenes.clone().deform(ReceiverStream::new(taken)).await;
+        Ok(Duplex { requests, answers: home.opened("Deform", answer)? })
     }
 
-    /// The same at the server that has a scene.
+    /// The same at the server that has a scene; which that is.
     pub(super) async fn deform_scene(
         &mut self,
         scene_id: &str,
-    ) -> Result<Duplex<DeformRequest, DeformResponse>, ClientError> {
+    ) -> Result<(ServerAddress, Duplex<DeformRequest, DeformResponse>), ClientError> {
         // The stream's own refusal would come with its first request: who has the scene is asked before.
         self.scene(scene_id).await?;
         let (requests, taken) = mpsc::channel(1);
-        let owner = self.of(scene_id);
-        let answer = owner.scenes.deform(ReceiverStream::new(taken)).await;
-        Ok(Duplex { requests, answers: owner.take("Deform", answer)? })
+        let owner = self.routes.of(scene_id);
+        let answer = owner.scenes.clone().deform(ReceiverStream::new(taken)).await;
+        let answers = owner.opened("Deform", answer)?;
+        Ok((owner.server.clone(), Duplex { requests, answers }))
     }
 
     /// Opens a live view.
@@ -405,8 +356,9 @@ impl Client {
         &mut self,
         request: WatchRequest,
     ) -> Result<Streaming<WatchResponse>, ClientError> {
-        let answer = self.home.watches.watch(request).await;
-        self.home.take("Watch", answer)
+        let home = self.routes.home();
+        let answer = home.watches.clone().watch(request).await;
+        home.opened("Watch", answer)
     }
 }
 

@@ -67,8 +67,14 @@ pub enum ClientError {
 
 impl ClientError {
     /// Tells a refusal from a broken connection. tonic reports the latter as UNKNOWN or INTERNAL with a
-    /// source, and behind a proxy as UNAVAILABLE.
+    /// source, and behind a proxy as UNAVAILABLE. Behind a proxy a scene that a server does not know is not known to be
+    /// nowhere, where another's answer was asked for.
     pub fn of(server: &ServerAddress, call: &'static str, status: &Status) -> ClientError {
+        server.hear_host(status.metadata());
+        if is_no_scene(status) && server.go_back() {
+            let reason = format!("away; another that was asked says: {}", status.message());
+            return ClientError::gone(server, call, reason);
+        }
         // A status from the server has no source; one that the transport made up has.
         let broken = status.source().map(innermost);
         match (status.code(), broken) {
@@ -119,6 +125,13 @@ impl ClientError {
     fn gone(server: &ServerAddress, call: &'static str, reason: String) -> ClientError {
         ClientError::Gone { server: server.to_string(), call, reason }
     }
+}
+
+/// Whether the server does not know the scene.
+fn is_no_scene(status: &Status) -> bool {
+    let of_scene =
+        || status.get_details_resource_info().is_some_and(|r| r.resource_type == "scene");
+    status.code() == Code::NotFound && of_scene()
 }
 
 /// Where the scene is served, when that is what a status says.

@@ -20,6 +20,7 @@ use crate::{
         duplex::Duplex,
         error::ClientError,
         local_model::{fill, on_the_wire},
+        proxied_host::Host,
     },
     coupling::local_model::LocalModel,
     proto::{Refusal, ToolPose, TrackRequest, TrackResponse, TrackStart, track_request::Message},
@@ -52,7 +53,7 @@ pub(super) struct LoopThread {
     server: ServerAddress,
     start: TrackStart,
     /// The server that has the session of the start's token.
-    session_at: ServerAddress,
+    session_at: (String, Option<Host>),
     /// When the stream broke off that was answered last.
     lost_at: Option<Instant>,
     /// Servers since then that have named another.
@@ -86,12 +87,13 @@ impl LoopThread {
     ) -> LoopThread {
         let rate_hz = options.rate_hz.clamp(0.0, 1e3);
         let sampling = (rate_hz >= 1.0).then(|| Duration::from_secs_f64(1.0 / rate_hz));
-        let home = server.each();
+        // What it leaves and finds behind a proxy concerns no call of its client.
+        let home = server.apart().each();
         let server = home[0].clone();
         LoopThread {
             home,
             next_home: 1,
-            session_at: server.clone(),
+            session_at: server.place(),
             server,
             lost_at: None,
             hops: 0,
@@ -166,7 +168,7 @@ impl LoopThread {
 
     /// To the server that another has named.
     fn go(&mut self, address: &str) {
-        self.server = self.home[0].at(address);
+        self.server = self.server.at(address);
         self.hops += 1;
     }
 
@@ -174,11 +176,13 @@ impl LoopThread {
     fn go_home(&mut self) {
         self.server = self.home[self.next_home % self.home.len()].clone();
         self.next_home += 1;
+        // Behind a proxy by turns the one that had it, which may be back, and any other.
+        self.server.leave_host();
     }
 
     /// Whether the server has the session, as far as is known.
     fn has_session(&self) -> bool {
-        !self.start.resume_token.is_empty() && self.session_at == self.server
+        !self.start.resume_token.is_empty() && self.session_at == self.server.place()
     }
 
     async fn open(&mut self) -> Result<TrackStream, ClientError> {
@@ -300,7 +304,9 @@ impl LoopThread {
         let answer = answer.ok_or_else(|| ClientError::ended(&self.server, "Track"))?;
         if !answer.session_token.is_empty() {
             self.start.resume_token.clone_from(&answer.session_token);
-            self.session_at = self.server.clone();
+            // The stream was not refused.
+            self.server.keep_host();
+            self.session_at = self.server.place();
         }
         // No answer either: for a moment the scene may pass to another server, and the stream goes on or says to which.
         let passes = |refusal: &Refusal| refusal.code as i32 == Code::Unavailable as i32;
