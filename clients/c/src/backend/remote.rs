@@ -39,7 +39,7 @@ struct Connected {
 struct RemoteTheatre {
     connected: Arc<Connected>,
     scene_id: String,
-    /// Opened by the first deformation, and anew after one that was refused.
+    /// Opened by the first deformation, and anew after one that was refused or whose server is gone.
     deformations: Mutex<Option<DeformStream>>,
 }
 
@@ -151,18 +151,17 @@ impl Theatre for RemoteTheatre {
         let mut client = self.client();
         let stream = kept.take();
         let deformed = self.connected.call(async {
-            let mut stream = match stream {
-                Some(stream) => stream,
-                None => client.deformations(&self.scene_id).await?,
-            };
-            let answer = match deformation {
-                Deformation::Dense(all) => stream.move_all(tissue, flat(&all)).await,
-                Deformation::Sparse { vertices, positions } => {
-                    stream.move_some(tissue, vertices, flat(&positions)).await
+            if let Some(mut stream) = stream {
+                match moved(&mut stream, tissue, &deformation).await {
+                    // Its server is gone, or the scene is another's by now. Where vertices are may be said twice.
+                    Err(ClientError::Gone { .. } | ClientError::Elsewhere { .. }) => {}
+                    // A refusal has ended the stream.
+                    done => return done.map(|revision| (stream, revision)),
                 }
-            };
-            // A refusal has ended the stream.
-            answer.map(|answer| (stream, answer.geometry_revision))
+            }
+            let mut stream = client.deformations(&self.scene_id).await?;
+            let revision = moved(&mut stream, tissue, &deformation).await?;
+            Ok((stream, revision))
         });
         let (stream, geometry_revision) = deformed?;
         *kept = Some(stream);
@@ -225,7 +224,7 @@ impl Theatre for RemoteTheatre {
 }
 
 impl RemoteTheatre {
-    /// A handle to the one connection.
+    /// A handle to its connections, and to what others of its handles have found out.
     fn client(&self) -> Client {
         self.connected.client.clone()
     }
@@ -294,6 +293,21 @@ pub(crate) fn read_pose(sent: &proto::Pose) -> Result<Pose, Failure> {
     let turn = DQuat::from_xyzw(q.x, q.y, q.z, q.w);
     let pose = Pose::new(turn, DVec3::new(at.x, at.y, at.z));
     pose.ok_or_else(|| Failure::argument("rest_pose is no pose"))
+}
+
+/// Gives the geometry revision.
+async fn moved(
+    stream: &mut DeformStream,
+    tissue: u32,
+    deformation: &Deformation,
+) -> Result<u64, ClientError> {
+    let answer = match deformation {
+        Deformation::Dense(all) => stream.move_all(tissue, flat(all)).await,
+        Deformation::Sparse { vertices, positions } => {
+            stream.move_some(tissue, vertices.clone(), flat(positions)).await
+        }
+    };
+    Ok(answer?.geometry_revision)
 }
 
 fn flat(positions: &[glam::Vec3]) -> Vec<f32> {
