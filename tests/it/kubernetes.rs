@@ -7,12 +7,15 @@ use palpate::config::Config;
 use serde_json::Value;
 
 use crate::support::{
+    folder::Folder,
     metrics::get,
     server::{TestServer, free_address},
 };
 
 const STATEFUL_SET: &str = "overlays/statefulset/stateful-set.yaml";
 const FLEET: &str = "overlays/agones/fleet.yaml";
+/// What it changes of the StatefulSet.
+const WITH_STORE: &str = "overlays/object-store/stateful-set.yaml";
 /// What the manifests ask of a machine.
 const CORES: u64 = 8;
 const MEMORY_GIB: u64 = 32;
@@ -56,6 +59,57 @@ fn a_server_has_the_cores_that_it_is_planned_with_and_no_quota() {
         let memory = format!("{MEMORY_GIB}Gi");
         assert_eq!(values(&text, "memory"), [memory.clone(), memory], "{file}");
         assert_eq!(variable(&text, "PALPATE_RUNTIME_THREADS"), CORES.to_string(), "{file}");
+    }
+}
+
+/// A server that is started so shares its scenes, in a bucket, and tells others where it is by its pod's name.
+#[test]
+fn servers_of_an_object_store_share_it_and_say_where_they_are() {
+    let text = read(WITH_STORE);
+    let names = [
+        "PALPATE_STORE_URL",
+        "PALPATE_CLUSTER_SHARED",
+        "PALPATE_CLUSTER_LEASE",
+        "PALPATE_CLUSTER_ADDRESS",
+    ];
+    let variables =
+        names.map(|name| (name, variable(&text, name).replace("$(POD_NAME)", "palpate-2")));
+    // Kubernetes knows a variable in those after it.
+    let (before, _) = text.split_once("name: PALPATE_CLUSTER_ADDRESS").expect("an address");
+    assert!(before.contains("name: POD_NAME") && before.contains("fieldPath: metadata.name"));
+    let folder = Folder::new("kubernetes-store");
+    let file = folder.write("empty.toml", "");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    command.args(["config", "check"]).arg(&file).env("RUST_LOG", "off").envs(variables);
+    let done = command.output().expect("built");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let settings: toml::Table =
+        String::from_utf8(done.stdout).expect("text").parse().expect("TOML");
+    assert_eq!(settings["cluster"]["shared"].as_bool(), Some(true));
+    // As the headless service names it.
+    let service = read("base/service.yaml");
+    let address = format!("palpate-2.{}:7447", values(&service, "name")[0]);
+    assert_eq!(settings["cluster"]["address"].as_str(), Some(address.as_str()));
+    assert!(settings["store"]["url"].as_str().expect("a URL").starts_with("s3://"));
+    let seconds = |section: &str, key: &str| {
+        let text = settings[section][key].as_str().expect("a duration");
+        text.trim_end_matches('s').parse::<f64>().expect("seconds")
+    };
+    assert!(seconds("cluster", "lease") >= 6.0 * seconds("store", "request_max"));
+}
+
+#[test]
+fn servers_of_an_object_store_reach_it_and_names_and_nothing_else() {
+    let text = read("overlays/object-store/network-policy.yaml");
+    let (_, egress) = text.split_once("egress:").expect("what is let out");
+    assert_eq!(values(egress, "port"), ["443", "53", "53"]);
+    assert_eq!(values(egress, "protocol"), ["TCP", "UDP", "TCP"]);
+    assert_eq!(values(&text, "name"), values(&read("base/network-policy.yaml"), "name")[..1]);
+    // The merge takes the volume's name, and the claim goes.
+    let overlay = read("overlays/object-store/kustomization.yaml");
+    assert!(overlay.contains("path: /spec/volumeClaimTemplates"));
+    for file in [STATEFUL_SET, WITH_STORE] {
+        assert!(read(file).contains("name: data\n"), "{file}");
     }
 }
 
