@@ -25,6 +25,8 @@ use tonic::{
     transport::{Certificate, Channel, ClientTlsConfig, Endpoint},
 };
 
+mod stall;
+
 #[cfg(feature = "s3")]
 use crate::support::bucket::Bucket;
 use crate::{

@@ -98,7 +98,8 @@ impl TestServer {
         TestServer::over(address, endpoint.connect().await.expect("it listens"))
     }
 
-    fn over(address: SocketAddr, channel: Channel) -> TestServer {
+    /// Clients over a connection.
+    pub fn over(address: SocketAddr, channel: Channel) -> TestServer {
         let scenes = SceneServiceClient::new(channel.clone());
         let haptics = HapticServiceClient::new(channel.clone());
         TestServer { address, channel, scenes, haptics }
