@@ -1,8 +1,12 @@
 //! Several servers on one data folder, as processes: who has which scene, through kills, stops, restarts and moves.
 
+mod clients;
 mod editors;
 mod hands;
+mod lookers;
 mod names;
 mod owners;
+mod reading;
+mod sleeper;
 mod take_over;
 mod theatre;

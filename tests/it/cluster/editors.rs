@@ -2,7 +2,7 @@
 //! server has at the end says which cuts were made.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     net::SocketAddr,
     sync::{
         Arc,
@@ -131,6 +131,9 @@ impl Editors {
         let mut connections = self.addresses.connections();
         for scene in 0..n_scenes {
             let marks = exported(&self.addresses, &mut connections, scene).await;
+            let once: BTreeSet<u32> = marks.iter().map(|mark| mark.to_bits()).collect();
+            assert_eq!(once.len(), marks.len(), "scene {scene} has a cut twice: {marks:?}");
+            assert!(!marks.contains(&FENCED_M), "scene {scene} has what a fenced owner refused");
             for cut in book.iter().filter(|cut| cut.scene == scene) {
                 let at = cut.revision as usize - 1;
                 assert_eq!(marks.get(at), Some(&mark(cut.mark)), "{cut:?} of {} cuts", marks.len());
@@ -140,8 +143,11 @@ impl Editors {
     }
 }
 
+/// The mark of cuts that must not be made, and of none that is.
+pub const FENCED_M: f32 = -0.5;
+
 /// What a cut leaves: exact in an `f32`, less than a metre in 60,000 cuts.
-fn mark(n: u64) -> f32 {
+pub fn mark(n: u64) -> f32 {
     n as f32 / 65_536.0
 }
 

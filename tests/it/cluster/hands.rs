@@ -9,11 +9,11 @@ use glam::DVec3;
 use palpate::{
     client::{Client, Device, ServerAddress, TrackLoop},
     geometry::Pose,
-    proto::RenderOptions,
+    proto::{self, RenderOptions, TrackResponse, Vec3},
     servo::ServoOptions,
 };
 
-use super::theatre::Theatre;
+use super::theatre::{LEASE, Theatre};
 use crate::{
     seed::scaled,
     support::{messages::SCENE, slab::slab_and_ball},
@@ -26,12 +26,19 @@ const PRESSED_N: f64 = 500.0 * 0.003_02;
 /// A sample is off by as much as force times time is rounded.
 const ROUNDED_N: f64 = 1e-9;
 
+/// What a hand that does not move is given at most, whatever becomes of its scene.
+const FELT_MAX_N: f64 = 1.02 * PRESSED_N;
+/// Until a press is at rest: a servo's rate and blend take some 100 ms.
+const RESTS: usize = 200;
+
 /// A ball of 1 cm in a hand, above a slab whose top is at 0.
 struct Hand {
     haptics: TrackLoop,
     device: Device,
     last: DVec3,
     rate_n_per_s: f64,
+    /// Of samples that were given while the force faded.
+    n_faded: usize,
 }
 
 impl Hand {
@@ -39,14 +46,20 @@ impl Hand {
         let render = RenderOptions { tool_id: 1, ..RenderOptions::default() };
         let (haptics, device) = client.hold(SCENE, render).await.expect("a loop");
         let rate_n_per_s = ServoOptions::of(1).limits.max_force_rate_n_per_s;
-        Hand { haptics, device, last: DVec3::ZERO, rate_n_per_s }
+        Hand { haptics, device, last: DVec3::ZERO, rate_n_per_s, n_faded: 0 }
     }
 
-    /// One sample; no force steps by more than its rate allows.
+    /// One sample; no force steps by more than its rate allows, and none rises while it fades.
     async fn sample(&mut self, height_m: f64) -> f64 {
         let at = DVec3::new(0.02, 0.035, 0.01 + height_m);
         let pose = Pose { translation: at, ..Pose::IDENTITY };
-        let felt = self.device.servo(&pose, DT.as_secs_f64()).force_n;
+        let sample = self.device.servo(&pose, DT.as_secs_f64());
+        let felt = sample.force_n;
+        if sample.is_fading {
+            let (now, before) = (felt.length(), self.last.length());
+            assert!(now <= before + ROUNDED_N, "{now} N after {before} N in a fade");
+            self.n_faded += 1;
+        }
         let step = (felt - self.last).length();
         let most = self.rate_n_per_s * DT.as_secs_f64() + ROUNDED_N;
         assert!(step <= most, "{} after {}: a step of {step} N, expected {most}", felt, self.last);
@@ -61,6 +74,10 @@ impl Hand {
             self.sample(0.001 - 2e-4 * f64::from(step)).await;
         }
         self.is_held().await;
+        for _ in 0..RESTS {
+            self.sample(-0.003).await;
+        }
+        self.n_faded = 0;
     }
 
     /// Waits, pressing on, for the force of where the proxy was before anything happened.
@@ -71,12 +88,29 @@ impl Hand {
         }
     }
 
+    /// The same of a hand that was at rest before: it is not pushed by more than it was, on the way back either.
+    async fn is_held_again(&mut self) {
+        let until = Instant::now() + SOON;
+        let mut n_held = 0;
+        while n_held < RESTS {
+            assert!(Instant::now() < until, "{:?} {:?}", self.last, self.haptics.status());
+            n_held += usize::from((self.rests().await - PRESSED_N).abs() <= 0.02 * PRESSED_N);
+        }
+    }
+
+    /// One sample of a hand that presses and rests.
+    async fn rests(&mut self) -> f64 {
+        let felt = self.sample(-0.003).await;
+        assert!(felt <= FELT_MAX_N, "{felt} N of a hand at rest, expected {FELT_MAX_N} N at most");
+        felt
+    }
+
     /// Goes on pressing until its loop has come back once more; the time without an answer.
     async fn comes_back(&mut self, reconnected: u64) -> Duration {
         let until = Instant::now() + SOON;
         let mut gap = Duration::ZERO;
         while self.haptics.status().reconnected < reconnected {
-            self.sample(-0.003).await;
+            self.rests().await;
             gap = gap.max(self.haptics.status().age);
             self.haptics.check().expect("it goes on");
             assert!(Instant::now() < until, "{:?}", self.haptics.status());
@@ -102,7 +136,7 @@ fn move_scene(asked: &str, to: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves_or_its_server_dies() {
+async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves() {
     let theatre = Theatre::open("hands", 2);
     // Of the first alone: it is led to the others.
     let first = ServerAddress::new(&theatre.servers[0].address.to_string());
@@ -110,7 +144,7 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves_or_its_server_dies(
     let mut hand = Hand::hold(&client).await;
     let addresses: Vec<String> =
         theatre.servers.iter().map(|server| server.address.to_string()).collect();
-    let mut gaps = Vec::new();
+    let (mut gaps, mut n_faded) = (Vec::new(), 0);
     for n in 1..=scaled(6) as u64 {
         hand.press().await;
         let to = addresses[n as usize % 2].clone();
@@ -124,26 +158,84 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves_or_its_server_dies(
             (n, n),
             "each is another session, and says so"
         );
-        hand.is_held().await;
+        hand.is_held_again().await;
+        n_faded += hand.n_faded;
         hand.lift().await;
     }
     gaps.sort();
     let at = |share: f64| gaps[((gaps.len() - 1) as f64 * share).round() as usize];
-    println!("{} moves: no answer for p50 {:?}, p99 {:?}", gaps.len(), at(0.5), at(0.99));
-    drop(hand);
+    println!(
+        "n = {} moves: no answer for p50 {:?}, p99 {:?}, at most {:?}; {n_faded} samples of fades",
+        gaps.len(),
+        at(0.5),
+        at(0.99),
+        at(1.0)
+    );
+    assert!(n_faded > 0, "no force faded");
+}
 
-    // A client that knows both finds the scene at the other once the lease is over.
-    let mut client =
-        Client::connect(&ServerAddress::new(&theatre.addresses.text())).await.expect("there");
-    client.scene(SCENE).await.expect("it is somewhere");
+/// A client that knows both finds the scene at the other once the lease is over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hand_feels_a_gap_and_no_step_when_its_server_stops_or_dies() {
+    let theatre = Theatre::open("hands-stopped", 2);
+    let client = slab_and_ball(&ServerAddress::new(&theatre.addresses.text()), SCENE).await;
     let mut hand = Hand::hold(&client).await;
     hand.press().await;
-    let before = hand.haptics.status().reconnected;
-    let last = scaled(6) % 2;
-    theatre.servers[last].process.signal("KILL");
-    let gap = hand.comes_back(before + 1).await;
-    println!("killed: no answer for {gap:?}");
-    hand.is_held().await;
+    // It was made by the first that answered.
+    theatre.servers[0].process.signal("STOP");
+    let gap = hand.comes_back(1).await;
+    println!("stopped: n = 1, no answer for {gap:?}");
+    hand.is_held_again().await;
+    // It wakes as one that has lost the scene: nobody goes back to it.
+    theatre.servers[0].process.signal("CONT");
+    let until = Instant::now() + 2 * LEASE;
+    while Instant::now() < until {
+        hand.rests().await;
+    }
+    let status = hand.haptics.status();
+    assert_eq!((status.reconnected, status.sessions_lost), (1, 1), "{status:?}");
+    hand.is_held_again().await;
     hand.lift().await;
     hand.press().await;
+
+    theatre.servers[1].process.signal("KILL");
+    let gap = hand.comes_back(2).await;
+    println!("killed: n = 1, no answer for {gap:?}");
+    hand.is_held_again().await;
+    hand.lift().await;
+    hand.press().await;
+}
+
+/// The ball is above the slab in the last answer, and below it when its loop is back, at another server.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_instrument_passed_while_its_server_died_is_told_by_the_next() {
+    let theatre = Theatre::open("hands-swept", 2);
+    let client = slab_and_ball(&ServerAddress::new(&theatre.addresses.text()), SCENE).await;
+    let haptics = client.haptics(SCENE, &[1]).await.expect("a loop");
+    let above = haptics.tick(&[(1, ball_at(0.03))]).await.expect("an answer");
+    assert_eq!(n_contacts(&above), 0, "{above:?}");
+    let touched = haptics.tick(&[(1, ball_at(0.005))]).await.expect("an answer");
+    assert!(n_contacts(&touched) > 0, "it touches the slab's top");
+    haptics.tick(&[(1, ball_at(0.03))]).await.expect("an answer");
+    theatre.servers[0].process.signal("KILL");
+    // The slab is 4 cm thick: 2 cm below it, where nothing is touched.
+    let below = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer of the other");
+    let status = haptics.status();
+    assert_eq!((status.reconnected, status.sessions_lost), (1, 1), "{status:?}");
+    let contacts = below.links[0].contacts.as_ref().expect("contacts");
+    // Met on the way, at its first touch: 2 cm of 10.
+    let first = contacts.toi.iter().copied().fold(f32::INFINITY, f32::min);
+    assert!(n_contacts(&below) > 0 && (0.15..=0.21).contains(&first), "{contacts:?}");
+    // There, and nothing else is on the way.
+    let still = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer");
+    assert_eq!(n_contacts(&still), 0, "{still:?}");
+}
+
+fn ball_at(height_m: f64) -> proto::Pose {
+    let position = Vec3 { x: 0.02, y: 0.035, z: height_m };
+    proto::Pose { position_m: Some(position), orientation: None }
+}
+
+fn n_contacts(answer: &TrackResponse) -> usize {
+    answer.links[0].contacts.as_ref().map_or(0, |contacts| contacts.triangle_ids.len())
 }

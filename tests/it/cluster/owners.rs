@@ -5,15 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use palpate::proto::{
-    CreateSceneRequest, EditTopologyRequest, ListScenesRequest, MoveSceneRequest,
-};
+use palpate::proto::{CreateSceneRequest, ListScenesRequest, MoveSceneRequest};
 use tokio_stream::iter;
-use tonic::Code;
 
 use super::{
     editors::{Editors, PAUSE, SOON, scene_id},
-    theatre::{LEASE, Scenes, Theatre, owner},
+    lookers::Lookers,
+    sleeper::{HeldCuts, fenced},
+    theatre::{LEASE, Scenes, Theatre},
 };
 use crate::{
     seed::{Seed, scaled},
@@ -70,11 +69,13 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize, pause: Duration) {
         furnish(&mut scenes, &scene_id(n)).await;
     }
     let editors = Editors::start(&theatre.addresses, n_scenes, pause, |n| seed.random(n));
+    let lookers =
+        Lookers::start(&theatre.addresses, n_scenes, |n| seed.random((n_scenes as u64) + n));
     let nobody = SocketAddr::from(([0, 0, 0, 0], 0));
     editors.gaps(&(0..n_scenes).collect::<Vec<_>>(), Instant::now(), nobody).await;
 
     // Moves, one after the other.
-    let mut moved = Vec::new();
+    let (mut moved, mut served) = (Vec::new(), Vec::new());
     for n in 0..n_scenes {
         let from = editors.newest()[&n].by;
         let all = theatre.addresses.all();
@@ -88,9 +89,11 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize, pause: Duration) {
         let done =
             connections.scenes(from).move_scene(request).await.expect("it moves").into_inner();
         assert_eq!(done.address, to.to_string());
+        served.extend(lookers.gaps(&[n], asked, from).await);
         moved.extend(editors.gaps(&[n], asked, from).await);
     }
-    print("moved", moved);
+    print("moved: cuts", moved);
+    print("moved: looks", served);
 
     // Killed: its scenes are taken when its leases are over.
     let from = theatre.servers[0].address;
@@ -98,31 +101,41 @@ async fn disturb(mut theatre: Theatre, n_scenes: usize, pause: Duration) {
     theatre.servers[0].process.signal("KILL");
     let at = Instant::now();
     theatre.replace(0);
-    print("killed", editors.gaps(&killed, at, from).await);
+    print("killed: cuts", editors.gaps(&killed, at, from).await);
+    print("killed: looks", lookers.gaps(&killed, at, from).await);
 
     // Stopped for longer than its leases: it wakes and is not the owner any more.
     let from = theatre.servers[1].address;
     let stopped = owned(&editors, from);
     let sleeper = connections.scenes(from);
+    let held = HeldCuts::send(&sleeper, from, &stopped);
     theatre.servers[1].process.signal("STOP");
     let at = Instant::now();
-    print("stopped", editors.gaps(&stopped, at, from).await);
+    print("stopped: cuts", editors.gaps(&stopped, at, from).await);
+    print("stopped: looks", lookers.gaps(&stopped, at, from).await);
     tokio::time::sleep(LEASE).await;
+    let woken = Instant::now();
     theatre.servers[1].process.signal("CONT");
     for n in &stopped {
         fenced(sleeper.clone(), *n, from).await;
     }
+    let held = held.acknowledged(woken).await;
 
     // Restarted, one after the other.
-    let mut restarted = Vec::new();
+    let (mut restarted, mut served) = (Vec::new(), Vec::new());
     for n in 0..N_SERVERS {
         let from = theatre.servers[n].address;
         let (own, at) = (owned(&editors, from), Instant::now());
         theatre.restart(n).await;
         restarted.extend(editors.gaps(&own, at, from).await);
+        served.extend(lookers.gaps(&own, at, from).await);
     }
-    print("restarted", restarted);
+    print("restarted: cuts", restarted);
+    print("restarted: looks", served);
+    lookers.end().await;
     let led = editors.led.load(std::sync::atomic::Ordering::Relaxed);
+    // Late: until here the book says who has which scene.
+    editors.book.lock().extend(held);
     let n_cuts = editors.check().await;
     println!("{n_cuts} cuts of {n_scenes} scenes acknowledged, {led} calls led to the owner");
     assert!(n_cuts > 20 * n_scenes, "{n_cuts} are too few");
@@ -135,7 +148,7 @@ pub fn owned(editors: &Editors, server: SocketAddr) -> Vec<usize> {
 }
 
 /// Waits until a server answers: Envoy finds out within a second that it is there.
-async fn known(scenes: &mut Scenes) {
+pub async fn known(scenes: &mut Scenes) {
     let until = Instant::now() + SOON;
     while let Err(status) = scenes.list_scenes(ListScenesRequest {}).await {
         assert!(Instant::now() < until, "{status:?}");
@@ -152,31 +165,6 @@ pub async fn furnish(scenes: &mut Scenes, id: &str) {
     header.scene_id = id.to_owned();
     let upload = iter([tissue_head(header), tissue_piece(mesh.chunk())]);
     scenes.add_tissue(upload).await.expect("a tissue");
-}
-
-/// A server that slept past its lease refuses what it had: nobody else is asked to be sure of that.
-pub async fn fenced(mut sleeper: Scenes, n: usize, own: SocketAddr) {
-    let edit = EditTopologyRequest {
-        scene_id: scene_id(n),
-        tissue_id: 1,
-        added_positions_m: vec![0.5, 0.5, 0.5],
-        added_triangles: vec![0, 2, 4],
-        ..Default::default()
-    };
-    for _ in 0..1_000 {
-        match sleeper.edit_topology(edit.clone()).await {
-            Ok(_) => panic!("scene {n} was acknowledged by a server that had lost it"),
-            Err(status) => match owner(&status) {
-                Some((address, epoch)) => {
-                    assert!(address != own && epoch > 1, "{address} {epoch}");
-                    return;
-                }
-                None => assert_eq!(status.code(), Code::Unavailable, "{status:?}"),
-            },
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    panic!("scene {n}: its owner is never named");
 }
 
 pub fn print(what: &str, mut gaps: Vec<Duration>) {

@@ -12,7 +12,8 @@ use tonic::{Code, Request};
 
 use super::{
     editors::{Editors, PAUSE, scene_id},
-    owners::{fenced, furnish, owned, print},
+    owners::{furnish, owned, print},
+    sleeper::{HeldCuts, fenced},
     theatre::{LEASE, Theatre, owner},
 };
 use crate::{
@@ -78,6 +79,7 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
     // From one that does nothing any more, and knows nothing when it goes on.
     assert_eq!(owned(&editors, from), hung);
     let sleeper = connections.scenes(from);
+    let held = HeldCuts::send(&sleeper, from, hung);
     theatre.servers[0].process.signal("STOP");
     let at = Instant::now();
     let asked = hung.iter().map(|n| {
@@ -93,10 +95,13 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
     }
     print("taken from one that hangs", editors.gaps(hung, at, from).await);
     tokio::time::sleep(LEASE).await;
+    let woken = Instant::now();
     theatre.servers[0].process.signal("CONT");
     for n in hung {
         fenced(sleeper.clone(), *n, from).await;
     }
+    let held = held.acknowledged(woken).await;
+    editors.book.lock().extend(held);
     let n_cuts = editors.check().await;
     println!("{n_cuts} cuts of {n_scenes} scenes acknowledged");
     assert!(n_cuts > 10 * n_scenes, "{n_cuts} are too few");

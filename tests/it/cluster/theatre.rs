@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
-use palpate::proto::scene_service_client::SceneServiceClient;
+use palpate::{client::ServerAddress, proto::scene_service_client::SceneServiceClient};
 use parking_lot::Mutex;
 use tonic::{
     Request, Status,
@@ -40,7 +40,7 @@ pub struct Theatre {
     variables: Vec<(&'static str, String)>,
     /// Behind Envoy, which has to know them: where servers are that are still to come, the next one last.
     places: Vec<SocketAddr>,
-    _envoy: Option<(Envoy, Folder)>,
+    envoy: Option<(Envoy, Folder)>,
 }
 
 /// One of them.
@@ -88,20 +88,20 @@ impl Theatre {
     pub fn of(keeping: Keeping, n: usize) -> Theatre {
         let servers = Vec::new();
         let (addresses, variables, places) = Default::default();
-        let theatre = Theatre { keeping, servers, addresses, variables, places, _envoy: None };
+        let theatre = Theatre { keeping, servers, addresses, variables, places, envoy: None };
         theatre.with_servers(n)
     }
 
     /// All servers behind Envoy: the `n` first ones and `later` ones.
-    pub fn behind_envoy(program: &Path, keeping: Keeping, n: usize, later: usize) -> Theatre {
+    pub fn behindenvoy(program: &Path, keeping: Keeping, n: usize, later: usize) -> Theatre {
         let (folder, authority) = (Folder::new("cluster-envoy"), Authority::new());
         let variables = certified(&folder, &authority);
         let places: Vec<SocketAddr> = (0..n + later).map(|_| free_address()).collect();
         let envoy = Envoy::start(program, &folder, &places);
         let front = Front { address: envoy.front, authority: authority.pem() };
         let addresses = Addresses { front: Some(front), ..Addresses::default() };
-        let (servers, _envoy) = (Vec::new(), Some((envoy, folder)));
-        Theatre { keeping, servers, addresses, variables, places, _envoy }.with_servers(n)
+        let (servers, envoy) = (Vec::new(), Some((envoy, folder)));
+        Theatre { keeping, servers, addresses, variables, places, envoy }.with_servers(n)
     }
 
     fn with_servers(mut self, n: usize) -> Theatre {
@@ -135,6 +135,13 @@ impl Theatre {
         process.signal("TERM");
         let ended = tokio::task::spawn_blocking(move || process.end()).await.expect("no panic");
         assert!(ended.success(), "{ended:?}");
+    }
+
+    /// As a client behind Envoy is given it.
+    pub fn front(&self) -> ServerAddress {
+        let (envoy, folder) = self.envoy.as_ref().expect("behind Envoy");
+        let address = ServerAddress::new(&format!("https://localhost:{}", envoy.front.port()));
+        address.trusting(&folder.0.join("ca.pem")).expect("it was written")
     }
 
     fn tell(&self) {

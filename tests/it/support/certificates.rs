@@ -20,7 +20,12 @@ impl Authority {
 
     /// Certificate and private key, PEM.
     pub fn sign(&self) -> (String, String) {
-        let names = ["localhost", "palpate", "127.0.0.1"].map(str::to_owned);
+        self.sign_for(&["localhost", "palpate", "127.0.0.1"])
+    }
+
+    /// The same of a server that has other names.
+    pub fn sign_for(&self, names: &[&str]) -> (String, String) {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("good");
         // Not the authority's name: one that has its issuer's is taken for one that signed itself (BoringSSL).
         params.distinguished_name.push(DnType::CommonName, "palpate");
