@@ -385,7 +385,7 @@ pub fn assumptions(faults: &Faults) -> Vec<String> {
         ),
         format!(
             "simulated: one machine at a time is upgraded: its scenes are moved one by one ({} ms and a client's next \
-             question each; not measured on a network), then it is away for {} s",
+             question each; both were measured on one machine, without a network between), then it is away for {} s",
             faults.move_ms, faults.replace_s
         ),
         "simulated: an acknowledged edit is in the store before it is acknowledged, so a crash alone loses none; the store \

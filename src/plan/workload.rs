@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::figure::{MOVE_MS, RECOVER_MS};
+
 /// Scenes and their loops.
 #[derive(Clone, Debug, Serialize, clap::Args)]
 pub struct Workload {
@@ -88,10 +90,10 @@ pub struct Faults {
     #[arg(long, value_name = "HZ", default_value_t = 1.0, value_parser = not_negative)]
     pub edit_hz: f64,
     /// Reading one scene from the store, milliseconds; a server reads one after the other.
-    #[arg(long, value_name = "MS", default_value_t = 1000.0, value_parser = not_negative)]
+    #[arg(long, value_name = "MS", default_value_t = RECOVER_MS.value, value_parser = not_negative)]
     pub recover_ms: f64,
     /// Gap of a scene that is moved, milliseconds.
-    #[arg(long, value_name = "MS", default_value_t = 500.0, value_parser = not_negative)]
+    #[arg(long, value_name = "MS", default_value_t = MOVE_MS.value, value_parser = not_negative)]
     pub move_ms: f64,
     /// How often a client that has lost its server asks again, milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 250.0, value_parser = not_negative)]
