@@ -9,6 +9,7 @@ pub(super) mod connection;
 pub(super) mod connection_life;
 pub(super) mod connection_table;
 pub(super) mod deadline;
+mod frame_turn;
 pub(super) mod header_block;
 pub(super) mod late_answer;
 pub(super) mod listeners;

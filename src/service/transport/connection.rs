@@ -11,7 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tonic::transport::server::Connected;
 
 use super::{
-    connection_life::ConnectionLife, connection_table::ConnectionPlace, header_block::HeaderBlock,
+    connection_life::ConnectionLife, connection_table::ConnectionPlace, frame_turn::FrameTurn,
+    header_block::HeaderBlock,
 };
 
 /// Bytes both ways, over whatever carries them.
@@ -25,13 +26,15 @@ pub struct Connection {
     /// What of the preface has not been read again.
     ahead: &'static [u8],
     headers: HeaderBlock,
+    turn: FrameTurn,
     place: ConnectionPlace,
 }
 
 impl Connection {
     /// What goes on after `ahead`, which has been read from `wire` already.
     pub fn new(wire: Box<dyn Wire>, ahead: &'static [u8], place: ConnectionPlace) -> Connection {
-        Connection { wire, ahead, headers: HeaderBlock::default(), place }
+        let (headers, turn) = Default::default();
+        Connection { wire, ahead, headers, turn, place }
     }
 
     fn poll_writing(
@@ -60,9 +63,16 @@ impl AsyncRead for Connection {
             this.ahead = later;
             return Poll::Ready(Ok(()));
         }
-        let (before, open) = (buf.filled().len(), this.headers.open());
-        ready!(Pin::new(&mut this.wire).poll_read(cx, buf))?;
-        this.headers.feed(&buf.filled()[before..]);
+        if this.turn.take_over() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let (before, open, frames) =
+            (buf.filled().len(), this.headers.open(), this.headers.frames());
+        ready!(this.turn.poll_read(Pin::new(&mut this.wire), cx, buf))?;
+        let bytes = &buf.filled()[before..];
+        this.headers.feed(bytes);
+        this.turn.note(bytes.len(), this.headers.frames() - frames);
         // Told when it changes only: most calls begin and end their headers in one read.
         if this.headers.open() != open {
             this.place.life.note_headers(this.headers.open().is_some());

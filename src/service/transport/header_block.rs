@@ -1,4 +1,4 @@
-//! Watches a connection's bytes for a request whose headers never end.
+//! Watches a connection's bytes for a request whose headers never end, and counts its frames.
 //!
 //! HTTP/2 lets no other frame come between HEADERS and the CONTINUATION frames that end them, and h2 waits for these
 //! without end: a peer that never sends the last one, or stops within it, keeps its connection.
@@ -23,6 +23,8 @@ pub struct HeaderBlock {
     is_last: bool,
     /// How many have ended.
     ended: u64,
+    /// Frames whose head has come.
+    frames: u64,
 }
 
 impl HeaderBlock {
@@ -55,8 +57,14 @@ impl HeaderBlock {
         self.is_open.then_some(self.ended)
     }
 
+    /// How many frames have begun.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
     fn begin_frame(&mut self) {
         self.n_head = 0;
+        self.frames += 1;
         let [a, b, c, kind, flags, ..] = self.head;
         self.left = u32::from_be_bytes([0, a, b, c]);
         if kind == HEADERS || kind == CONTINUATION {
@@ -110,6 +118,7 @@ mod tests {
                 let expected = is_open(at).then(|| u64::from(at > ends[1]));
                 assert_eq!(block.open(), expected, "after {at} bytes in pieces of {piece}");
             }
+            assert_eq!(block.frames(), all.len() as u64);
         }
     }
 }
