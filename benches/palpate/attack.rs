@@ -12,7 +12,8 @@ use palpate::{
     proto::{
         DetectSelfCollisionsRequest, ExportTissueRequest, Pose, Quaternion, QueryDistancesRequest,
         ReportOptions, Tick, TissueInterval, ToolPose, TrackMode, TrackRequest, TrackStart, Vec3,
-        haptic_service_client::HapticServiceClient, query_distances_request::Target, track_request,
+        WatchRequest, haptic_service_client::HapticServiceClient, query_distances_request::Target,
+        track_request,
     },
 };
 use prost::Message;
@@ -54,10 +55,16 @@ pub enum Attack {
     SelfCollisions,
     /// Distances of 65,536 points.
     Queries,
+    /// Sessions that are begun, answered once and left.
+    Sessions,
+    /// Live views that are left after their first frame.
+    Viewers,
+    /// Five thousand streams at a time of one connection.
+    Streams,
 }
 
 impl Attack {
-    pub const ALL: [Attack; 10] = [
+    pub const ALL: [Attack; 13] = [
         Attack::Hogs,
         Attack::Connections,
         Attack::Headers,
@@ -68,6 +75,9 @@ impl Attack {
         Attack::Uploads,
         Attack::SelfCollisions,
         Attack::Queries,
+        Attack::Sessions,
+        Attack::Viewers,
+        Attack::Streams,
     ];
 
     pub fn name(self) -> &'static str {
@@ -82,12 +92,15 @@ impl Attack {
             Attack::Uploads => "uploads",
             Attack::SelfCollisions => "self-collisions",
             Attack::Queries => "queries",
+            Attack::Sessions => "sessions",
+            Attack::Viewers => "viewers",
+            Attack::Streams => "streams",
         }
     }
 
     fn needs_tissue(self) -> bool {
         use Attack::*;
-        matches!(self, Hogs | Unread | SelfCollisions | Queries)
+        matches!(self, Hogs | Unread | SelfCollisions | Queries | Sessions | Viewers)
     }
 }
 
@@ -113,6 +126,13 @@ impl Ground {
         if attack.needs_tissue() {
             let organ = MeshSource::Raw(shapes::organ(20_000, 5));
             client.add_tissue(SCENE, "organ", &organ).await.expect("room");
+        }
+        if attack == Attack::Sessions {
+            let mesh = MeshSource::Raw(shapes::capsule(0.006, 0.08, 20));
+            let (name, rest_pose, fill_holes_m) = ("probe".to_owned(), None, 0.0);
+            let link = LinkUpload { name, mesh, rest_pose, fill_holes_m };
+            let added = client.add_tool(SCENE, "probe", &[link], &[]).await;
+            self.tool_ids.push(added.expect("room").tool_id);
         }
         if attack == Attack::Hogs {
             let spoke = MeshSource::Raw(shapes::capsule(0.006, 0.08, 20));
@@ -171,6 +191,18 @@ impl Ground {
                     [frame(DATA, 0, 1, &[]), frame(DATA, 0, 1, &[0]), frame(PING, 0, 0, &[0; 8])];
                 self.flood(&[track_call(1), few.concat().repeat(10_000)].concat(), done).await
             }
+            Attack::Streams => {
+                let calls: Vec<u8> = (0..5_000).flat_map(|n| track_call(2 * n + 1)).collect();
+                self.flood(&calls, done).await
+            }
+            Attack::Sessions => {
+                let come_and_go = || self.come_and_go(done);
+                tokio::join!(come_and_go(), come_and_go(), come_and_go(), come_and_go());
+            }
+            Attack::Viewers => {
+                let look = || self.look_and_leave(done);
+                tokio::join!(look(), look(), look(), look());
+            }
             Attack::Unread => self.leave_unread(done).await,
             Attack::Builds | Attack::Uploads | Attack::SelfCollisions | Attack::Queries => {
                 // Each on a connection of its own.
@@ -204,6 +236,37 @@ impl Ground {
                 left.spawn(async move { raw.until_closed().await });
             }
             sleep(Duration::from_secs(2)).await;
+        }
+    }
+
+    async fn come_and_go(&self, done: &AtomicU64) {
+        let mut client = self.client().await;
+        loop {
+            let (scene_id, tool_ids) = (SCENE.to_owned(), self.tool_ids.clone());
+            let start = TrackStart { scene_id, tool_ids, ..Default::default() };
+            // An error: there is no room.
+            if let Ok(mut stream) = client.track(start, 1).await {
+                let position_m = Some(Vec3 { x: 0.0, y: 0.0, z: 0.07 });
+                let pose = Some(Pose { position_m, orientation: None });
+                let tool = ToolPose { tool_id: self.tool_ids[0], pose, ..Default::default() };
+                let tick = Tick { sequence: 1, tools: vec![tool], ..Default::default() };
+                let message = TrackRequest { message: Some(track_request::Message::Tick(tick)) };
+                let _ = stream.requests.send(message).await;
+                let _ = stream.answers.message().await;
+            }
+            done.fetch_add(1, Relaxed);
+        }
+    }
+
+    async fn look_and_leave(&self, done: &AtomicU64) {
+        let mut client = self.client().await;
+        loop {
+            let request = WatchRequest { rate_hz: 60.0, ..Default::default() };
+            // An error: there are as many as there may be.
+            if let Ok(mut frames) = client.watch(request).await {
+                let _ = frames.message().await;
+            }
+            done.fetch_add(1, Relaxed);
         }
     }
 

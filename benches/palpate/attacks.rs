@@ -32,9 +32,13 @@ const SPIN_PERIOD: Duration = Duration::from_millis(4);
 /// From the attack's begin to the round: it has come to the server by then.
 const LEAD: Duration = Duration::from_millis(300);
 
-/// Prints a line for each attack.
+/// Prints a line for each attack, or for those that `PALPATE_ATTACKS` names, with commas between.
 pub fn run(run: &mut Run) {
-    for attack in run.effort.of(&Attack::ALL[..], &[Attack::Resets, Attack::Queries]) {
+    let named = env::var("PALPATE_ATTACKS").unwrap_or_default();
+    let is_named =
+        |attack: &&Attack| named.is_empty() || named.split(',').any(|n| n == attack.name());
+    let all = run.effort.of(&Attack::ALL[..], &[Attack::Resets, Attack::Queries]);
+    for attack in all.iter().filter(is_named) {
         withstand(run, *attack);
     }
 }
