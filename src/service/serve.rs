@@ -59,7 +59,7 @@ use super::{
     },
     web::{
         browser_calls::{BrowserCalls, BrowserServices},
-        serve::WebPort,
+        serve::{HealthCalls, WebPort},
         viewer_files::{ViewerFiles, ViewerFilesError},
     },
 };
@@ -84,6 +84,8 @@ use crate::{
 
 /// A request of WatchService names a scene and a few numbers.
 const WATCH_REQUEST_BYTES_MAX: usize = 4 << 10;
+/// A request of Health names a service.
+const HEALTH_REQUEST_BYTES_MAX: usize = 4 << 10;
 /// How long the reading of scenes may take before the server answers all the same, and says that it is not serving.
 const UNHEARD_MAX: Duration = Duration::from_secs(1);
 
@@ -206,7 +208,7 @@ pub async fn serve_registry(
                 address,
                 watches.clone(),
                 calls.clone(),
-                (&registry, &sessions, &heart),
+                (&registry, &sessions, &heart, &health),
             )?)
         }
         None => None,
@@ -361,7 +363,9 @@ async fn router(
         .add_service(scenes)
         .add_service(haptics)
         .add_service(watches)
-        .add_service(HealthServer::new(HealthService::from_health_reporter(health.clone())))
+        // Of a connection's services all are answered where it is, by the threads of ticks: here health says that these
+        // answer too, as late as they are. The HTTP port has it on a thread that has nothing else to do.
+        .add_service(health_server(health))
         .add_service(reflection)
 }
 
@@ -371,14 +375,23 @@ fn web_port(
     address: SocketAddr,
     watches: WatchServiceServer<Watches>,
     calls: CallLayer,
-    (registry, sessions, heart): (&Arc<SceneRegistry>, &Arc<SessionRegistry>, &Arc<Heartbeat>),
+    (registry, sessions, heart, health): (
+        &Arc<SceneRegistry>,
+        &Arc<SessionRegistry>,
+        &Arc<Heartbeat>,
+        &HealthReporter,
+    ),
 ) -> Result<WebPort, ServeError> {
+    let health = health_server(health);
+    let health = HealthCalls::new(calls.layer(Routes::new(health).prepare()));
     let services = calls.layer(Routes::new(watches).prepare());
     let cors_origin = config.metrics.cors_origin.as_deref();
     Ok(WebPort {
         registry: Arc::clone(registry),
         sessions: Arc::clone(sessions),
         heart: Arc::clone(heart),
+        health,
+        transport: config.transport.clone(),
         calls: BrowserCalls {
             services: BrowserServices::new(GrpcWebLayer::new().layer(services)),
             has_keys: config.access.keys_file.is_some(),
@@ -388,6 +401,11 @@ fn web_port(
         },
         viewer: config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?,
     })
+}
+
+fn health_server(health: &HealthReporter) -> HealthServer<HealthService> {
+    HealthServer::new(HealthService::from_health_reporter(health.clone()))
+        .max_decoding_message_size(HEALTH_REQUEST_BYTES_MAX)
 }
 
 async fn report_health(health: &HealthReporter, status: ServingStatus) {

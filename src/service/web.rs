@@ -1,5 +1,6 @@
-//! The HTTP port: metrics, the health page, the live view's files, and the live view itself as grpc-web.
+//! The HTTP port: metrics, health as a page and over gRPC, the live view's files, and the live view itself as grpc-web.
 
 pub mod browser_calls;
+mod connection_use;
 pub mod serve;
 pub mod viewer_files;

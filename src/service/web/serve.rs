@@ -1,19 +1,29 @@
-//! HTTP/1.1 on a port of its own: who asks for what.
+//! HTTP/1.1, and HTTP/2 without TLS, on a port of its own: who asks for what.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
-use http::{Method, Request, Response, StatusCode, header::CONTENT_TYPE};
+use http::{Method, Request, Response, StatusCode, Version, header::CONTENT_TYPE};
 use http_body_util::Full;
-use hyper::{body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::{net::TcpListener, sync::Semaphore, time::sleep};
+use hyper::{body::Incoming, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+    server::conn::auto,
+};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    time::{sleep, timeout},
+};
 use tonic::body::Body;
+use tower::{Service, util::BoxCloneSyncService};
 use tracing::{debug, warn};
 
 use super::{
     browser_calls::{self, BrowserCalls},
+    connection_use::ConnectionUse,
     viewer_files::ViewerFiles,
 };
+use crate::config::TransportSettings;
 use crate::service::{
     heartbeat::Heartbeat,
     host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
@@ -26,10 +36,21 @@ const CONNECTIONS_MAX: usize = 64;
 const _: () = assert!(2 * WATCHERS_MAX < CONNECTIONS_MAX);
 /// Below it are the files of the live view.
 const VIEWER_PATH: &str = "/view/";
-/// Until a request's head is there; also how long a connection may be idle.
+/// gRPC's health, over HTTP/2.
+const HEALTH_PATH: &str = "/grpc.health.v1.Health/";
+/// Until a request's head is there; also how long a connection of HTTP/1.1 may be idle, and a closed one may go on.
 const HEAD_MAX: Duration = Duration::from_secs(10);
+/// How long a connection of HTTP/2 may be idle: longer than most probes wait for their next turn.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+/// Calls at a time of one connection: whoever asks for health needs one.
+const STREAMS_MAX: u32 = 16;
+/// What such a connection may send ahead: requests are small.
+const WINDOW_BYTES: u32 = 64 << 10;
 /// After the system refused a connection.
 const REFUSED_PAUSE: Duration = Duration::from_millis(50);
+
+/// gRPC's health service.
+pub type HealthCalls = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
 
 /// What is served.
 pub struct WebPort {
@@ -39,6 +60,10 @@ pub struct WebPort {
     pub sessions: Arc<SessionRegistry>,
     /// Of the runtime of ticks.
     pub heart: Arc<Heartbeat>,
+    /// gRPC's health, behind the access rules.
+    pub health: HealthCalls,
+    /// What of HTTP/2 is as on the port of ticks.
+    pub transport: TransportSettings,
     /// The live view.
     pub calls: BrowserCalls,
     /// Its page, where there is one.
@@ -63,21 +88,50 @@ pub async fn serve(listener: TcpListener, port: &Arc<WebPort>) {
         let port = Arc::clone(port);
         tokio::spawn(async move {
             let _place = place;
-            let answer = service_fn(|request| {
-                let port = Arc::clone(&port);
-                async move { Ok::<_, Infallible>(port.answer(request).await) }
-            });
-            let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
-            if let Err(error) = http.serve_connection(TokioIo::new(stream), answer).await {
-                debug!("a reader of metrics broke off: {error}");
-            }
+            port.serve(stream).await;
         });
     }
 }
 
 impl WebPort {
+    /// Answers one connection until it is closed, by its peer or because it is not used.
+    async fn serve(self: Arc<Self>, stream: TcpStream) {
+        let used = Arc::new(ConnectionUse::default());
+        let answer = service_fn(|request| {
+            let (port, open) = (Arc::clone(&self), used.begin());
+            async move { Ok::<_, Infallible>(open.until_taken(port.answer(request).await)) }
+        });
+        let mut http = auto::Builder::new(TokioExecutor::new());
+        http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
+        let TransportSettings { headers_bytes_max, ping_interval, ping_answer_max, .. } =
+            self.transport;
+        http.http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(STREAMS_MAX)
+            .max_header_list_size(headers_bytes_max)
+            .initial_stream_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .keep_alive_interval(ping_interval)
+            .keep_alive_timeout(ping_answer_max);
+        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), answer));
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            // HTTP/2 has no limit of its own for either: a peer would keep its place for nothing.
+            () = used.idle(HEAD_MAX, IDLE_MAX) => {
+                connection.as_mut().graceful_shutdown();
+                // Too late to tell: it is cut.
+                timeout(HEAD_MAX, connection).await.unwrap_or(Ok(()))
+            }
+        };
+        if let Err(error) = ended {
+            debug!("a reader of metrics broke off: {error}");
+        }
+    }
+
     async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        if request.uri().path().starts_with(HEALTH_PATH) {
+            return self.health(request).await;
+        }
         if request.uri().path().starts_with(browser_calls::PATH) {
             return self.calls.answer(request).await;
         }
@@ -109,6 +163,17 @@ impl WebPort {
                     "there are /, /alive, /health, /metrics and, with metrics.viewer_dir, /view/\n";
                 text(StatusCode::NOT_FOUND, PLAIN, there.to_owned())
             }),
+        }
+    }
+
+    async fn health(&self, request: Request<Incoming>) -> Response<Body> {
+        if request.version() != Version::HTTP_2 {
+            let why = "gRPC needs HTTP/2; /health is the same over HTTP/1.1\n";
+            return text(StatusCode::HTTP_VERSION_NOT_SUPPORTED, PLAIN, why.to_owned());
+        }
+        match self.health.clone().call(request.map(Body::new)).await {
+            Ok(answer) => answer,
+            Err(never) => match never {},
         }
     }
 

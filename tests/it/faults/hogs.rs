@@ -38,6 +38,8 @@ const N_TOOLS: u32 = 8;
 const N_LINKS: u32 = 8;
 /// Without a bound on a tick these took 10 to 46 s.
 const WAIT_MAX: Duration = Duration::from_secs(3);
+/// Of a thread that has nothing else to do, on a machine whose cores are all taken.
+const APART_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Twice in it the watchdog is told.
 const SILENCE_MAX: Duration = Duration::from_secs(2);
 
@@ -125,12 +127,12 @@ impl Waits {
         self.0.push(asked.elapsed());
     }
 
-    fn check(mut self, who: &str) {
+    fn check(mut self, who: &str, wait_max: Duration) {
         self.0.sort();
         let (n, most) = (self.0.len(), *self.0.last().expect("asked"));
         let p99 = self.0[(n - 1) * 99 / 100];
         println!("{who}: {n} answers, p50 {:?}, p99 {p99:?}, most {most:?}", self.0[n / 2]);
-        assert!(most <= WAIT_MAX, "{who} waited {most:?}");
+        assert!(most <= wait_max, "{who} waited {most:?}");
     }
 }
 
@@ -184,7 +186,9 @@ async fn two_streams_of_64_crossing_links_keep_nobody_waiting() {
     let mut stream =
         victim.hand_fed(start_message(crate::support::messages::start(TrackMode::Latest))).await;
     let mut health = HealthClient::new(TestServer::connect(address).await.channel);
-    let [mut ticks, mut checks, mut pages] = [(); 3].map(|()| Waits::default());
+    // On a thread of its own, at the port of metrics.
+    let mut apart = HealthClient::new(TestServer::connect(http).await.channel);
+    let [mut ticks, mut checks, mut checks_apart, mut pages] = [(); 4].map(|()| Waits::default());
     let begun = Instant::now();
     let mut sequence = 0;
     while begun.elapsed() < Duration::from_secs(scaled(2).min(60) as u64) {
@@ -200,13 +204,17 @@ async fn two_streams_of_64_crossing_links_keep_nobody_waiting() {
         health.check(HealthCheckRequest { service: String::new() }).await.expect("serving");
         checks.note(asked);
         let asked = Instant::now();
+        apart.check(HealthCheckRequest { service: String::new() }).await.expect("serving");
+        checks_apart.note(asked);
+        let asked = Instant::now();
         assert_eq!(get(http, "/health").await.1, "SERVING\n");
         pages.note(asked);
     }
     assert!(cut_short.load(Relaxed) > before, "the attack goes on");
-    ticks.check("ticks of the victim");
-    checks.check("gRPC health");
-    pages.check("HTTP health");
+    ticks.check("ticks of the victim", WAIT_MAX);
+    checks.check("gRPC health beside the ticks", WAIT_MAX);
+    checks_apart.check("gRPC health on a thread of its own", APART_WAIT_MAX);
+    pages.check("HTTP health", APART_WAIT_MAX);
     stop.store(true, Relaxed);
     let n_told = tokio::task::spawn_blocking(|| watchdog.join()).await.expect("no panic");
     let n_told = n_told.expect("systemd was told in time");

@@ -1,16 +1,28 @@
 //! The metrics, the health page, and that they count what happened.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use crate::support::{
+    folder::Folder,
+    keys::{ADMIN, all_keys, by, with_keys},
     messages::{SCENE, dense, sparse, start, start_message, tick, tick_message},
     metrics::{get, value},
     server::{TestServer, free_address, tissue},
 };
 use palpate::{
     config::Config,
-    proto::{DeformRequest, RenderOptions, TrackMode, TrackStart},
+    proto::{DeformRequest, ListScenesRequest, RenderOptions, TrackMode, TrackStart},
 };
+use tokio::time::timeout;
+use tonic::Code;
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+/// For what does not come.
+const SOON: Duration = Duration::from_millis(50);
+/// For what must come.
+const FOREVER: Duration = Duration::from_secs(20);
 
 async fn observed() -> (TestServer, SocketAddr) {
     let address = free_address();
@@ -20,6 +32,42 @@ async fn observed() -> (TestServer, SocketAddr) {
     server.create(SCENE).await.expect("a new scene");
     server.furnish().await;
     (server, address)
+}
+
+#[tokio::test]
+async fn health_is_asked_over_grpc_at_the_port_of_metrics_too() {
+    let folder = Folder::new("health");
+    let address = free_address();
+    let mut config = with_keys(&folder.write("keys.toml", &all_keys("")));
+    config.metrics.listen = Some(address);
+    let _server = TestServer::configured(config).await;
+    let at_metrics = TestServer::connect(address).await;
+    let mut health = HealthClient::new(at_metrics.channel.clone());
+    // Without a key, as on the port of ticks, and on one connection with what is asked over HTTP/1.1 elsewhere.
+    for service in ["", "palpate.v1.SceneService", "palpate.v1.HapticService"] {
+        let asked = HealthCheckRequest { service: service.to_owned() };
+        let answer = health.check(asked).await.expect("it answers").into_inner();
+        assert_eq!(answer.status(), ServingStatus::Serving, "{service:?}");
+    }
+    let unknown = health.check(HealthCheckRequest { service: "none".to_owned() }).await;
+    assert_eq!(unknown.expect_err("there is none").code(), Code::NotFound);
+    let large = health.check(HealthCheckRequest { service: "n".repeat(8 << 10) }).await;
+    assert_eq!(large.expect_err("too large").code(), Code::ResourceExhausted);
+    // Calls that go on, up to a limit: one more waits, and is there when another ends.
+    let watch = || HealthCheckRequest { service: String::new() };
+    let mut watches = Vec::new();
+    for _ in 0..16 {
+        watches.push(health.watch(watch()).await.expect("a stream"));
+    }
+    assert!(timeout(SOON, health.watch(watch())).await.is_err(), "sixteen on a connection");
+    watches.pop();
+    timeout(FOREVER, health.watch(watch())).await.expect("one has ended").expect("a stream");
+    // Nothing else is a call there, whoever asks.
+    let listed = at_metrics.scenes.clone().list_scenes(by(ADMIN, ListScenesRequest {})).await;
+    listed.expect_err("another port's");
+    let (status, _) = get(address, "/grpc.health.v1.Health/Check").await;
+    assert_eq!(status, "HTTP/1.1 505 HTTP Version Not Supported");
+    assert_eq!(get(address, "/health").await.1, "SERVING\n");
 }
 
 #[tokio::test]
