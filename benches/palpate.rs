@@ -22,6 +22,8 @@ mod guigue_devillers;
 mod in_process;
 #[path = "palpate/inputs.rs"]
 mod inputs;
+#[path = "palpate/memory_given_back.rs"]
+mod memory_given_back;
 #[path = "palpate/moller.rs"]
 mod moller;
 #[path = "palpate/patch.rs"]
@@ -72,7 +74,7 @@ static ALLOCATOR: Counting = Counting;
 /// What is measured: its id in the targets, its name, and how.
 type Measure = (&'static str, &'static str, fn(&mut Run));
 
-const MEASURES: [Measure; 16] = [
+const MEASURES: [Measure; 17] = [
     ("P1", "triangle_pairs", triangle_pairs::run),
     ("P2", "tissue_distance", tissue_distance::run),
     ("P3", "tool_field", tool_field::run),
@@ -89,6 +91,7 @@ const MEASURES: [Measure; 16] = [
     ("P14", "in_process", in_process::run),
     ("P15", "servo_step", servo_step::run),
     ("A1", "attacks", attacks::run),
+    ("A2", "memory_given_back", memory_given_back::run),
 ];
 
 fn main() -> ExitCode {

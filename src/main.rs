@@ -16,6 +16,10 @@ use palpate::{
 };
 use tokio::runtime;
 
+#[cfg(feature = "mimalloc")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Haptic collision for virtual surgery: where instruments touch soft tissue, a thousand times a second.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]

@@ -24,6 +24,11 @@ pub fn cpu_time(child: &Child) -> Option<Duration> {
     system::cpu_time(child)
 }
 
+/// Its memory that is resident, bytes; `None` where the system does not say.
+pub fn memory(child: &Child) -> Option<u64> {
+    system::memory(child)
+}
+
 /// The most memory that it has had resident, bytes; `None` where the system does not say.
 pub fn memory_peak(child: &Child) -> Option<u64> {
     system::memory_peak(child)
@@ -55,10 +60,18 @@ mod system {
         Some(Duration::from_millis(ticks * 1000 / rustix::param::clock_ticks_per_second()))
     }
 
+    pub fn memory(child: &Child) -> Option<u64> {
+        status(child, "VmRSS:")
+    }
+
     pub fn memory_peak(child: &Child) -> Option<u64> {
+        status(child, "VmHWM:")
+    }
+
+    fn status(child: &Child, name: &str) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        Some(1024 * peak.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
+        let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+        Some(1024 * value.trim().strip_suffix(" kB")?.parse::<u64>().ok()?)
     }
 }
 
@@ -101,5 +114,9 @@ mod system {
 
     pub fn memory_peak(child: &Child) -> Option<u64> {
         Some(memory_counters(child.as_raw_handle())?.PeakWorkingSetSize as u64)
+    }
+
+    pub fn memory(child: &Child) -> Option<u64> {
+        Some(memory_counters(child.as_raw_handle())?.WorkingSetSize as u64)
     }
 }

@@ -98,6 +98,11 @@ impl ServerProcess {
         child::cpu_time(&self.child)
     }
 
+    /// Its memory that is resident, bytes; `None` where the system does not say.
+    pub fn memory(&self) -> Option<u64> {
+        child::memory(&self.child)
+    }
+
     /// The most memory that it has had resident, bytes; `None` where the system does not say.
     pub fn memory_peak(&self) -> Option<u64> {
         child::memory_peak(&self.child)
