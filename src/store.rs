@@ -7,7 +7,7 @@ pub mod scenes;
 
 use std::{env, path::PathBuf};
 
-pub use field_cache::{FieldCache, FieldOrigin};
+pub use field_cache::{FieldCache, FieldKey, FieldOrigin};
 
 /// Where a server keeps its data when nobody says: `$XDG_DATA_HOME/palpate`, else
 /// `$HOME/.local/share/palpate`, else nowhere. Relative paths do not count, as the XDG rules have it.

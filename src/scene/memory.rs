@@ -1,8 +1,10 @@
 //! What scenes take of the machine's memory: measured for what is there, estimated for what is on its way.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use glam::Vec3;
 
-use super::Scene;
+use super::{Scene, self_collision::FeatureContact};
 
 /// Of a mesh that becomes a tissue: the published revision and the writer's spare, each with mesh and index.
 const TISSUE_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 120, per_triangle: 480 };
@@ -13,6 +15,10 @@ const LINK_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 40, per_tri
 /// take: `tests/allocation` compares.
 const SESSION_BYTES: u64 = 64 << 10;
 const LINK_SESSION_BYTES: u64 = 2 << 20;
+
+/// Of a self-collision job: a copy of the mesh, where vertices were, owners, items of a tree and the tree itself, which
+/// grows by doubling.
+const SWEPT_BYTES: MeshBytes = MeshBytes { any: 64 << 10, per_vertex: 32, per_triangle: 640 };
 
 /// Upper estimates for a mesh that is not there yet. Lists grow by doubling, so that an estimate for any mesh is up to
 /// twice what most take; a test compares with shapes and instruments.
@@ -53,19 +59,36 @@ pub fn session_bytes_expected(links: usize) -> u64 {
     SESSION_BYTES + LINK_SESSION_BYTES * links as u64
 }
 
+/// Bytes that a self-collision job takes at most beside the scene: for tissues of so many vertices and triangles each, and
+/// the contacts that it may give. `tests/allocation` compares.
+pub fn self_collision_bytes_expected(
+    tissues: impl IntoIterator<Item = (u64, u64)>,
+    max_contacts: usize,
+) -> u64 {
+    // Twice as many contacts are kept while it looks, in a list that grows by doubling.
+    let contacts = (4 * size_of::<FeatureContact>() * max_contacts) as u64;
+    let swept =
+        tissues.into_iter().map(|(vertices, triangles)| SWEPT_BYTES.of(vertices, triangles));
+    swept.fold(contacts, u64::saturating_add)
+}
+
 impl Scene {
-    /// Bytes that its tissues and tools take, each tissue with its writer's spare copy whether that is there yet or not.
+    /// Bytes that its tissues and tools take, each tissue with its writer's spare copy whether that is there yet or not,
+    /// and a field once that several links share.
     pub fn heap_bytes(&self) -> u64 {
         let tissues: u64 = self.tissues().iter().map(|t| t.heap_bytes_expected()).sum();
-        let links: usize =
-            self.tools().iter().flat_map(|t| &t.links).map(|link| link.heap_bytes).sum();
-        tissues + links as u64
+        let tools = self.tools();
+        let links = || tools.iter().flat_map(|tool| &tool.links);
+        let fields: BTreeMap<_, _> =
+            links().map(|link| (Arc::as_ptr(&link.field), link.field_bytes)).collect();
+        let of_links = links().map(|link| link.heap_bytes).chain(fields.into_values());
+        tissues + of_links.sum::<usize>() as u64
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::convert::Infallible;
 
     use super::*;
     use crate::{
@@ -75,9 +98,11 @@ mod tests {
         },
         oracle::shapes,
         scene::{
-            Limits, Link, Tissue, TissueOptions, tissue::deform::Deformation,
+            Limits, Link, Tissue, TissueOptions, ToolParts, tissue::deform::Deformation,
             tool::field::default_field,
         },
+        sdf::Field,
+        surface::Surface,
     };
 
     fn meshes() -> Vec<LoadedMesh> {
@@ -123,8 +148,31 @@ mod tests {
             assert!(4 * found <= 5 * said, "{found} of {said}");
             assert_eq!(scene.heap_bytes(), said);
             let link = Link::new("l".to_owned(), mesh, Pose::IDENTITY, default_field);
-            let without_field = (link.heap_bytes - link.field.report().bytes) as u64;
+            let without_field = link.heap_bytes as u64;
             assert_estimate("a link", link_bytes_expected(v, t), without_field, n_triangles);
         }
+    }
+
+    #[test]
+    fn a_field_that_links_share_counts_once() {
+        let mesh = meshes().swap_remove(1);
+        let field = Arc::new(default_field(&Surface::new(mesh.mesh.clone(), Default::default())));
+        let link = |field: &Arc<Field>| {
+            let of = |_: &Surface| Ok::<_, Infallible>(Arc::clone(field));
+            Link::try_new("l".to_owned(), mesh.clone(), Pose::IDENTITY, of).expect("infallible")
+        };
+        let bytes_with = |fields: [&Arc<Field>; 3]| {
+            let scene = Scene::new("s".to_owned(), Limits::default());
+            let links = fields[..2].iter().copied().map(&link).collect();
+            let parts =
+                |name: &str, links| ToolParts { name: name.to_owned(), links, probes: vec![] };
+            scene.add_tool(parts("two", links)).expect("room");
+            scene.add_tool(parts("one", vec![link(fields[2])])).expect("room");
+            scene.heap_bytes()
+        };
+        let (own, field_bytes) = (bytes_with([&field; 3]), field.report().bytes as u64);
+        let other = Arc::new(Field::clone(&field));
+        assert_eq!(bytes_with([&field, &other, &field]), own + field_bytes);
+        assert_eq!(bytes_with([&field, &field, &other]), own + field_bytes);
     }
 }

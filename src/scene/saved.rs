@@ -294,9 +294,9 @@ impl SavedTool {
     ///
     /// # Errors
     /// Those of `field_of`.
-    pub fn tool<E>(
+    pub fn tool<F: Into<Arc<Field>>, E>(
         self,
-        field_of: impl Fn(&str, &Surface, &FieldOptions) -> Result<Field, E>,
+        field_of: impl Fn(&str, &Surface, &FieldOptions) -> Result<F, E>,
     ) -> Result<Tool, E> {
         let SavedTool { id, name, links, probes } = self;
         let mut made = Vec::with_capacity(links.len());
@@ -372,11 +372,11 @@ impl Scene {
     ///
     /// # Errors
     /// Those of `field_of`, and when it is [no scene](SavedScene::check).
-    pub fn restored<E: From<NotAScene>>(
+    pub fn restored<F: Into<Arc<Field>>, E: From<NotAScene>>(
         saved: SavedScene,
         limits: Limits,
         now_ns: u64,
-        field_of: impl Fn(&str, &Surface, &FieldOptions) -> Result<Field, E>,
+        field_of: impl Fn(&str, &Surface, &FieldOptions) -> Result<F, E>,
     ) -> Result<Scene, E> {
         saved.check()?;
         let tools = saved.tools.into_iter().map(|tool| Ok(Arc::new(tool.tool(&field_of)?)));

@@ -43,6 +43,8 @@ pub struct Metrics {
     pub connections_refused: [AtomicU64; REFUSAL_REASONS.len()],
     /// Connections that were closed after they had been let in, by reason.
     pub connections_closed: [AtomicU64; CLOSE_REASONS.len()],
+    /// Fields that are built now.
+    pub field_builds: AtomicU64,
     /// From handing a write in to its start.
     pub writer_wait: Histogram,
     /// From the start of a write to its end.
@@ -221,6 +223,7 @@ impl Metrics {
             connections: AtomicU64::new(0),
             connections_refused: Default::default(),
             connections_closed: Default::default(),
+            field_builds: AtomicU64::new(0),
             writer_wait: Histogram::default(),
             writer_update: Histogram::default(),
             writer_panics: AtomicU64::new(0),

@@ -178,7 +178,8 @@ pub async fn serve_registry(
     let sessions = Arc::new(SessionRegistry::new(&config.sessions));
     let health = HealthReporter::new();
     let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);
-    let fields = Fields::new(config.data_dir.as_deref().map(cache), config.field_build_max);
+    let cached = config.data_dir.as_deref().map(cache);
+    let fields = Fields::new(cached, config.field_build_max, registry.metrics());
     let store = scene_store(config).map_err(RecoveryError::from)?;
     let is_keeping = store.is_some();
     store.map_or(Ok(()), |store| registry.keep_in(store))?;

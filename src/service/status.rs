@@ -310,6 +310,9 @@ impl From<RoomRefused> for Refused {
     fn from(error: RoomRefused) -> Refused {
         match error {
             RoomRefused::Quota(error) => error.into(),
+            RoomRefused::Share(error) => {
+                Refused::quota("memory_bytes_per_key", "", error.to_string())
+            }
             RoomRefused::Memory(error) => Refused::quota("memory_bytes", "", error.to_string()),
         }
     }

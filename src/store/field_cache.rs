@@ -25,7 +25,7 @@ use crate::{
     surface::Surface,
 };
 use file::{CacheError, decode, encode, read_bounded};
-use key::FieldKey;
+pub use key::FieldKey;
 use room::{Room, TEMPORARY, note_use};
 
 /// The cached fields of a data directory.
@@ -38,6 +38,8 @@ pub struct FieldCache {
 /// Where a field came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldOrigin {
+    /// Another link of the same mesh has it.
+    Shared,
     /// Read from disk.
     Cached,
     /// Built just now.

@@ -10,7 +10,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use counting::{Counting, bytes_kept_by, calls_during};
+use counting::{Counting, bytes_kept_by, calls_during, peak_during};
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
     coupling::{
@@ -24,7 +24,8 @@ use palpate::{
     scene::{
         Limits, Link, Probe, Scene, Tissue, TissueOptions, ToolParts,
         limits::CONTACTS_MAX,
-        memory::session_bytes_expected,
+        memory::{self_collision_bytes_expected, session_bytes_expected},
+        self_collision::{Interval, Scope, SelfCollisionOptions, self_collisions},
         tick::{TickOptions, ToolPose},
         tissue::deform::Deformation,
         tool::field::default_field,
@@ -187,6 +188,42 @@ fn a_session_takes_what_was_expected() {
         let (taken, expected) = (bench.session_bytes + grown, session_bytes_expected(1) as i64);
         println!("a session of one link takes {taken} bytes, {expected} expected");
         assert!(taken <= expected, "{taken} bytes, {expected} expected");
+    }
+}
+
+/// Copies, owners, trees, and the contacts of a tissue that is pressed through itself.
+#[test]
+fn a_self_collision_job_takes_what_was_expected() {
+    for (data, max_contacts) in [
+        (shapes::organ(5_000, 2), 1),
+        (shapes::organ(2_000, 1), 1_000),
+        (shapes::sphere(0.05, 8), 4_096),
+        (shapes::sheet(60, 60, 1e-3), 64),
+    ] {
+        let scene = Scene::new("job".to_owned(), Limits::default());
+        let added = scene.add_tissue("t", loaded(data, 1.0), TissueOptions::default(), 0);
+        let tissue = added.expect("room");
+        let from = *tissue.hold().last().expect("held");
+        let flat = |p: &Vec3| Vec3::new(p.x, p.y, -0.5 * p.z);
+        let moved = rest(&tissue).iter().map(flat).collect();
+        tissue.deform(Deformation::Dense(moved), 0).expect("accepted");
+        let intervals = [Interval { tissue: tissue.id(), from: Some(from), to: None }];
+        let options = SelfCollisionOptions {
+            thickness_m: 1e-4,
+            scope: Scope::All,
+            max_contacts,
+            max_pairs: usize::MAX,
+        };
+        let job = || self_collisions(&scene, &intervals, &options, &|| false);
+        let (found, peak) = peak_during(job);
+        let current = tissue.current();
+        let mesh = current.surface.mesh();
+        let (v, t) = (mesh.positions().len() as u64, mesh.n_triangles() as u64);
+        let expected = self_collision_bytes_expected([(v, t)], max_contacts) as i64;
+        let n_found = found.expect("few enough").contacts.len();
+        println!("a job of {t} triangles, {n_found} contacts: {peak} bytes, {expected} expected");
+        assert!(peak <= expected, "{peak} bytes, {expected} expected");
+        assert!(expected <= 3 * peak, "{peak} bytes, {expected} expected");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A rigid part of a tool: its surface, what is prepared of it, and how far its points go with a pose.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc};
 
 use crate::{
     bvh::{BoxTree, Rigid},
@@ -24,16 +24,18 @@ pub struct Link {
     pub rest: Pose,
     /// In the link's frame.
     pub surface: Surface,
-    /// Of the surface.
-    pub field: Field,
+    /// Of the surface; links of the same mesh may share one.
+    pub field: Arc<Field>,
     /// The error that was asked of it, metres; `None`: the default.
     pub field_tolerance_m: Option<f64>,
     /// Boxes of its triangles.
     pub tree: BoxTree,
     /// A triangle of each body.
     pub bodies: Vec<TriangleId>,
-    /// What it has allocated, bytes.
+    /// What it has allocated, bytes; its field left aside.
     pub heap_bytes: usize,
+    /// What its field has allocated, bytes.
+    pub field_bytes: usize,
     /// The vertices farthest along the axes, both ways: one of them is often nearest to a tissue.
     pub extremes: [u32; 6],
 }
@@ -54,21 +56,22 @@ impl Link {
     ///
     /// # Errors
     /// Those of `field_of`.
-    pub fn try_new<E>(
+    pub fn try_new<F: Into<Arc<Field>>, E>(
         name: String,
         loaded: LoadedMesh,
         rest: Pose,
-        field_of: impl FnOnce(&Surface) -> Result<Field, E>,
+        field_of: impl FnOnce(&Surface) -> Result<F, E>,
     ) -> Result<Link, E> {
         let bodies = first_of_each_body(&loaded.mesh);
         debug_assert!(!bodies.is_empty(), "link {name:?} has no body");
         let extremes = extremes(&loaded.mesh);
         let tree = BoxTree::build(&loaded.mesh);
         let surface = Surface::new(loaded.mesh, LatLonOptions::default());
-        let field = field_of(&surface)?;
+        let field = field_of(&surface)?.into();
         debug_assert!(field.tolerance() > 0.0, "tolerance {} m", field.tolerance());
         // Once: a field counts its cells for it.
-        let heap_bytes = surface.heap_bytes() + field.report().bytes + tree.heap_bytes();
+        let field_bytes = field.report().bytes;
+        let heap_bytes = surface.heap_bytes() + tree.heap_bytes();
         let report = loaded.report;
         Ok(Link {
             name,
@@ -80,6 +83,7 @@ impl Link {
             tree,
             bodies,
             heap_bytes,
+            field_bytes,
             extremes,
         })
     }

@@ -130,7 +130,7 @@ pub fn field_report(obtained: &Obtained) -> proto::FieldReport {
         exact_cells: report.exact_cells as u64,
         wide_cells: report.wide_cells as u64,
         build_ms: obtained.took.as_secs_f64() * 1e3,
-        cached: obtained.origin == FieldOrigin::Cached,
+        cached: obtained.origin != FieldOrigin::Built,
     }
 }
 

@@ -1,7 +1,15 @@
-//! The fields of uploaded links: from the cache, or built.
+//! The fields of uploaded links: another link's of the same mesh, from the cache, or built.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
 
+use parking_lot::Mutex;
 use tracing::info;
 
 use super::{
@@ -10,8 +18,8 @@ use super::{
 };
 use crate::{
     sdf::{Field, FieldOptions},
-    service::refused::Refused,
-    store::{FieldCache, FieldOrigin},
+    service::{metrics::Metrics, refused::Refused},
+    store::{FieldCache, FieldKey, FieldOrigin},
     surface::Surface,
 };
 
@@ -20,24 +28,43 @@ use crate::{
 pub struct Fields {
     cache: Option<FieldCache>,
     build_max: Duration,
+    /// Those that links have. A grasper's jaws, or the same instrument in each of sixty scenes, have one between them.
+    in_memory: Arc<Mutex<HashMap<FieldKey, Weak<Field>>>>,
+    metrics: Arc<Metrics>,
+}
+
+/// A build, counted while it lasts.
+struct CountedBuild<'a>(&'a AtomicU64);
+
+impl CountedBuild<'_> {
+    fn begin(metrics: &Metrics) -> CountedBuild<'_> {
+        metrics.field_builds.fetch_add(1, Relaxed);
+        CountedBuild(&metrics.field_builds)
+    }
+}
+
+impl Drop for CountedBuild<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 /// A field and how it was come by.
 pub struct Obtained {
     /// Of the surface that was asked for.
-    pub field: Field,
-    /// Read or built.
+    pub field: Arc<Field>,
+    /// Shared, read or built.
     pub origin: FieldOrigin,
     /// To read or build it.
     pub took: Duration,
-    /// What it takes, until it counts with its scene.
+    /// What it takes, until it counts with its scene; nothing when it is shared.
     pub room: Vec<Reservation>,
 }
 
 impl Fields {
     /// Without a cache every field is built. No build takes longer than `build_max`.
-    pub fn new(cache: Option<FieldCache>, build_max: Duration) -> Fields {
-        Fields { cache, build_max }
+    pub fn new(cache: Option<FieldCache>, build_max: Duration, metrics: &Arc<Metrics>) -> Fields {
+        Fields { cache, build_max, in_memory: Arc::default(), metrics: Arc::clone(metrics) }
     }
 
     /// The longest that a build may take.
@@ -57,8 +84,16 @@ impl Fields {
         terms: &BuildTerms,
     ) -> Result<Obtained, Refused> {
         let start = Instant::now();
+        let key = FieldKey::of(surface.mesh(), options);
+        let shared = self.in_memory.lock().get(&key).and_then(Weak::upgrade);
+        if let Some(field) = shared {
+            info!(link, "field shared with another link");
+            let (origin, took) = (FieldOrigin::Shared, start.elapsed());
+            return Ok(Obtained { field, origin, took, room: Vec::new() });
+        }
         let mut room = Vec::new();
         let mut build = || {
+            let _counted = CountedBuild::begin(&self.metrics);
             let (field, taken) = build(link, surface, options, terms)?;
             room = taken;
             Ok::<_, Refused>(field)
@@ -80,6 +115,20 @@ impl Fields {
             bound_m = report.bound_m,
             "field ready"
         );
+        let field = self.share(key, field);
         Ok(Obtained { field, origin, took, room })
+    }
+
+    /// The field, or the one that another upload came to meanwhile.
+    fn share(&self, key: FieldKey, field: Field) -> Arc<Field> {
+        let mut in_memory = self.in_memory.lock();
+        if let Some(other) = in_memory.get(&key).and_then(Weak::upgrade) {
+            return other;
+        }
+        // As many are left as there are different links.
+        in_memory.retain(|_, field| field.strong_count() > 0);
+        let field = Arc::new(field);
+        in_memory.insert(key, Arc::downgrade(&field));
+        field
     }
 }

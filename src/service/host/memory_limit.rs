@@ -5,6 +5,10 @@ use crate::os::process::{machine_bytes, resident_bytes};
 /// Of the machine's memory, when no limit is set: the rest is for what is not counted in advance, and for its other
 /// programs.
 const SHARE_OF_MACHINE: f64 = 0.8;
+/// One key is promised at most one part in so many.
+// A promise counts beside what is resident until it is given back, and that of a session lasts as long as the session:
+// without this, fourteen sessions of 64 links kept everybody else's work out of 2 GB, most of which was free.
+const PARTS_OF_KEYS: u64 = 2;
 
 /// How much memory the process may have.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +34,23 @@ pub struct MemoryFull {
     pub max: u64,
 }
 
+/// One key has been promised as much as one may have.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "key {key:?} has been promised {promised} bytes of memory for sessions and work under way and asks for {more} more, \
+     one key has {max} at most"
+)]
+pub struct OverShare {
+    /// The key's name.
+    pub key: String,
+    /// To its sessions, and to its work under way.
+    pub promised: u64,
+    /// Asked for.
+    pub more: u64,
+    /// A part of the server's limit.
+    pub max: u64,
+}
+
 impl MemoryLimit {
     /// `bytes`: as set; 0 takes a share of what the machine has.
     pub fn new(bytes: u64) -> MemoryLimit {
@@ -48,6 +69,19 @@ impl MemoryLimit {
         let resident = resident_bytes().unwrap_or_default();
         let needed = resident.saturating_add(promised).saturating_add(more);
         if needed > max { Err(MemoryFull { resident, promised, more, max }) } else { Ok(()) }
+    }
+
+    /// Whether `key` may be promised `more`, whoever else has what.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn check_share(&self, key: &str, promised: u64, more: u64) -> Result<(), OverShare> {
+        match self.max.map(|max| max / PARTS_OF_KEYS) {
+            Some(max) if promised.saturating_add(more) > max => {
+                Err(OverShare { key: key.to_owned(), promised, more, max })
+            }
+            _ => Ok(()),
+        }
     }
 }
 

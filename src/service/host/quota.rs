@@ -6,11 +6,15 @@ use parking_lot::Mutex;
 
 use super::{
     live_view::last_tick::SHOWN_BYTES,
-    memory_limit::{MemoryFull, MemoryLimit},
+    memory_limit::{MemoryFull, MemoryLimit, OverShare},
 };
 use crate::scene::{
     Scene, Tissue,
-    memory::{held_bytes, link_bytes_expected, session_bytes_expected, tissue_bytes_expected},
+    memory::{
+        held_bytes, link_bytes_expected, self_collision_bytes_expected, session_bytes_expected,
+        tissue_bytes_expected,
+    },
+    self_collision::{Interval, SelfCollisionOptions},
 };
 use crate::service::access::caller::Caller;
 
@@ -60,6 +64,22 @@ impl Share {
         Share::of_bytes(session_bytes_expected(links) + SHOWN_BYTES)
     }
 
+    /// A self-collision job. Of a tissue that is not there it knows nothing: the job refuses it.
+    pub fn of_self_collision(
+        scene: &Scene,
+        intervals: &[Interval],
+        options: &SelfCollisionOptions,
+    ) -> Share {
+        let size = |interval: &Interval| {
+            let current = scene.tissue(interval.tissue).ok()?.current();
+            let mesh = current.surface.mesh();
+            // Ids and not what is there: a job's lists go by them.
+            Some((mesh.positions().len() as u64, u64::from(mesh.triangle_id_end())))
+        };
+        let tissues = intervals.iter().filter_map(size);
+        Share::of_bytes(self_collision_bytes_expected(tissues, options.max_contacts))
+    }
+
     /// So much memory.
     pub fn of_bytes(bytes: u64) -> Share {
         Share { triangles: 0, bytes }
@@ -88,6 +108,9 @@ pub enum RoomRefused {
     /// The key's quota is used up.
     #[error(transparent)]
     Quota(#[from] OverQuota),
+    /// The key has been promised its part of the server's memory.
+    #[error(transparent)]
+    Share(#[from] OverShare),
     /// The server's memory is used up.
     #[error(transparent)]
     Memory(#[from] MemoryFull),
@@ -123,7 +146,7 @@ impl Ledger {
     /// Reserves `more` for a caller who has `used` already.
     ///
     /// # Errors
-    /// When that is over a quota of its key or over the server's memory.
+    /// When that is over a quota of its key, over its part of the server's memory or over all of that.
     pub fn reserve(
         self: &Arc<Self>,
         caller: &Caller,
@@ -131,6 +154,10 @@ impl Ledger {
         more: Share,
     ) -> Result<Reservation, RoomRefused> {
         let mut promised = self.promised.lock();
+        let of_key = |key: &str| promised.by_key.get(key).map_or(0, |share| share.bytes);
+        if let Some(key) = caller.name() {
+            self.memory.check_share(key, of_key(key), more.bytes)?;
+        }
         self.memory.check(promised.bytes, more.bytes)?;
         if let Some(key) = caller.name() {
             let entry = promised.by_key.entry(key.to_owned()).or_default();

@@ -349,7 +349,7 @@ mod tests {
         let gone = host.writer.run(tissue, |_, _| ()).await;
         assert!(matches!(gone, Err(WriterError::Gone)), "the recovery was before it");
         assert!(host.take_lost());
-        let fields = Fields::new(None, std::time::Duration::from_secs(9));
+        let fields = Fields::new(None, std::time::Duration::from_secs(9), registry.metrics());
         let (registered, lost) = (Arc::clone(&registry), Arc::clone(&host));
         let revived = tokio::task::spawn_blocking(move || revive(&registered, &fields, &lost));
         revived.await.expect("no panic").expect("it is on the disk");

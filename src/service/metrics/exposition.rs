@@ -123,6 +123,8 @@ fn streams(text: &mut ExpositionText, metrics: &Metrics) {
     let streams = metrics.streams();
     text.one("palpate_streams", "gauge", "Haptic loops, stale ones included.", streams.len());
     text.one("palpate_watchers", "gauge", "Live views.", metrics.n_watchers());
+    let builds = metrics.field_builds.load(Relaxed);
+    text.one("palpate_field_builds", "gauge", "Fields of links that are built now.", builds);
     let name = "palpate_stream_missed_ratio";
     text.family(name, "gauge", "Ticks of one loop that were slower than the objective.");
     for stream in streams.iter().take(STREAMS_SHOWN_MAX) {

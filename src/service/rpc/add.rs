@@ -12,6 +12,8 @@ use crate::{
         Link, Tissue, Tool, ToolParts,
         saved::{SavedTissue, SavedTool, SceneChange},
     },
+    sdf::Field,
+    store::FieldOrigin,
 };
 use crate::{
     proto::{
@@ -134,6 +136,13 @@ pub async fn tool(
             let label = name.clone();
             let link = Link::try_new(name, mesh, rest, |surface| {
                 let obtained = fields.obtain(&label, surface, &options, &terms)?;
+                // Once for a scene that has it from now on, whoever else has it.
+                if obtained.origin == FieldOrigin::Shared
+                    && !is_among(&obtained.field, &links)
+                    && !host.scene.tools().iter().any(|t| is_among(&obtained.field, &t.links))
+                {
+                    rooms.push(reserve(Share::of_bytes(obtained.field.report().bytes as u64))?);
+                }
                 reports.push(field_report(&obtained));
                 rooms.extend(obtained.room);
                 Ok::<_, Refused>(obtained.field)
@@ -157,6 +166,10 @@ pub async fn tool(
     let reports = tool.links.iter().map(|link| report(&link.report)).collect();
     info!(scene = header.scene_id, tool = tool.id.0, links = tool.links.len(), "tool added");
     Ok(AddToolResponse { tool_id: tool.id.0, reports, fields })
+}
+
+fn is_among(field: &Arc<Field>, links: &[Link]) -> bool {
+    links.iter().any(|link| Arc::ptr_eq(&link.field, field))
 }
 
 fn share(loaded: &LoadedMesh, of_mesh: fn(u64, u64) -> Share) -> Share {

@@ -103,15 +103,17 @@ impl HapticLoop {
         let mode = start.mode;
         let tools = start.tools.iter().map(|id| host.scene.tool(*id));
         let tools: Vec<Arc<Tool>> = tools.collect::<Result<_, _>>()?;
-        let engine = LoopEngine::new(&host.scene, start, sent)?;
         let n_links = tools.iter().map(|tool| tool.links.len()).sum();
-        let (shower, last_tick) = last_tick(&tools);
         let mut room = Share::of_session(n_links);
         room.add(Share::of_bytes(host.recorder().map_or(0, |_| RING_BYTES)));
+        // Before anything of it is made.
+        let room = registry.reserve(caller, room)?;
+        let engine = LoopEngine::new(&host.scene, start, sent)?;
+        let (shower, last_tick) = last_tick(&tools);
         Ok(HapticLoop {
             scene: Arc::clone(&host.scene),
             life: host.life(),
-            _room: registry.reserve(caller, room)?,
+            _room: room,
             engine,
             stream_metrics: registry.metrics().stream_begins(&sent.scene_id, caller, last_tick)?,
             recorder: host.recorder().and_then(|recorder| recorder.session(sent, now_ns())),

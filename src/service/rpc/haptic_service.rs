@@ -21,7 +21,11 @@ use crate::{
         catch_panic::catch_panic,
         clock::now_ns,
         convert::{self, FieldError, Problem, query::RequestedTarget},
-        host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
+        host::{
+            quota::{Reservation, RoomRefused, Share},
+            scene_registry::SceneRegistry,
+            sessions::SessionRegistry,
+        },
         refused::Refused,
     },
     time_left::TimeLeft,
@@ -103,9 +107,10 @@ impl HapticService for Haptics {
         let host = self.registry.served(&request.scene_id)?;
         let scene = Arc::clone(&host.scene);
         let time_max = QUERY_TICKS * self.registry.tick_time_max();
-        let answer =
-            self.queries.run(&caller, &host, time_max, move |time| touch(scene, &request, time));
-        Ok(Response::new(answer.await?))
+        let (registry, of) = (Arc::clone(&self.registry), caller.clone());
+        let reserve = move |links| registry.reserve(&of, Share::of_session(links));
+        let query = move |time: &TimeLeft| touch(scene, &request, time, reserve);
+        Ok(Response::new(self.queries.run(&caller, &host, time_max, query).await?))
     }
 
     async fn detect_self_collisions(
@@ -117,7 +122,9 @@ impl HapticService for Haptics {
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.served(&request.scene_id)?;
         let (intervals, options) = convert::self_collision::asked(request, host.scene.limits())?;
-        let found = self.collisions.run(&caller, &host, intervals, options).await?;
+        let (registry, of) = (Arc::clone(&self.registry), caller.clone());
+        let reserve = move |share| registry.reserve(&of, share);
+        let found = self.collisions.run(&caller, &host, intervals, options, reserve).await?;
         Ok(Response::new(tokio_stream::iter(convert::self_collision::Messages::of(found))))
     }
 }
@@ -160,6 +167,7 @@ fn touch(
     scene: Arc<Scene>,
     request: &proto::QueryContactsRequest,
     time: &TimeLeft,
+    reserve: impl FnOnce(usize) -> Result<Reservation, RoomRefused>,
 ) -> Result<proto::QueryContactsResponse, Refused> {
     let sent = request.tool.as_ref().ok_or_else(|| Problem::Missing.of("tool"))?;
     let within = |parent: &'static str| move |e: FieldError| e.within(parent);
@@ -171,6 +179,7 @@ fn touch(
     let mut forbidden = Vec::new();
     scene.forbidden_regions(&mut forbidden);
     // A session of one tick: nothing is coherent with it, so it pays the cold searches of every link.
+    let _room = reserve(tool.links.len())?;
     let mut session = Session::new(scene, &[pose.tool], options)?;
     let started_ns = now_ns();
     let answer = session.tick(1, slice::from_ref(&pose), started_ns, time)?;

@@ -11,6 +11,7 @@ use tracing::{Instrument, Span};
 
 use super::{add, deform::deform, mesh_upload::Requests, until_ended::UntilEnded};
 use crate::{
+    os::heap::give_back_soon,
     proto::{self, scene_service_server::SceneService},
     scene::{Tissue, saved::SceneChange},
     service::{
@@ -238,6 +239,7 @@ impl SceneService for Scenes {
             deadline.commit()?;
             turn.keep(vec![SceneChange::TissueRemoved(id)]).await?;
             host.scene.remove_tissue(id)?;
+            give_back_soon();
             if let Some(recorder) = host.recorder() {
                 recorder.saved(now_ns(), || SceneChange::TissueRemoved(id));
             }
@@ -262,6 +264,7 @@ impl SceneService for Scenes {
             deadline.commit()?;
             turn.keep(vec![SceneChange::ToolRemoved(id)]).await?;
             host.scene.remove_tool(id)?;
+            give_back_soon();
             if let Some(recorder) = host.recorder() {
                 recorder.saved(now_ns(), || SceneChange::ToolRemoved(id));
             }
@@ -310,8 +313,11 @@ impl SceneService for Scenes {
         let host = self.registry.owned(&request.scene_id, &caller)?;
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
         let recorder = host.recorder().cloned();
+        let n_vertices = tissue.current().surface.mesh().positions().len();
+        let room = self.registry.reserve(&caller, Share::of_held(n_vertices))?;
         // By the one who writes, so that what is held is the revision that is told.
         let hold = move |tissue: &Tissue, now_ns| {
+            let _room = room;
             deadline.commit()?;
             let held = tissue.hold();
             let answer = convert::deform::held(&tissue.current(), held);

@@ -9,7 +9,14 @@ use super::fair_jobs::FairJobs;
 use crate::scene::self_collision::{
     Interval, SelfCollisionError, SelfCollisionOptions, SelfCollisions, self_collisions,
 };
-use crate::service::{access::caller::Caller, host::scene_registry::SceneHost, refused::Refused};
+use crate::service::{
+    access::caller::Caller,
+    host::{
+        quota::{Reservation, RoomRefused, Share},
+        scene_registry::SceneHost,
+    },
+    refused::Refused,
+};
 
 /// Jobs that run at a time: each takes a core, for seconds if need be, which ticks then have less of. Others wait
 /// without a thread and without memory. One key has one of the two.
@@ -45,10 +52,13 @@ impl SelfCollisionJobs {
         host: &SceneHost,
         intervals: Vec<Interval>,
         options: SelfCollisionOptions,
+        reserve: impl FnOnce(Share) -> Result<Reservation, RoomRefused> + Send + 'static,
     ) -> Result<SelfCollisions, Refused> {
         let (scene, life) = (Arc::clone(&host.scene), host.life());
         let limit = self.time_max;
         let job = move |is_left: &dyn Fn() -> bool| {
+            // Here and not in the line of those that wait, which have no memory yet.
+            let _room = reserve(Share::of_self_collision(&scene, &intervals, &options))?;
             let started = Instant::now();
             let is_late = || started.elapsed() >= limit;
             let is_over = || is_left() || life.check_served(&scene).is_err() || is_late();
@@ -83,8 +93,12 @@ mod tests {
 
     #[tokio::test]
     async fn a_job_that_takes_too_long_is_refused() {
-        let host =
-            SceneRegistry::new(&Config::default()).create("s", &Caller::ANYBODY).expect("room");
+        let registry = Arc::new(SceneRegistry::new(&Config::default()));
+        let host = registry.create("s", &Caller::ANYBODY).expect("room");
+        let reserve = || {
+            let registry = Arc::clone(&registry);
+            move |share| registry.reserve(&Caller::ANYBODY, share)
+        };
         let positions = vec![Vec3::ZERO, Vec3::X, Vec3::Y];
         let data = MeshData { positions, triangles: vec![[0, 1, 2]] };
         let mesh = load(data, &LoadOptions::default()).expect("a mesh");
@@ -98,10 +112,11 @@ mod tests {
         };
         let asked = || vec![Interval { tissue, from: None, to: None }];
         let mut jobs = SelfCollisionJobs::new();
-        jobs.run(&Caller::ANYBODY, &host, asked(), options).await.expect("in time");
+        let all = jobs.run(&Caller::ANYBODY, &host, asked(), options, reserve()).await;
+        all.expect("in time");
         jobs.time_max = Duration::ZERO;
-        let refused =
-            jobs.run(&Caller::ANYBODY, &host, asked(), options).await.expect_err("too late");
+        let late = jobs.run(&Caller::ANYBODY, &host, asked(), options, reserve()).await;
+        let refused = late.expect_err("too late");
         assert_eq!(Status::from(refused).code(), Code::ResourceExhausted);
     }
 }

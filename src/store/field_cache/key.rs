@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Names a field by its content: the mesh, every option and the version of the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FieldKey([u8; 32]);
 
 impl FieldKey {

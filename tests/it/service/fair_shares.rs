@@ -12,7 +12,7 @@ use palpate::{
     config::Config,
     oracle::shapes,
     proto::{
-        AddTissueRequest, CreateSceneRequest, DetectSelfCollisionsRequest, MeshChunk,
+        AddTissueRequest, CreateSceneRequest, DetectSelfCollisionsRequest, LinkHeader, MeshChunk,
         TissueInterval, TrackMode, TrackRequest, TrackStart,
     },
 };
@@ -23,11 +23,12 @@ use tonic::{Code, Status};
 use crate::support::{
     folder::Folder,
     keys::{OTHER, SURGEON, VIEWER, all_keys, by, with_keys},
-    meshes::Mesh,
+    meshes::wire,
     messages::{
-        SCENE, start, start_message, tick, tick_message, tissue_head, tissue_header, tissue_piece,
-        tissue_upload, tool_head, tool_header, tool_piece,
+        SCENE, large_tissue, start, start_message, tick, tick_message, tissue_upload, tool_head,
+        tool_header, tool_piece,
     },
+    process::Process,
     refusal::assert_refused,
     server::{HandFed, TestServer, link, tissue},
 };
@@ -37,25 +38,7 @@ const SOON: Duration = Duration::from_secs(20);
 const GREEDY: usize = 24;
 
 fn upload(scene: &str, name: &str, frequency: u32) -> Vec<AddTissueRequest> {
-    let sphere = shapes::sphere(0.1, frequency);
-    let mesh = Mesh {
-        positions: sphere.positions.iter().flat_map(|p| p.to_array()).collect(),
-        triangles: sphere.triangles.as_flattened().to_vec(),
-    };
-    let header = palpate::proto::AddTissueHeader {
-        scene_id: scene.to_owned(),
-        ..tissue_header(name, &mesh)
-    };
-    let mut upload = vec![tissue_head(header)];
-    let positions = mesh.positions.chunks(60_000).map(<[f32]>::to_vec);
-    upload.extend(
-        positions.map(|positions| tissue_piece(MeshChunk { positions, ..Default::default() })),
-    );
-    let triangles = mesh.triangles.chunks(60_000).map(<[u32]>::to_vec);
-    upload.extend(
-        triangles.map(|triangles| tissue_piece(MeshChunk { triangles, ..Default::default() })),
-    );
-    upload
+    large_tissue(scene, name, &wire(&shapes::sphere(0.1, frequency)))
 }
 
 async fn served(folder: &Folder, config: impl FnOnce(&mut Config)) -> TestServer {
@@ -179,5 +162,51 @@ async fn sessions_of_one_key_neither_end_nor_keep_out_anothers() {
     let _resumed = resumed.expect("nobody else's flood has ended it");
     for _ in 0..3 {
         live.push(begun(&mut server, SURGEON, first(), 1).await.expect("room"));
+    }
+}
+
+/// Of a server's memory, that of the test below.
+const MEMORY_BYTES: u64 = 256 << 20;
+
+#[tokio::test]
+async fn sessions_of_one_key_leave_half_of_the_memory_to_others() {
+    let folder = Folder::new("fair-memory");
+    let keys = folder.write("keys.toml", &all_keys(""));
+    let file = format!("access.keys_file={}", keys.display());
+    let limit = format!("limits.memory_bytes={MEMORY_BYTES}");
+    // A process of its own: nobody else's memory counts.
+    let more = ["--set", &file, "--set", &limit, "--set", "sessions.grace=100ms"];
+    let mut process = Process::serve("127.0.0.1:0", &more);
+    let mut server = TestServer::connect(process.address()).await;
+    let creation = CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
+    server.scenes.create_scene(by(SURGEON, creation)).await.expect("a new scene");
+    let mut header = tool_header("wheel", &link());
+    let spoke = header.links[0].clone();
+    header.links =
+        (0..8).map(|i| LinkHeader { name: format!("spoke-{i}"), ..spoke.clone() }).collect();
+    let piece = |link| tool_piece(MeshChunk { link, ..self::link().chunk() });
+    let upload = std::iter::once(tool_head(header)).chain((0..8).map(piece));
+    let upload = tokio_stream::iter(upload.collect::<Vec<_>>());
+    server.scenes.add_tool(by(SURGEON, upload)).await.expect("tool 1");
+
+    let first = || start_message(start(TrackMode::Every));
+    let mut live = Vec::new();
+    let refused = loop {
+        match begun(&mut server, VIEWER, first(), 1).await {
+            Ok(stream) => live.push(stream),
+            Err(status) => break status,
+        }
+    };
+    println!("{} sessions of 8 links, then: {}", live.len(), refused.message());
+    assert_refused(Err::<(), _>(refused), Code::ResourceExhausted, "memory_bytes_per_key", "more");
+    // Another key works on: a session, and a tissue that takes a few megabytes.
+    live.push(begun(&mut server, SURGEON, first(), 1).await.expect("room for another's"));
+    let sent = by(SURGEON, tokio_stream::iter(upload(SCENE, "liver", 30)));
+    server.scenes.add_tissue(sent).await.expect("room for another's");
+    // What a session was promised comes back with its end.
+    live.clear();
+    let until = tokio::time::Instant::now() + SOON;
+    while let Err(refused) = begun(&mut server, VIEWER, first(), 1).await {
+        assert!(tokio::time::Instant::now() < until, "{refused:?}");
     }
 }

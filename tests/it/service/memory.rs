@@ -1,30 +1,41 @@
 //! Memory: quotas count what is really taken, the server has a limit, and builds that nobody waits for end.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use palpate::{
     config::Config,
     oracle::shapes,
-    proto::{AddToolRequest, DeleteSceneRequest, EditTopologyRequest, FieldOptions, TrackMode},
+    proto::{
+        AddToolRequest, DeformRequest, DeleteSceneRequest, DetectSelfCollisionsRequest,
+        EditTopologyRequest, FieldOptions, FieldReport, HoldTissueRequest, LinkHeader, MeshChunk,
+        QueryContactsRequest, TissueInterval, TrackMode, TrackRequest, TrackResponse,
+    },
     scene::Limits,
 };
-use tokio::time::{Instant, timeout};
-use tonic::{Code, Status};
+use tokio::{
+    sync::mpsc::{Sender, channel},
+    time::{Instant, timeout},
+};
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Status, Streaming};
 
 use crate::support::{
     folder::Folder,
     keys::{OTHER, SURGEON, all_keys, by, with_keys},
     meshes::{Mesh, wire},
     messages::{
-        SCENE, holding, sparse, start, start_message, tick, tick_message, tissue_upload, tool_head,
-        tool_header, tool_piece,
+        SCENE, holding, large_tissue, sparse, start, start_message, tick, tick_message,
+        tissue_upload, tool_at, tool_head, tool_header, tool_piece, vec3,
     },
+    metrics::{get, value},
     refusal::{assert_refused, refusal},
-    server::{TestServer, tissue},
+    server::{TestServer, free_address, link, tissue},
 };
 
 const SOON: Duration = Duration::from_secs(60);
 const FULL: Code = Code::ResourceExhausted;
+/// More than one of the fields that links share, less than two links' and fields'.
+const SHARED_QUOTA: u64 = 3_000_000;
 
 fn tool_upload(name: &str, mesh: &Mesh, tolerance_m: f64) -> Vec<AddToolRequest> {
     let mut header = tool_header(name, mesh);
@@ -41,13 +52,18 @@ fn slow_tool(name: &str) -> Vec<AddToolRequest> {
 async fn with_quota(quota: &str) -> (TestServer, Folder) {
     let folder = Folder::new("memory");
     let keys = folder.write("keys.toml", &all_keys(quota));
-    let mut server = TestServer::configured(with_keys(&keys)).await;
+    (with_scenes(with_keys(&keys)).await, folder)
+}
+
+/// A scene of the surgeon's, and another key's.
+async fn with_scenes(config: Config) -> TestServer {
+    let mut server = TestServer::configured(config).await;
     for (secret, id) in [(SURGEON, SCENE), (OTHER, "other")] {
         let creation =
             palpate::proto::CreateSceneRequest { scene_id: id.to_owned(), durable: None };
         server.scenes.create_scene(by(secret, creation)).await.expect("a new scene");
     }
-    (server, folder)
+    server
 }
 
 async fn add_tissue(server: &mut TestServer) -> Result<(), Status> {
@@ -82,28 +98,145 @@ async fn a_quota_counts_fields_cuts_held_positions_and_sessions() {
     let cut = server.scenes.edit_topology(by(SURGEON, cut)).await;
     assert_refused(cut, FULL, "bytes_per_key", "a cut that adds");
 
-    // Positions of six vertices that are held fit.
-    let held = holding(sparse(1, &[0], &[0.11, 0.0, 0.0]));
-    let answers = server.scenes.deform(by(SURGEON, tokio_stream::iter([held]))).await;
-    answers.expect("a stream").into_inner().message().await.expect("they fit");
+    // Sessions, each with the contacts of its links, and queries, which are sessions of one tick.
+    let query = || QueryContactsRequest {
+        scene_id: SCENE.to_owned(),
+        tool: Some(tool_at(vec3(0.5, 0.0, 0.0))),
+        report: None,
+    };
+    server.haptics.query_contacts(by(SURGEON, query())).await.expect("one fits");
+    let (streams, refused) = sessions_until_refused(&mut server, SURGEON).await;
+    assert_refused(Err::<(), _>(refused), FULL, "bytes_per_key", "sessions");
+    assert!(!streams.is_empty(), "one fits");
+    let refused = server.haptics.query_contacts(by(SURGEON, query())).await;
+    assert_refused(refused, FULL, "bytes_per_key", "a query beside them");
+    drop(streams);
+}
 
-    // Sessions, each with the contacts of its links.
-    let mut streams = Vec::new();
-    let refused = loop {
-        let (requests, sent) = tokio::sync::mpsc::channel(2);
+type OpenSession = (Sender<TrackRequest>, Streaming<TrackResponse>);
+
+/// Sessions of tool 1 that have had a tick, and why there is no further one.
+async fn sessions_until_refused(
+    server: &mut TestServer,
+    secret: &str,
+) -> (Vec<OpenSession>, Status) {
+    let mut open = Vec::new();
+    loop {
+        let (requests, sent) = channel(2);
         requests.send(start_message(start(TrackMode::Every))).await.expect("room");
         requests.send(tick_message(tick(1, 0.5))).await.expect("room");
-        let sent = tokio_stream::wrappers::ReceiverStream::new(sent);
-        let answers = server.haptics.track(by(SURGEON, sent)).await;
+        let answers = server.haptics.track(by(secret, ReceiverStream::new(sent))).await;
         let mut answers = answers.expect("a stream").into_inner();
-        match answers.message().await {
-            Ok(Some(_)) => streams.push((requests, answers)),
-            other => break other,
+        if let Err(refused) = answers.message().await {
+            return (open, refused);
         }
-        assert!(streams.len() < 16, "sixteen sessions take nothing");
+        open.push((requests, answers));
+        assert!(open.len() < 64, "sessions take nothing");
+    }
+}
+
+/// What is held counts until the last byte of the quota, whichever way it is held.
+#[tokio::test]
+async fn a_quota_counts_held_positions() {
+    let ball = wire(&shapes::sphere(0.1, 63));
+    let n_vertices = ball.positions.len() / 3;
+    // The tissue, once with all that is in it, and less than two megabytes: sessions take what is left of it.
+    let (mut server, _folder) = with_quota("bytes = 44000000").await;
+    let sent = tokio_stream::iter(large_tissue(SCENE, "ball", &ball));
+    server.scenes.add_tissue(by(SURGEON, sent)).await.expect("it fits");
+    add_tool(&mut server, tool_upload("probe", &link(), 1e-3)).await.expect("it fits");
+    let (_sessions, refused) = sessions_until_refused(&mut server, SURGEON).await;
+    assert_refused(Err::<(), _>(refused), FULL, "bytes_per_key", "sessions");
+    // Less than a session is left, and eight revisions of these vertices are more than that.
+    assert!(8 * 12 * n_vertices > 3 << 20, "{n_vertices} vertices");
+    let refused = loop {
+        let request = HoldTissueRequest { scene_id: SCENE.to_owned(), tissue_id: 1 };
+        let n_held = match server.scenes.hold_tissue(by(SURGEON, request)).await {
+            Ok(answer) => answer.into_inner().held_geometry_revisions.len(),
+            Err(refused) => break refused,
+        };
+        assert!(n_held < 8, "all are held");
+        // The next is of another revision.
+        let moved = sparse(n_held as u64, &[0], &[0.11, 0.0, 0.0]);
+        deform_by(&mut server, SURGEON, moved).await.expect("it takes nothing more");
     };
-    assert_refused(refused, FULL, "bytes_per_key", "sessions");
-    assert!(!streams.is_empty(), "one fits");
+    assert_refused(Err::<(), _>(refused), FULL, "bytes_per_key", "one more revision");
+    let held = holding(sparse(9, &[0], &[0.12, 0.0, 0.0]));
+    let refused = deform_by(&mut server, SURGEON, held).await;
+    assert_refused(refused, FULL, "bytes_per_key", "held with a deformation");
+}
+
+/// A job's copies and trees are memory too.
+#[tokio::test]
+async fn a_quota_counts_self_collisions() {
+    let (mut server, _folder) = with_quota("bytes = 4000000").await;
+    let ball = wire(&shapes::sphere(0.1, 17));
+    let sent = tokio_stream::iter(large_tissue(SCENE, "ball", &ball));
+    server.scenes.add_tissue(by(SURGEON, sent)).await.expect("it fits");
+    let job = || DetectSelfCollisionsRequest {
+        scene_id: SCENE.to_owned(),
+        tissues: vec![TissueInterval { tissue_id: 1, ..Default::default() }],
+        max_contacts: 1,
+        ..Default::default()
+    };
+    let refused = server.haptics.detect_self_collisions(by(SURGEON, job())).await;
+    assert_refused(refused, FULL, "bytes_per_key", "a copy and a tree");
+    let done = server.haptics.detect_self_collisions(by(OTHER, job())).await;
+    done.expect("a key without a quota");
+}
+
+/// One mesh, sent for each of eight links of a tool, has one field, which its key pays for once.
+#[tokio::test]
+async fn identical_links_share_a_field_and_it_counts_once() {
+    let ball = wire(&shapes::sphere(0.01, 4));
+    let upload = |name: &str, links: u32| {
+        let mut header = tool_header(name, &ball);
+        let field = Some(FieldOptions { tolerance_m: 2e-5 });
+        let first = LinkHeader { field, ..header.links[0].clone() };
+        let named = |i| LinkHeader { name: format!("l{i}"), ..first.clone() };
+        header.links = (0..links).map(named).collect();
+        let piece = |link| tool_piece(MeshChunk { link, ..ball.chunk() });
+        let all = std::iter::once(tool_head(header)).chain((0..links).map(piece));
+        tokio_stream::iter(all.collect::<Vec<_>>())
+    };
+    let (mut server, _folder) = with_quota(&format!("bytes = {SHARED_QUOTA}")).await;
+    let added = server.scenes.add_tool(by(SURGEON, upload("eight", 8))).await;
+    let fields = added.expect("they share one").into_inner().fields;
+    let field_bytes = fields[0].bytes;
+    println!("a field of {field_bytes} bytes");
+    assert!(8 * field_bytes > SHARED_QUOTA && 2 * field_bytes < SHARED_QUOTA);
+    assert!(!fields[0].cached, "there is no cache");
+    let shared = |field: &FieldReport| field.cached && field.bytes == field_bytes;
+    assert!(fields[1..].iter().all(shared), "{fields:?}");
+    let added = server.scenes.add_tool(by(SURGEON, upload("another", 1))).await;
+    assert!(shared(&added.expect("it takes no more").into_inner().fields[0]));
+}
+
+/// A field that another key's scene has counts in this one as its own: it stays when the other goes.
+#[tokio::test]
+async fn a_shared_field_counts_for_each_key_that_has_it() {
+    let (mut server, _folder) = with_quota(&format!("bytes = {SHARED_QUOTA}")).await;
+    let ball = wire(&shapes::sphere(0.01, 4));
+    let upload = |scene: &str| {
+        let mut header = tool_header("fine", &ball);
+        header.scene_id = scene.to_owned();
+        header.links[0].field = Some(FieldOptions { tolerance_m: 8e-6 });
+        tokio_stream::iter([tool_head(header), tool_piece(ball.chunk())])
+    };
+    let added = server.scenes.add_tool(by(OTHER, upload("other"))).await;
+    let field_bytes = added.expect("without a quota").into_inner().fields[0].bytes;
+    assert!(field_bytes > SHARED_QUOTA, "{field_bytes} bytes");
+    let refused = server.scenes.add_tool(by(SURGEON, upload(SCENE))).await;
+    assert_refused(refused, FULL, "bytes_per_key", "another's field");
+}
+
+async fn deform_by(
+    server: &mut TestServer,
+    secret: &str,
+    request: DeformRequest,
+) -> Result<(), Status> {
+    let answers = server.scenes.deform(by(secret, tokio_stream::iter([request]))).await?;
+    answers.into_inner().message().await.map(drop)
 }
 
 /// The server refuses before the system ends it, whoever asks, and goes on serving.
@@ -133,7 +266,11 @@ async fn the_server_has_a_limit_of_its_own() {
 /// A build ends soon after its client has gone, and another key's is not kept waiting meanwhile.
 #[tokio::test]
 async fn builds_end_with_their_clients_and_are_fair_between_keys() {
-    let (mut server, _folder) = with_quota("").await;
+    let folder = Folder::new("builds");
+    let mut config = with_keys(&folder.write("keys.toml", &all_keys("")));
+    let http = free_address();
+    config.metrics.listen = Some(http);
+    let mut server = with_scenes(config).await;
     let mut other = TestServer::connect(server.address).await;
     let slow = tokio::spawn(async move {
         let upload = tokio_stream::iter(slow_tool("slow"));
@@ -146,7 +283,7 @@ async fn builds_end_with_their_clients_and_are_fair_between_keys() {
     {
         header.scene_id = "other".to_owned();
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    timeout(SOON, until_builds(http, 1.0)).await.expect("it has begun");
     let begun = Instant::now();
     let added = other.scenes.add_tool(by(OTHER, tokio_stream::iter(upload)));
     timeout(SOON, added).await.expect("not kept waiting").expect("added");
@@ -161,15 +298,30 @@ async fn builds_end_with_their_clients_and_are_fair_between_keys() {
     assert_refused(refused, Code::NotFound, "scene liver-1", "its scene is gone");
     println!("a build ended {:.2} s after its scene", begun.elapsed().as_secs_f64());
 
-    // A client that goes takes its build along: its next one is not behind it.
+    // A client that goes takes its build along. That its place is free says it only where there is no other one.
+    assert_eq!(builds(http).await, 0.0, "it has ended");
     let creation = palpate::proto::CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
     other.scenes.create_scene(by(SURGEON, creation)).await.expect("a new scene");
     let mut gone = TestServer::connect(other.address).await;
-    let leaving = gone.scenes.add_tool(by(SURGEON, tokio_stream::iter(slow_tool("slow"))));
-    assert!(timeout(Duration::from_millis(500), leaving).await.is_err(), "it takes long");
-    drop(gone);
+    let leaving = tokio::spawn(async move {
+        let upload = tokio_stream::iter(slow_tool("slow"));
+        gone.scenes.add_tool(by(SURGEON, upload)).await.map(drop)
+    });
+    timeout(SOON, until_builds(http, 1.0)).await.expect("it has begun");
+    leaving.abort();
+    timeout(SOON, until_builds(http, 0.0)).await.expect("it ends");
     let next = add_tool(&mut other, tool_upload("small", &small, 1e-3));
     timeout(SOON, next).await.expect("the place is free").expect("added");
+}
+
+async fn builds(http: SocketAddr) -> f64 {
+    value(&get(http, "/metrics").await.1, "palpate_field_builds")
+}
+
+async fn until_builds(http: SocketAddr, n: f64) {
+    while builds(http).await != n {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 #[tokio::test]

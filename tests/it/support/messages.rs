@@ -38,6 +38,17 @@ pub fn tissue_upload(name: &str, mesh: &Mesh) -> Vec<AddTissueRequest> {
     vec![tissue_head(tissue_header(name, mesh)), tissue_piece(mesh.chunk())]
 }
 
+/// The same in pieces of which each fits into a message, into any scene.
+pub fn large_tissue(scene: &str, name: &str, mesh: &Mesh) -> Vec<AddTissueRequest> {
+    let header = AddTissueHeader { scene_id: scene.to_owned(), ..tissue_header(name, mesh) };
+    let positions = mesh.positions.chunks(60_000).map(<[f32]>::to_vec);
+    let positions = positions.map(|positions| MeshChunk { positions, ..Default::default() });
+    let triangles = mesh.triangles.chunks(60_000).map(<[u32]>::to_vec);
+    let triangles = triangles.map(|triangles| MeshChunk { triangles, ..Default::default() });
+    let pieces = positions.chain(triangles).map(tissue_piece);
+    std::iter::once(tissue_head(header)).chain(pieces).collect()
+}
+
 /// A tool of one link, `shaft`, with a probe, `tip`, at +x.
 pub fn tool_header(name: &str, mesh: &Mesh) -> AddToolHeader {
     let name_of_link = "shaft".to_owned();

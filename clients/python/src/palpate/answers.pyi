@@ -901,7 +901,7 @@ class FieldReport(Answer):
         """Time to build the field or to read it from the cache, milliseconds."""
     @property
     def cached(self) -> bool:
-        """Read from the cache, not built."""
+        """Not built: read from the cache, or another link's of the same mesh."""
 
 class DeformResponse(Answer):
     @property
