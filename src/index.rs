@@ -37,6 +37,7 @@ mod quality;
 mod refit;
 mod skip_list;
 mod surface_area;
+mod tangents;
 mod update;
 mod validate;
 
@@ -45,4 +46,5 @@ pub use nearest::NearestTriangle;
 pub use overlap::BoxTest;
 pub(crate) use quality::Quality;
 pub use skip_list::SkipList;
+pub use tangents::Tangents;
 pub use update::Updated;

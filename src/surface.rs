@@ -2,6 +2,7 @@
 
 mod crossing_search;
 mod normal_side;
+mod tracked_point;
 mod winding;
 
 use glam::{DVec3, Vec3};
@@ -14,7 +15,7 @@ use crate::{
             boundary::Boundary,
             hub_search::{assert_hubs, note_hubs},
             outer_sheet::outer_sheet,
-            pseudonormal::pseudonormal,
+            pseudonormal::{Pseudonormal, pseudonormal},
             topology::{EditSite, SignRule, Topology},
         },
         side::Side,
@@ -26,6 +27,7 @@ use crate::{
 pub use crossing_search::CrossingSearch;
 use crossing_search::Searched;
 use normal_side::NormalSide;
+pub use tracked_point::TrackedPoint;
 use winding::counted_winding;
 
 /// A triangle mesh that answers distances, and stays able to while it is deformed and cut.
@@ -229,21 +231,46 @@ impl Surface {
         Some(self.signed(p, triangle, closest))
     }
 
+    /// [`Surface::signed_distance`] of a point that is asked for again and again: the same answer, and faster while the
+    /// point moves little.
+    pub fn signed_distance_tracked(
+        &self,
+        p: DVec3,
+        max_distance: f64,
+        point: &mut TrackedPoint,
+    ) -> Option<SignedNearest> {
+        let nearest = self.list.nearest_tracked(p, max_distance, &mut point.tangents);
+        let NearestTriangle { triangle, closest } = nearest?;
+        let pseudo = point.normal_at(&self.mesh, triangle, closest.feature);
+        Some(self.signed_by(p, triangle, closest, &pseudo))
+    }
+
     /// The signed distance of a point whose nearest triangle, and closest point on it, are known.
     pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
-        debug_assert!(p.is_finite() && closest.distance_squared >= 0.0, "{closest:?} from {p}");
         // Always, also where the winding number decides: the normal is what is left for a point on the surface.
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
+        self.signed_by(p, triangle, closest, &pseudo)
+    }
+
+    /// The same with the pseudonormal at the closest point.
+    fn signed_by(
+        &self,
+        p: DVec3,
+        triangle: TriangleId,
+        closest: ClosestPoint,
+        pseudo: &Pseudonormal,
+    ) -> SignedNearest {
+        debug_assert!(p.is_finite() && closest.distance_squared >= 0.0, "{closest:?} from {p}");
         let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
         let by_winding = self.is_by_winding_at(triangle);
         // A ray from a point on the surface meets an edge of it, and the number is the mean of both sides.
         let is_on = || distance <= ON_SURFACE * self.bounds().diagonal();
         let winding = (by_winding && !is_on()).then(|| self.winding(p));
-        let side = Side::of(away, &pseudo, winding, self.topology.closed());
+        let side = Side::of(away, pseudo, winding, self.topology.closed());
         // On an open surface one side is as true as the other, and so on one that crosses itself.
         let is_either = by_winding && winding.is_none();
         let certainty = if is_either { 1.0 } else { side.certainty };
-        let normal = side.outwards(away, &pseudo);
+        let normal = side.outwards(away, pseudo);
         let winding = winding.map(|w| w.number);
         let signed_distance = distance * side.sign();
         debug_assert!(winding.is_none_or(f64::is_finite), "{winding:?} around {p}");

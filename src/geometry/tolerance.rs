@@ -180,8 +180,9 @@ pub const SAMPLE_ROUNDING: f64 = 1e-11;
 pub const RADIUS_ROUNDING: f64 = 1e-12;
 
 /// The near list of a link and a tissue may look at least so much farther than the closest pair, metres: a tool of few
-/// millimetres has a field so fine that its tolerance alone is a tick's motion. A larger skin makes each search visit
-/// more triangles, a smaller one makes searches more frequent.
+/// millimetres has a field so fine that its tolerance alone is a tick's motion. What is kept for a probe does too, where
+/// the probe hardly moves. A larger skin makes each search visit more triangles, a smaller one makes searches more
+/// frequent.
 pub const NEAR_LIST_SKIN_M: f64 = 1e-3;
 
 /// A chord may be off its arc by this share of the pose path, and a time of impact be early by as much. Smaller values

@@ -8,6 +8,7 @@ use glam::Vec3;
 use super::box_lanes::{BoxLanes, Lane, tagged};
 use crate::geometry::{
     Aabb,
+    distance::tangent_planes::TangentPlanes,
     lanes::{LANES, cross, dot, greater, lesser, minus},
     tolerance::{SINGLE_DISTANCE_ROUNDING as ROUNDING, SINGLE_NORMAL_SQUARED_MIN},
 };
@@ -143,6 +144,12 @@ impl Corners {
             below[lane] = if a[0][lane].is_nan() { f32::INFINITY } else { tagged(squared, lane) };
         }
         below
+    }
+
+    /// Tangents of the distances to `at`, each coordinate of which is off by at most `slack`.
+    #[inline(always)]
+    pub(super) fn tangent_planes(&self, at: Vec3, slack: f32) -> TangentPlanes {
+        TangentPlanes::towards(&self.0, at, slack)
     }
 }
 

@@ -3,15 +3,17 @@
 use glam::DVec3;
 
 use super::{
-    box_lanes::{Lane, least},
+    box_lanes::{Lane, LaneSet, least},
     link_run::{LEVELS, LinkRun},
     skip_list::{SkipList, TABLE_LEVELS},
+    tangents::Tangents,
 };
 use crate::geometry::{
     Aabb, TriangleId,
+    direction::direction,
     distance::point_triangle::{ClosestPoint, closest_point},
     lanes::{LANES, are_wide, lesser, prefetch},
-    tolerance::BOX_DISTANCE_SLACK,
+    tolerance::{BOX_DISTANCE_SLACK, SINGLE_DISTANCE_ROUNDING as ROUNDING},
 };
 
 /// The nearest triangle; the smallest id among equally near ones.
@@ -65,6 +67,32 @@ impl SkipList {
         search.best
     }
 
+    /// [`SkipList::nearest`] of a point that is asked for again and again: the same answer. `tangents`: what the last
+    /// searches for it told, true of the surface as it is.
+    pub fn nearest_tracked(
+        &self,
+        to: DVec3,
+        max_distance: f64,
+        tangents: &mut Tangents,
+    ) -> Option<NearestTriangle> {
+        debug_assert!(to.is_finite() && max_distance >= 0.0, "{max_distance} m about {to}");
+        let mut search = self.search(to, max_distance);
+        if let Some((n, lane)) = tangents.nearest().and_then(|t| self.handle(t)) {
+            search.offer(n, lane);
+        }
+        if tangents.covers(to, search.limit.sqrt()) {
+            search.offer_kept(tangents);
+        } else {
+            search.descend();
+            let skin = search.best.and_then(|_| tangents.skin(to, search.slack));
+            if let Some(skin) = skin {
+                search.keep_within(skin, tangents);
+            }
+        }
+        tangents.note(to, search.best.map(|b| b.triangle));
+        search.best
+    }
+
     fn search(&self, to: DVec3, max_distance: f64) -> ListSearch<'_> {
         // The point itself may be no f32: its box is at most one step wide, and a distance from it is never too
         // large.
@@ -86,7 +114,14 @@ impl SkipList {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 fn descend_wide(search: &mut ListSearch) {
-    search.descend_by();
+    search.descend_by(ListSearch::leaf);
+}
+
+/// The same of a search that keeps what it comes by.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn keep_wide(search: &mut ListSearch, tangents: &mut Tangents) {
+    search.descend_by(|search, n| search.keep(n, tangents));
 }
 
 impl ListSearch<'_> {
@@ -99,12 +134,31 @@ impl ListSearch<'_> {
             // SAFETY: lanes are wide only where the processor has AVX2.
             return unsafe { descend_wide(self) };
         }
-        self.descend_by();
+        self.descend_by(ListSearch::leaf);
     }
 
-    /// Depth first from the table of the lists, nearest first.
+    /// Once the nearest is known: keeps all that is up to `skin` metres farther.
+    fn keep_within(&mut self, skin: f64, tangents: &mut Tangents) {
+        // Rounding of the radius is far below the slack that each bound is lessened by.
+        let (nearest, radius) = (self.limit.sqrt(), self.limit.sqrt() + skin);
+        tangents.begin(self.to, radius);
+        self.limit_above = above(radius * radius);
+        self.keep_all(tangents);
+        tangents.end(nearest, skin);
+    }
+
+    fn keep_all(&mut self, tangents: &mut Tangents) {
+        #[cfg(target_arch = "x86_64")]
+        if are_wide() {
+            // SAFETY: lanes are wide only where the processor has AVX2.
+            return unsafe { keep_wide(self, tangents) };
+        }
+        self.descend_by(|search, n| search.keep(n, tangents));
+    }
+
+    /// Depth first from the table of the lists, nearest first, what lies within the limit.
     #[inline(always)]
-    fn descend_by(&mut self) {
+    fn descend_by(&mut self, mut visit: impl FnMut(&mut Self, u32)) {
         let list = self.list;
         let mut open = [self.open(list.root); DEPTH];
         let mut depth = 0;
@@ -121,7 +175,7 @@ impl ListSearch<'_> {
             };
             let below = run.below[lane];
             if run.level == 0 {
-                self.leaf(below);
+                visit(self, below);
             } else {
                 debug_assert!(depth + 1 < DEPTH, "{depth} runs above one another");
                 depth += 1;
@@ -157,12 +211,48 @@ impl ListSearch<'_> {
         }
     }
 
-    fn offer(&mut self, n: u32, lane: usize) {
+    #[inline(always)]
+    fn keep(&mut self, n: u32, tangents: &mut Tangents) {
+        let leaf = self.list.leaf(n);
+        let planes = leaf.corners.tangent_planes(self.bounds.min, self.slack);
+        if let Some(radius) = tangents.keep(&planes, leaf.triangles()) {
+            self.limit_above = above(radius * radius);
+        }
+    }
+
+    /// All that is kept and may be nearest.
+    fn offer_kept(&mut self, tangents: &mut Tangents) {
+        let p = self.to - tangents.origin();
+        let (away, loose) = (p.as_vec3(), tangents.loose());
+        let rounding = ROUNDING * away.abs().element_sum();
+        // A bound above this is of a triangle that is farther than the limit in truth: by (1) of `tangents`, and by what
+        // a bound is off by at most.
+        let reach = |limit: f64| (limit.sqrt() + loose) as f32 * (1.0 + ROUNDING) + rounding;
+        let mut within = reach(self.limit);
+        for block in 0..tangents.n_blocks() {
+            let below = tangents.block(block).below(away);
+            for lane in LaneSet::of(|lane| below[lane] <= within) {
+                let t = tangents.triangle(block, lane);
+                let Some((n, at)) = self.list.handle(t) else { continue };
+                let Some(closest) = self.offer(n, at) else { continue };
+                if self.best.is_some_and(|b| b.triangle == t) {
+                    within = reach(self.limit);
+                } else if let Some(to_point) = direction(self.to - closest.point) {
+                    // Else its old tangent would let it pass at the next point too.
+                    let corners = self.list.leaf(n).corners.get(at).map(|v| v.as_dvec3());
+                    tangents.replant((block, lane), to_point, &corners);
+                }
+            }
+        }
+    }
+
+    /// The closest point of a triangle, unless it is the best already.
+    fn offer(&mut self, n: u32, lane: usize) -> Option<ClosestPoint> {
         let leaf = self.list.leaf(n);
         let t = leaf.triangles[lane];
         // The hint was looked at first, and its leaf is met again on the way down.
         if self.best.is_some_and(|b| b.triangle == t) {
-            return;
+            return None;
         }
         debug_assert!(lane < leaf.len(), "lane {lane} of leaf {n}");
         let triangle = leaf.corners.get(lane).map(|p| p.as_dvec3());
@@ -175,6 +265,7 @@ impl ListSearch<'_> {
             self.limit_above = above(d);
             self.best = Some(NearestTriangle { triangle: t, closest });
         }
+        Some(closest)
     }
 }
 
@@ -223,7 +314,7 @@ mod tests {
         for _ in 0..1_000 {
             let p = random.point(list.bounds().min.as_dvec3(), list.bounds().max.as_dvec3());
             let [mut narrow, mut wide] = [(); 2].map(|()| list.search(p, f64::INFINITY));
-            narrow.descend_by();
+            narrow.descend_by(ListSearch::leaf);
             wide.descend();
             assert!(narrow.best.is_some() && narrow.best == wide.best, "at {p}");
         }

@@ -12,3 +12,4 @@ mod motion;
 mod overlaps;
 mod stage;
 mod tick;
+mod tracked;
