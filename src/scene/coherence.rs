@@ -7,3 +7,4 @@ pub(super) mod depth_bounds;
 pub(super) mod distance_samples;
 pub(super) mod last_seen;
 pub(super) mod near_list;
+pub(super) mod probe_memory;

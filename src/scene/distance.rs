@@ -2,15 +2,14 @@
 
 use glam::DVec3;
 
-use super::{Distance, NearestSurface, RevisionGuard, SurfacePoint, TissueId};
+use super::{
+    Distance, NearestSurface, RevisionGuard, SurfacePoint, TissueId,
+    coherence::probe_memory::ProbeMemory,
+};
 use crate::{
     geometry::{Pose, TriangleId},
     surface::{SignedNearest, Surface},
 };
-
-/// What was nearest last time: changes the work of the next search, never its answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Hint(Option<(TissueId, TriangleId)>);
 
 /// Signed distance to a surface: within `max_distance` metres outside it, and at any depth inside.
 pub fn to_surface(
@@ -19,37 +18,51 @@ pub fn to_surface(
     max_distance: f64,
     hint: Option<TriangleId>,
 ) -> Option<SignedNearest> {
+    within(surface, p, max_distance, |reach| surface.signed_distance(p, reach, hint))
+}
+
+/// `ask`: for the surface's answer within a reach.
+fn within(
+    surface: &Surface,
+    p: DVec3,
+    max_distance: f64,
+    ask: impl FnOnce(f64) -> Option<SignedNearest>,
+) -> Option<SignedNearest> {
     // What lies outside the surface's box is not inside the surface, so its side need not be found out. Inside the
     // box the search may not stop at `max_distance`: a point can be any depth below the surface.
     let may_be_inside = surface.bounds().distance_squared(p) == 0.0;
     let reach = if may_be_inside { f64::INFINITY } else { max_distance };
-    surface.signed_distance(p, reach, hint).filter(|d| d.signed_distance <= max_distance)
+    ask(reach).filter(|d| d.signed_distance <= max_distance)
 }
 
 /// Signed distance of a scene point to the nearest of the tissues, the deepest when inside several.
-pub fn to_tissues(
+pub(in crate::scene) fn to_tissues(
     tissues: &[(TissueId, RevisionGuard)],
     p: DVec3,
     max_distance: f64,
-    hint: &mut Hint,
+    memory: &mut ProbeMemory,
 ) -> Distance<NearestSurface> {
     let mut best: Option<(TissueId, SignedNearest)> = None;
     for (id, revision) in tissues {
-        // A triangle of another tissue would be a poor start, or none at all.
-        let last = hint.0.filter(|(tissue, _)| tissue == id).map(|(_, triangle)| triangle);
         // Once inside one tissue only those count that hold the point too, and these are found at any reach.
         let reach = best.map_or(max_distance, |(_, b)| b.signed_distance.clamp(0.0, max_distance));
         debug_assert!(reach >= 0.0, "reach {reach} m");
-        let found = to_surface(&revision.surface, p, reach, last);
+        let surface = &revision.surface;
+        let found = within(surface, p, reach, |reach| match memory.follow(*id, revision) {
+            Some(point) => surface.signed_distance_tracked(p, reach, point),
+            None => surface.signed_distance(p, reach, None),
+        });
         if let Some(found) = found
             && best.is_none_or(|(_, b)| found.signed_distance < b.signed_distance)
         {
             best = Some((*id, found));
         }
     }
-    *hint = Hint(best.map(|(id, found)| (id, found.triangle)));
     match best {
-        Some((id, found)) => Distance::Within(nearest(found, Some(id), &Pose::IDENTITY)),
+        Some((id, found)) => {
+            memory.go_to(id, found.triangle);
+            Distance::Within(nearest(found, Some(id), &Pose::IDENTITY))
+        }
         None => Distance::Beyond(max_distance),
     }
 }

@@ -13,7 +13,7 @@ const LINK_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 40, per_tri
 
 /// Of a session and of each of its links, what a tick's answer, its contacts and all that it leaves for the next tick
 /// take: `tests/allocation` compares.
-const SESSION_BYTES: u64 = 64 << 10;
+const SESSION_BYTES: u64 = 256 << 10;
 const LINK_SESSION_BYTES: u64 = 2 << 20;
 
 /// Of a self-collision job: a copy of the mesh, where vertices were, owners, items of a tree and the tree itself, which

@@ -4,7 +4,8 @@ use glam::DVec3;
 
 use super::{
     Distance, NearestSurface, RevisionGuard, TissueId, Tool,
-    distance::{Hint, to_link, to_tissues},
+    coherence::probe_memory::ProbeMemory,
+    distance::{to_link, to_tissues},
 };
 use crate::{geometry::Pose, time_left::TimeLeft};
 
@@ -25,11 +26,11 @@ pub fn distances(
     max_distance_m: f64,
     time: &TimeLeft,
 ) -> Option<Vec<Distance<NearestSurface>>> {
-    let mut hint = Hint::default();
+    let mut memory = ProbeMemory::new();
     let mut last = None;
     // Neighbouring points of a query are mostly neighbours in space: each search starts where the last one ended.
     let mut one = |p: &DVec3| match target {
-        QueryTarget::Tissues(tissues) => to_tissues(tissues, *p, max_distance_m, &mut hint),
+        QueryTarget::Tissues(tissues) => to_tissues(tissues, *p, max_distance_m, &mut memory),
         QueryTarget::Link(tool, link, pose) => {
             let answer = to_link(&tool.links[*link].surface, pose, *p, max_distance_m, last);
             if let Distance::Within(found) = &answer {

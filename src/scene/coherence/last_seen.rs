@@ -14,6 +14,14 @@ struct SeenRevision {
 }
 
 impl LastSeen {
+    /// It was this revision.
+    pub(in crate::scene) fn is(&self, tissue: TissueId, revision: &Revision) -> bool {
+        self.0.as_ref().is_some_and(|seen| {
+            (seen.tissue, seen.geometry_revision, seen.topology_revision)
+                == (tissue, revision.geometry_revision, revision.topology_revision)
+        })
+    }
+
     /// Goes on to a revision. Returns how far a vertex has moved at most since the last one, metres. `None` when the
     /// last revision tells nothing of this one: it is another tissue's, or the tissue was cut since, or deformed too
     /// often.

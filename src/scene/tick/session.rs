@@ -14,8 +14,8 @@ use super::{
 };
 use crate::geometry::Pose;
 use crate::scene::{
-    RevisionGuard, Scene, SceneError, TissueId, Tool, ToolId,
-    distance::{Hint, to_tissues},
+    RevisionGuard, Scene, SceneError, TissueId, Tool, ToolId, coherence::probe_memory::ProbeMemory,
+    distance::to_tissues,
 };
 use crate::time_left::TimeLeft;
 
@@ -50,7 +50,7 @@ struct TrackedTool {
     last_pose: Option<Pose>,
     /// No point at rest is farther from the tool's origin, metres.
     size: f64,
-    probes: Vec<Hint>,
+    probes: Vec<ProbeMemory>,
     links: Vec<TrackedLink>,
 }
 
@@ -306,8 +306,8 @@ impl Session {
     }
 
     fn answer_probes(&mut self, tool: usize, pose: &ToolPose, time: &TimeLeft) {
-        let TrackedTool { tool, probes: hints, .. } = &mut self.tools[tool];
-        for (i, (probe, hint)) in tool.probes.iter().zip(hints).enumerate() {
+        let TrackedTool { tool, probes: memories, .. } = &mut self.tools[tool];
+        for (i, (probe, memory)) in tool.probes.iter().zip(memories).enumerate() {
             let centre = scene_from_link(tool, probe.link, pose).point(probe.position);
             // The sphere is as far as asked for when its centre is a radius farther.
             let reach = self.options.max_distance_m + probe.radius;
@@ -318,7 +318,7 @@ impl Session {
                 self.answer.flags.degraded = true;
                 continue;
             }
-            let distance = match to_tissues(&self.tissues, centre, reach, hint) {
+            let distance = match to_tissues(&self.tissues, centre, reach, memory) {
                 Distance::Within(mut found) => {
                     self.answer.flags.sign_uncertain |= is_uncertain(found.sign_certainty);
                     found.signed_distance_m -= probe.radius;
@@ -419,7 +419,7 @@ impl TrackedTool {
             at: 0,
             last_pose: None,
             size: tool.reach_at_rest(),
-            probes: vec![Hint::default(); tool.probes.len()],
+            probes: tool.probes.iter().map(|_| ProbeMemory::new()).collect(),
             links: tool.links.iter().map(|_| TrackedLink::new(max_contacts)).collect(),
             tool,
         }
