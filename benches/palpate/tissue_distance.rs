@@ -1,5 +1,6 @@
 //! P2: the exact signed distance of a point to a tissue of 70 k triangles, against parry3d's projection
-//! with pseudonormals: cold at random points, coherent along the way of an instrument's tip.
+//! with pseudonormals: cold at random points, coherent along the way of an instrument's tip, where both use what they
+//! answered last.
 //!
 //! The floor is `floor_us`: the exact distance and the sign at the triangle that is nearest, told beforehand. What is
 //! above it rules out all others: a cold point looks at nine runs of links and six leaves.
@@ -14,7 +15,7 @@ use palpate::{
     },
     index::LatLonOptions,
     oracle::{Random, brute_force::nearest, solid_angle::winding_number},
-    surface::Surface,
+    surface::{Surface, TrackedPoint},
 };
 use parry3d::{
     query::PointQueryWithLocation,
@@ -142,12 +143,14 @@ impl Stage {
     }
 
     fn measure(&self, points: &[Vec3], is_coherent: bool, mut give: impl FnMut(f64)) {
-        let mut hint = None;
+        let mut last = is_coherent.then_some(TrackedPoint::NEW);
         for p in points {
-            let found = self.surface.signed_distance(p.as_dvec3(), f64::INFINITY, hint);
-            let found = found.expect("a surface");
-            hint = is_coherent.then_some(found.triangle);
-            give(found.signed_distance);
+            let (p, reach) = (p.as_dvec3(), f64::INFINITY);
+            let found = match &mut last {
+                Some(last) => self.surface.signed_distance_tracked(p, reach, last),
+                None => self.surface.signed_distance(p, reach, None),
+            };
+            give(found.expect("a surface").signed_distance);
         }
     }
 
