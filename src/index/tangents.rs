@@ -25,7 +25,7 @@ const SKIN_STEPS: f64 = 20.0;
 /// ... and as [`NEAR_LIST_SKIN_M`] at least, but no thicker than this, metres: what leaps keeps nothing.
 const SKIN_MAX_M: f64 = 4.0 * NEAR_LIST_SKIN_M;
 /// To keep triangles takes as long as some searches: a skin that so many steps leave behind is not worth it.
-const STEPS_MIN: f64 = 4.0;
+const STEPS_MIN: f64 = 8.0;
 /// Searches that keep nothing where the surface is too fine for a skin worth keeping.
 const WAIT: u32 = 32;
 /// Rounding may not take up more of a skin than one in so many parts.

@@ -15,7 +15,7 @@ use super::{
 use crate::seed::{Seed, scaled};
 
 /// Questions for each input.
-const QUESTIONS: usize = 1_500;
+const QUESTIONS: usize = 4_000;
 /// Questions of one way to go, at most.
 const STRETCH: usize = 60;
 
