@@ -93,7 +93,7 @@ impl Theatre {
     }
 
     /// All servers behind Envoy: the `n` first ones and `later` ones.
-    pub fn behindenvoy(program: &Path, keeping: Keeping, n: usize, later: usize) -> Theatre {
+    pub fn behind_envoy(program: &Path, keeping: Keeping, n: usize, later: usize) -> Theatre {
         let (folder, authority) = (Folder::new("cluster-envoy"), Authority::new());
         let variables = certified(&folder, &authority);
         let places: Vec<SocketAddr> = (0..n + later).map(|_| free_address()).collect();
