@@ -185,9 +185,9 @@ async fn sessions_of_one_key_leave_half_of_the_memory_to_others() {
     header.links =
         (0..8).map(|i| LinkHeader { name: format!("spoke-{i}"), ..spoke.clone() }).collect();
     let piece = |link| tool_piece(MeshChunk { link, ..self::link().chunk() });
-    let upload = std::iter::once(tool_head(header)).chain((0..8).map(piece));
-    let upload = tokio_stream::iter(upload.collect::<Vec<_>>());
-    server.scenes.add_tool(by(SURGEON, upload)).await.expect("tool 1");
+    let spokes = std::iter::once(tool_head(header)).chain((0..8).map(piece));
+    let spokes = tokio_stream::iter(spokes.collect::<Vec<_>>());
+    server.scenes.add_tool(by(SURGEON, spokes)).await.expect("tool 1");
 
     let first = || start_message(start(TrackMode::Every));
     let mut live = Vec::new();
