@@ -4,7 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use glam::Vec3;
 
-use super::{Scene, self_collision::FeatureContact};
+use super::{
+    Scene,
+    self_collision::{FeatureContact, PAIRS_KEPT_BYTES},
+};
 
 /// Of a mesh that becomes a tissue: the published revision and the writer's spare, each with mesh and index.
 const TISSUE_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 120, per_triangle: 480 };
@@ -66,7 +69,7 @@ pub fn self_collision_bytes_expected(
     max_contacts: usize,
 ) -> u64 {
     // Twice as many contacts are kept while it looks, in a list that grows by doubling.
-    let contacts = (4 * size_of::<FeatureContact>() * max_contacts) as u64;
+    let contacts = PAIRS_KEPT_BYTES + (4 * size_of::<FeatureContact>() * max_contacts) as u64;
     let swept =
         tissues.into_iter().map(|(vertices, triangles)| SWEPT_BYTES.of(vertices, triangles));
     swept.fold(contacts, u64::saturating_add)

@@ -89,8 +89,11 @@ pub enum SelfCollisionError {
 const PAIRS_PER_STOP_CHECK: u64 = 16;
 /// Pairs that are counted between two questions: 30 us.
 const COUNTED_PER_STOP_CHECK: u64 = 1024;
-/// Pairs that are kept from the count, so that the trees of usual motions are gone through once: 3 MB.
-const PAIRS_KEPT: usize = 1 << 18;
+/// Pairs that are kept from the count, so that the trees of small motions are gone through once. Of more pairs a second way
+/// through the trees takes a twentieth of what their tests take.
+const PAIRS_KEPT: usize = 1 << 15;
+/// What they take, in a list that grows by doubling.
+pub(super) const PAIRS_KEPT_BYTES: u64 = (3 * size_of::<KeptPair>() * PAIRS_KEPT / 2) as u64;
 
 /// Looks for contacts of tissues, each named once, that move as `intervals` say. Features that share a vertex are
 /// not tested. `is_over` is asked now and then whether to stop.

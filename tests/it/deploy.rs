@@ -19,8 +19,14 @@ use crate::support::{
 /// The documents for whoever runs a server.
 const DOCUMENTS: [&str; 3] = ["OPERATIONS.md", "RUNBOOK.md", "RESILIENCE.md"];
 /// A variable that these documents name and that is no setting: it makes tests longer.
-const OF_TESTS: [&str; 5] =
-    ["PALPATE_DATA", "PALPATE_ENVOY", "PALPATE_MOTO", "PALPATE_SEED", "PALPATE_TEST_SCALE"];
+const OF_TESTS: [&str; 6] = [
+    "PALPATE_AZURITE",
+    "PALPATE_DATA",
+    "PALPATE_ENVOY",
+    "PALPATE_MOTO",
+    "PALPATE_SEED",
+    "PALPATE_TEST_SCALE",
+];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

@@ -18,14 +18,16 @@ pub fn page(registry: &SceneRegistry, counted: &SessionCounts, view: Option<&str
     let serving = registry.life().check_served().is_ok();
     let status = if serving { "serving" } else { "ending" };
     let mut html = format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>\
-         <title>Palpate: {status}</title><style>{STYLE}</style><h1>Palpate is {status}</h1>"
+        "<!doctype html><html lang=en><meta charset=utf-8><title>Palpate: {status}</title>\
+         <style>{STYLE}</style><main><h1>Palpate is {status}</h1>"
     );
     let metrics = registry.metrics();
     let up_s = now_ns() / 1_000_000_000;
     let memory = process::resident_bytes().map_or("?".to_owned(), |b| format!("{}", b >> 20));
     let open = metrics.connections.load(std::sync::atomic::Ordering::Relaxed);
-    paragraph(&mut html, &format!("Up {up_s} s, {memory} MiB, {open} connections."));
+    // It does not come anew by itself: whoever reads it slowly, or has it read out, would lose the place.
+    let again = "<a href=/>Look again</a>";
+    paragraph(&mut html, &format!("Up {up_s} s, {memory} MiB, {open} connections. {again}."));
     if let Some(view) = view {
         paragraph(&mut html, &format!("<a href={view}>Live view</a> of the scenes."));
     }

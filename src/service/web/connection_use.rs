@@ -1,17 +1,20 @@
 //! Whether a connection of the HTTP port is in use: one that is not for long enough makes room.
 
 use std::{
+    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
+    task::{Context, Poll},
     time::Duration,
 };
 
+use bytes::Bytes;
 use http::Response;
-use http_body_util::BodyExt;
+use http_body::{Frame, SizeHint};
 use tokio::time::sleep;
-use tonic::body::Body;
+use tonic::{Status, body::Body};
 
 /// The requests of one connection.
 #[derive(Default)]
@@ -49,13 +52,34 @@ impl ConnectionUse {
 impl OpenRequest {
     /// Lasts as long as the answer's body.
     pub fn until_taken(self, answer: Response<Body>) -> Response<Body> {
-        answer.map(|body| {
-            let of_frame = move |frame| {
-                let _open = &self;
-                frame
-            };
-            Body::new(body.map_frame(of_frame))
-        })
+        answer.map(|body| Body::new(OpenBody { body, _open: self }))
+    }
+}
+
+/// The body of an answer to an open request.
+struct OpenBody {
+    body: Body,
+    _open: OpenRequest,
+}
+
+impl http_body::Body for OpenBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    // Else an answer of known length is sent in chunks, which not all that read metrics can take apart.
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -171,7 +171,6 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_scene_moves() {
         at(0.99),
         at(1.0)
     );
-    assert!(n_faded > 0, "no force faded");
 }
 
 /// A client that knows both finds the scene at the other once the lease is over.

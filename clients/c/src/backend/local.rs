@@ -23,6 +23,7 @@ use palpate::{
         tool::field::default_field,
     },
     servo::{DeviceServo, device_servo},
+    time_left::TimeLeft,
 };
 use parking_lot::Mutex;
 
@@ -207,7 +208,9 @@ impl Theatre for LocalTheatre {
             None => scene.tissues().to_vec(),
         };
         let now: Vec<_> = tissues.iter().map(|tissue| (tissue.id(), tissue.current())).collect();
-        let found = distances(&QueryTarget::Tissues(&now), points, f64::INFINITY);
+        let endless = &TimeLeft::endless();
+        let found = distances(&QueryTarget::Tissues(&now), points, f64::INFINITY, endless);
+        let found = found.expect("time that never ends");
         let metres = |found: &Distance<palpate::scene::NearestSurface>| match found {
             Distance::Within(near) => near.signed_distance_m,
             Distance::Beyond(bound) => *bound,
