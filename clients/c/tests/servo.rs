@@ -4,12 +4,15 @@ use std::{
     alloc::{GlobalAlloc, Layout, System},
     cell::Cell,
     ffi::CString,
-    io::{BufRead, BufReader},
-    path::PathBuf,
-    process::{Child, Command, Stdio},
     ptr,
     thread::sleep,
     time::Duration,
+};
+#[cfg(unix)]
+use std::{
+    io::{BufRead, BufReader},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
 };
 
 use palpate_c::{code::*, plain::*, scene::*, server::*, session::*};
@@ -45,9 +48,19 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// How often this thread has waited so far: for a lock, a file, another thread, or in a sleep.
+#[cfg(target_os = "linux")]
+fn n_waits() -> u64 {
+    let status = std::fs::read_to_string("/proc/thread-self/status").expect("proc");
+    let line = status.lines().find_map(|l| l.strip_prefix("voluntary_ctxt_switches:"));
+    line.expect("a line").trim().parse().expect("a number")
+}
+
 /// A server of its own, killed at the end.
+#[cfg(unix)]
 struct Served(Child, String);
 
+#[cfg(unix)]
 impl Served {
     /// `None`: no program was built.
     fn start() -> Option<Served> {
@@ -76,6 +89,7 @@ impl Served {
     }
 }
 
+#[cfg(unix)]
 impl Drop for Served {
     fn drop(&mut self) {
         let _ = self.0.kill();
@@ -148,6 +162,27 @@ impl Held {
         (wrench, n_calls)
     }
 
+    /// A sample in which the thread waits for nothing.
+    #[cfg(unix)]
+    fn sample_at_once(&self, height_m: f64) -> palpate_wrench {
+        #[cfg(target_os = "linux")]
+        let before = n_waits();
+        let (felt, n_calls) = self.sample(height_m);
+        #[cfg(target_os = "linux")]
+        assert_eq!(n_waits() - before, 0, "waits in a servo");
+        assert_eq!(n_calls, 0, "allocations in a servo");
+        felt
+    }
+
+    /// Whether there is a connection.
+    #[cfg(unix)]
+    fn is_open(&self) -> bool {
+        let mut status = palpate_session_status::default();
+        // SAFETY: all pointers are to what is alive.
+        ok(unsafe { palpate_status(self.session, &mut status) });
+        status.is_open != 0
+    }
+
     /// Presses 3 mm deep until that is felt: 500 N/m over it and the stand-off.
     fn press(&self) {
         for n in 0..20_000 {
@@ -189,6 +224,8 @@ fn a_servo_in_the_process_allocates_nothing() {
     assert_eq!(wrench.flags & PALPATE_FADING, PALPATE_FADING);
 }
 
+// A server is stopped by a signal.
+#[cfg(unix)]
 #[test]
 fn a_servo_waits_for_no_server() {
     let Some(served) = Served::start() else { return };
@@ -208,15 +245,21 @@ fn a_servo_waits_for_no_server() {
     let held = Held::open(server);
     held.press();
     served.signal("STOP");
-    // A servo that waited for the server would not come back: it is stopped until the loop is over.
+    // Stopped until both loops are over.
     let mut last = f64::INFINITY;
     while last > 0.0 {
-        let (felt, n_calls) = held.sample(-0.003);
-        assert_eq!(n_calls, 0, "allocations in a servo");
+        let felt = held.sample_at_once(-0.003);
         if felt.flags & PALPATE_FADING != 0 {
             assert!(felt.force_n.z <= last, "{} N after {last} N", felt.force_n.z);
         }
         last = felt.force_n.z;
+        sleep(Duration::from_millis(1));
+    }
+    // Also while the client, which hears nothing, leaves the server and seeks it anew.
+    let mut n_alone = 0;
+    while n_alone < 100 {
+        assert_eq!(held.sample_at_once(-0.003).force_n.z, 0.0);
+        n_alone += usize::from(!held.is_open());
         sleep(Duration::from_millis(1));
     }
     served.signal("CONT");
