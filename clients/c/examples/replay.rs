@@ -1,7 +1,7 @@
 //! Replays recorded poses in lock-step without the C library, and writes what is felt: the truth that every language is
-//! compared with.
+//! compared with. With one file more also what the server renders by itself, without a servo, for clients that have none.
 //!
-//! `replay FOLDER OUT [HOST:PORT]`
+//! `replay FOLDER OUT [HOST:PORT [RENDERED]]`
 
 use std::{
     error::Error,
@@ -13,7 +13,7 @@ use std::{
 use glam::{DQuat, DVec3};
 use palpate::{
     client::{
-        Client, LoopOptions, ServerAddress,
+        Client, ClientError, LoopOptions, ServerAddress,
         local_model::{on_the_wire, servo_options},
         mesh_source::MeshSource,
     },
@@ -36,20 +36,27 @@ const HOLD_M: DVec3 = DVec3::new(0.0, 0.0, 0.03);
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let mut next = || arguments.next().ok_or("expected FOLDER OUT [HOST:PORT]");
+    let mut next = || arguments.next().ok_or("expected FOLDER OUT [HOST:PORT [RENDERED]]");
     let (folder, out) = (PathBuf::from(next()?), next()?);
     let poses = fs::read(folder.join("poses.bin"))?;
     let numbers: Vec<f64> =
         poses.as_chunks().0.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
     let poses: Vec<Pose> = numbers.chunks(7).map(pose).collect::<Option<_>>().ok_or("no pose")?;
-    let felt = match arguments.next() {
-        None => in_process(&folder, &poses)?,
-        Some(server) => {
-            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-            runtime.block_on(at_server(&folder, &poses, &server))?
-        }
+    let Some(server) = arguments.next() else {
+        return write(&out, &in_process(&folder, &poses)?);
     };
-    Ok(fs::write(out, felt.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>())?)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        write(&out, &at_server(&folder, &poses, &server).await?)?;
+        match arguments.next() {
+            None => Ok(()),
+            Some(out) => write(&out, &by_the_server(&folder, &numbers, &server).await?),
+        }
+    })
+}
+
+fn write(file: &str, felt: &[f64]) -> Result<(), Box<dyn Error>> {
+    Ok(fs::write(file, felt.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<u8>>())?)
 }
 
 fn pose(numbers: &[f64]) -> Option<Pose> {
@@ -91,21 +98,11 @@ async fn at_server(
     poses: &[Pose],
     server: &str,
 ) -> Result<Vec<f64>, Box<dyn Error>> {
-    let mut client = Client::connect(&ServerAddress::new(server)).await?;
-    let scene_id = "replay-rust".to_owned();
-    client.create_scene(&scene_id).await?;
-    client.add_tissue_file(&scene_id, "organ", folder.join("organ.obj"), 1.0).await?;
-    let tool = client.add_tool_file(&scene_id, "tool", folder.join("tool.obj"), 1.0).await?;
+    let (mut client, scene_id, tool) = scene_at(folder, server).await?;
     let render = asked(ToolId(tool));
     let (mut servo, feed) = device_servo(servo_options(&render))?;
     let options = LoopOptions { device: Some(feed), rate_hz: 0.0, ..LoopOptions::default() };
-    let start = proto::TrackStart {
-        scene_id: scene_id.clone(),
-        tool_ids: vec![tool],
-        render: vec![render],
-        ..Default::default()
-    };
-    let haptics = client.haptics_with(start, options).await?;
+    let haptics = client.haptics_with(start(&scene_id, render), options).await?;
     let mut felt = Vec::new();
     for (at, at_ns, _) in samples(poses) {
         let pose = Some(on_the_wire(at));
@@ -115,6 +112,56 @@ async fn at_server(
     }
     client.delete_scene(&scene_id).await?;
     Ok(felt)
+}
+
+/// Poses go as they were recorded: a quaternion that was a matrix in between may differ in its last bit.
+async fn by_the_server(
+    folder: &Path,
+    numbers: &[f64],
+    server: &str,
+) -> Result<Vec<f64>, Box<dyn Error>> {
+    let (mut client, scene_id, tool) = scene_at(folder, server).await?;
+    // The server limits how fast its wrench changes by its own clock, which no two runs share: at these rates it never does.
+    let render = proto::RenderOptions {
+        max_force_rate_n_per_s: 1e6,
+        max_torque_rate_nm_per_s: 1e5,
+        ..asked(ToolId(tool))
+    };
+    let haptics = client.haptics_with(start(&scene_id, render), LoopOptions::default()).await?;
+    let mut felt = Vec::new();
+    for at in numbers.chunks(7) {
+        let pose = proto::Pose {
+            position_m: Some(proto::Vec3 { x: at[0], y: at[1], z: at[2] }),
+            orientation: Some(proto::Quaternion { x: at[3], y: at[4], z: at[5], w: at[6] }),
+        };
+        let answer = haptics.tick(&[(tool, pose)]).await?;
+        let rendering = answer.renderings.first().ok_or("an answer without a rendering")?;
+        for v in [rendering.force_n, rendering.torque_nm] {
+            let v = v.ok_or("a rendering without a wrench")?;
+            felt.extend([v.x, v.y, v.z]);
+        }
+    }
+    client.delete_scene(&scene_id).await?;
+    Ok(felt)
+}
+
+async fn scene_at(folder: &Path, server: &str) -> Result<(Client, String, u32), ClientError> {
+    let mut client = Client::connect(&ServerAddress::new(server)).await?;
+    let scene_id = "replay-rust".to_owned();
+    client.create_scene(&scene_id).await?;
+    client.add_tissue_file(&scene_id, "organ", folder.join("organ.obj"), 1.0).await?;
+    let tool = client.add_tool_file(&scene_id, "tool", folder.join("tool.obj"), 1.0).await?;
+    Ok((client, scene_id, tool))
+}
+
+fn start(scene_id: &str, render: proto::RenderOptions) -> proto::TrackStart {
+    proto::TrackStart {
+        scene_id: scene_id.to_owned(),
+        tool_ids: vec![render.tool_id],
+        mode: proto::TrackMode::Every.into(),
+        render: vec![render],
+        ..Default::default()
+    }
 }
 
 fn asked(tool: ToolId) -> proto::RenderOptions {
