@@ -1,152 +1,267 @@
-//! P14: a tick's way to the engine and back beyond the engine's own time: in this process, as the C library goes it in
-//! lock-step, against gRPC to a server on this machine. The same bead in the same organ, rendered, with its local model.
+//! P14: what `palpate_step` of the C library takes beyond the engine's own time on the same poses: with the engine in this
+//! process, against a server on this machine over gRPC. The same bead in the same organ, rendered; each of the two feels the
+//! same by the same servo, and the engine beside them alone gives what is to be taken off, and the truth.
 
-use std::{sync::Arc, time::Instant};
+use std::{ffi::CString, ptr, sync::Arc, time::Instant};
 
+use glam::DVec3;
 use palpate::{
-    client::{
-        Client, LinkUpload, LoopOptions, TrackLoop,
-        local_model::{on_the_wire, servo_options},
-        mesh_source::MeshSource,
-    },
-    geometry::Pose,
-    proto,
+    client::mesh_source::MeshSource,
+    coupling::posture::Posture,
+    geometry::{MeshData, Pose},
     proxy::{RenderOptions, RenderedSession},
     scene::{
         Limits, Link, Scene, TissueOptions, ToolId, ToolParts,
         tick::{TickOptions, ToolPose},
         tool::field::default_field,
     },
-    servo::{DeviceFeed, device_servo},
+    servo::{DeviceFeed, DevicePose, DeviceServo, ServoOptions, device_servo},
     time_left::TimeLeft,
+};
+use palpate_c::{
+    code::{palpate_code, palpate_last_error},
+    plain::{
+        palpate_address, palpate_link, palpate_mesh, palpate_pose, palpate_quaternion,
+        palpate_session_options, palpate_vec3, palpate_wrench,
+    },
+    scene::{
+        palpate_add_tissue, palpate_add_tool, palpate_close_scene, palpate_open_session,
+        palpate_scene,
+    },
+    server::{
+        palpate_close, palpate_connect, palpate_create_scene, palpate_open_local, palpate_server,
+    },
+    session::{palpate_close_session, palpate_session, palpate_session_defaults, palpate_step},
 };
 
 use crate::{
-    run::{Figures, Run},
+    run::{Figures, Run, Timed},
     served::{Served, bead, bead_plan},
+    turns::Times,
 };
 
 const SCENE: &str = "in-process";
-/// Of ticks one after the other, nanoseconds.
-const TICK_NS: u64 = 1_000_000;
-/// From above the organ to below its top, metres.
+const DT_S: f64 = 1e-3;
+/// From above the organ to below its top and back, metres.
 const ABOVE_M: f64 = 1e-3;
+/// The wire has doubles, and poses as quaternions.
+const SAME_N: f64 = 1e-6;
 
 /// Prints its line.
 pub fn run(run: &mut Run) {
     let organ = bead_plan(1, 1e3, 1.0).organ;
-    let n = run.effort.of(4_000, 100);
     let top = organ.bounds.max.as_dvec3().with_x(0.0).with_y(0.0);
-    let poses: Vec<Pose> = (0..n)
-        .map(|i| {
-            let share = i as f64 / n as f64;
-            let translation = top + glam::DVec3::Z * ABOVE_M * (1.0 - 2.0 * share);
-            Pose { translation, ..Pose::IDENTITY }
-        })
-        .collect();
-    let (mut here, felt_here) = in_process(&organ.mesh, &poses);
-    let (mut there, felt_there) = over_grpc(&organ.mesh, &poses);
-    for (i, (a, b)) in felt_here.iter().zip(&felt_there).enumerate() {
-        // The wire has doubles; poses go as quaternions.
-        assert!((a - b).abs() < 1e-6, "tick {i}: {a} N in the process, {b} N over gRPC");
-    }
-    let [ours, peer] = [&mut here, &mut there].map(|times| {
-        times.sort_by(f64::total_cmp);
-        [times[n / 2], times[n * 99 / 100]]
-    });
-    let text = format!(
-        "ours_us={} ours_p99_us={} peer=grpc peer_us={} peer_p99_us={} ratio={} ratio_p99={}",
-        Figures(ours[0]),
-        Figures(ours[1]),
-        Figures(peer[0]),
-        Figures(peer[1]),
-        Figures(peer[0] / ours[0]),
-        Figures(peer[1] / ours[1]),
-    );
-    run.line("P14", "bead/lock-step", felt_here.iter().sum(), text);
-}
-
-/// Beyond the engine, microseconds, and the force of each tick.
-fn in_process(organ: &MeshSource, poses: &[Pose]) -> (Vec<f64>, Vec<f64>) {
-    let scene = Arc::new(Scene::new(SCENE.to_owned(), Limits::default()));
-    let organ = organ.load(0.0).expect("a mesh");
-    scene.add_tissue("organ", organ, TissueOptions::default(), 0).expect("room");
-    let bead = MeshSource::Raw(bead()).load(0.0).expect("a mesh");
-    let link = Link::new("bead".to_owned(), bead, Pose::IDENTITY, default_field);
-    let parts = ToolParts { name: "bead".to_owned(), links: vec![link], probes: Vec::new() };
-    let tool = scene.add_tool(parts).expect("room").id;
-    let render = RenderOptions { local_model: true, ..RenderOptions::of(tool) };
-    let session = RenderedSession::new(scene, &[tool], TickOptions::default(), &[render]);
-    let mut session = session.expect("it is rendered");
-    let (_, mut feed) = device_servo(servo_options(&asked(tool.0))).expect("options");
-    let mut pose =
-        ToolPose { tool, scene_from_tool: Pose::IDENTITY, tool_from_link: vec![], teleport: false };
-    let tick = |(at, sequence): (&Pose, u64)| {
-        let began = Instant::now();
-        pose.scene_from_tool = *at;
-        let (poses, now_ns) = (std::slice::from_ref(&pose), sequence * TICK_NS);
-        let engine = Instant::now();
-        session.tick(sequence, poses, now_ns, &TimeLeft::endless()).expect("a tick");
-        let engine = engine.elapsed();
-        let force_n = hand_over(&session, &mut feed, now_ns);
-        ((began.elapsed() - engine).as_secs_f64() * 1e6, force_n)
+    let organ = MeshData { positions: organ.rest, triangles: organ.triangles };
+    let n = run.effort.of(1_000, 100);
+    let at = |i: usize| {
+        let share = (2.0 * i as f64 / n as f64 - 1.0).abs();
+        Pose { translation: top + DVec3::Z * ABOVE_M * (2.0 * share - 1.0), ..Pose::IDENTITY }
     };
-    poses.iter().zip(1..).map(tick).unzip()
-}
+    let poses: Vec<Pose> = (0..n).map(at).collect();
 
-fn hand_over(session: &RenderedSession, feed: &mut DeviceFeed, now_ns: u64) -> f64 {
-    let rendering = session.renderings().next().expect("one is rendered");
-    if let Some(model) = &rendering.local_model {
-        feed.give(model, now_ns);
+    // Ticks take what they need: one that is cut short has another answer.
+    let served = Served::with(&["--set", "ticks.time_max=60s"]);
+    let mut engine = Engine::new(&organ);
+    let here = Library::open(None, &organ);
+    let there = Library::open(Some(&served.server.address().to_string()), &organ);
+    let (mut felt_n, mut rounds, mut all) = (0.0, [vec![], vec![]], [vec![], vec![]]);
+    // The first does not count.
+    for round in 0..=run.effort.of(15, 3) {
+        let mut beyond = [vec![], vec![]];
+        for (i, at) in poses.iter().enumerate() {
+            // Who comes second finds the code in the caches: each is that as often.
+            let ([alone, wanted], [local, felt]) = if i % 2 == 0 {
+                let first = engine.step(at);
+                (first, here.step(at))
+            } else {
+                let first = here.step(at);
+                (engine.step(at), first)
+            };
+            let [remote, over_grpc] = there.step(at);
+            assert!(felt == wanted, "pose {i}: {felt} N in the process, {wanted} N by the engine");
+            assert!(
+                (over_grpc - felt).abs() < SAME_N,
+                "pose {i}: {over_grpc} N over gRPC, {felt} N"
+            );
+            felt_n += if round == 0 { felt } else { 0.0 };
+            beyond[0].push(local - alone);
+            beyond[1].push(remote - alone);
+        }
+        if round > 0 {
+            for (side, us) in beyond.iter_mut().enumerate() {
+                rounds[side].push(percentile(us, 50));
+                all[side].append(us);
+            }
+        }
     }
-    rendering.force_n.length()
+    let [ours_p99, peer_p99] = all.map(|mut us| percentile(&mut us, 99));
+    let [ours, peer] = rounds.map(Times::of);
+    let text = format!(
+        "{} ours_p99_us={} peer=grpc {} peer_p99_us={} ratio={} ratio_p99={}",
+        Timed("ours", &ours),
+        Figures(ours_p99),
+        Timed("peer", &peer),
+        Figures(peer_p99),
+        Figures(peer.p50 / ours.p50),
+        Figures(peer_p99 / ours_p99),
+    );
+    run.line("P14", "bead/palpate_step", felt_n, text);
 }
 
-fn over_grpc(organ: &MeshSource, poses: &[Pose]) -> (Vec<f64>, Vec<f64>) {
-    let served = Served::start();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.expect("a runtime");
-    runtime.block_on(async {
-        let mut client = Client::connect(&served.server.address()).await.expect("it listens");
-        client.create_scene(SCENE).await.expect("a scene");
-        client.add_tissue(SCENE, "organ", organ).await.expect("a tissue");
-        let link = LinkUpload {
-            name: "bead".to_owned(),
-            mesh: MeshSource::Raw(bead()),
-            rest_pose: None,
+fn percentile(us: &mut [f64], percent: usize) -> f64 {
+    us.sort_by(f64::total_cmp);
+    us[us.len() * percent / 100]
+}
+
+/// The engine by itself, and the servo, which is not timed.
+struct Engine {
+    session: RenderedSession,
+    pose: ToolPose,
+    servo: DeviceServo,
+    feed: DeviceFeed,
+    sequence: u64,
+    time_s: f64,
+}
+
+impl Engine {
+    fn new(organ: &MeshData) -> Engine {
+        let scene = Arc::new(Scene::new(SCENE.to_owned(), Limits::default()));
+        let organ = MeshSource::Raw(organ.clone()).load(0.0).expect("a mesh");
+        scene.add_tissue("organ", organ, TissueOptions::default(), 0).expect("room");
+        let bead = MeshSource::Raw(bead()).load(0.0).expect("a mesh");
+        let link = Link::new("bead".to_owned(), bead, Pose::IDENTITY, default_field);
+        let parts = ToolParts { name: "bead".to_owned(), links: vec![link], probes: Vec::new() };
+        let tool = scene.add_tool(parts).expect("room").id;
+        let render = RenderOptions { local_model: true, ..RenderOptions::of(tool) };
+        let session = RenderedSession::new(scene, &[tool], TickOptions::default(), &[render]);
+        let ToolId(id) = tool;
+        let (servo, feed) = device_servo(ServoOptions::of(id)).expect("options");
+        Engine {
+            session: session.expect("it is rendered"),
+            pose: ToolPose {
+                tool,
+                scene_from_tool: Pose::IDENTITY,
+                tool_from_link: vec![],
+                teleport: false,
+            },
+            servo,
+            feed,
+            sequence: 0,
+            time_s: 0.0,
+        }
+    }
+
+    /// Of the tick alone, microseconds, and the force, newtons.
+    fn step(&mut self, at: &Pose) -> [f64; 2] {
+        self.sequence += 1;
+        self.time_s += DT_S;
+        let at_ns = (self.time_s * 1e9).round() as u64;
+        self.pose.scene_from_tool = *at;
+        let poses = std::slice::from_ref(&self.pose);
+        let began = Instant::now();
+        self.session.tick(self.sequence, poses, at_ns, &TimeLeft::endless()).expect("a tick");
+        let us = began.elapsed().as_secs_f64() * 1e6;
+        let rendering = self.session.renderings().next().expect("one is rendered");
+        if let Some(model) = &rendering.local_model {
+            self.feed.give(model, at_ns);
+        }
+        let posture = Posture { scene_from_tool: *at, ..Posture::AT_ORIGIN };
+        let felt = self.servo.step(&DevicePose { posture, n_links: 0, at_ns }, DT_S);
+        [us, felt.force_n.length()]
+    }
+}
+
+/// A session in lock-step, as C has it.
+struct Library {
+    server: *mut palpate_server,
+    scene: *mut palpate_scene,
+    session: *mut palpate_session,
+}
+
+impl Library {
+    /// In the process, or at a server.
+    fn open(server: Option<&str>, organ: &MeshData) -> Library {
+        let mut held =
+            Library { server: ptr::null_mut(), scene: ptr::null_mut(), session: ptr::null_mut() };
+        let text = |text: &str| CString::new(text).expect("no zero");
+        let url = server.map(text);
+        let none = ptr::null();
+        let address = palpate_address {
+            url: url.as_ref().map_or(none, |url| url.as_ptr()),
+            key_file: none,
+            ca_file: none,
+            certificate_file: none,
+            certificate_key_file: none,
+            timeout_s: 0.0,
+        };
+        let bead = bead();
+        let (id, organ_name, name) = (text(SCENE), text("organ"), text("bead"));
+        let link = palpate_link {
+            name: name.as_ptr(),
+            mesh: arrays(&bead),
+            rest_pose: ptr::null(),
             fill_holes_m: 0.0,
         };
-        let tool = client.add_tool(SCENE, "bead", &[link], &[]).await.expect("a tool").tool_id;
-        let (_, feed) = device_servo(servo_options(&asked(tool))).expect("options");
-        let options = LoopOptions { device: Some(feed), rate_hz: 0.0, ..LoopOptions::default() };
-        let start = proto::TrackStart {
-            scene_id: SCENE.to_owned(),
-            tool_ids: vec![tool],
-            render: vec![asked(tool)],
-            ..Default::default()
-        };
-        let haptics = client.haptics_with(start, options).await.expect("a loop");
-        let (mut beyond, mut felt) = (Vec::new(), Vec::new());
-        for at in poses {
-            let (us, force_n) = round_trip(&haptics, ToolId(tool), at).await;
-            beyond.push(us);
-            felt.push(force_n);
+        let (mut tissue, mut tool) = (0, 0);
+        let mut options = palpate_session_options::default();
+        // SAFETY: all pointers are to what is alive.
+        unsafe {
+            done(match url {
+                None => palpate_open_local(&mut held.server),
+                Some(_) => palpate_connect(&address, &mut held.server),
+            });
+            done(palpate_create_scene(held.server, id.as_ptr(), &mut held.scene));
+            let organ = arrays(organ);
+            done(palpate_add_tissue(held.scene, organ_name.as_ptr(), &organ, &mut tissue));
+            done(palpate_add_tool(held.scene, name.as_ptr(), &link, 1, &mut tool));
+            done(palpate_session_defaults(tool, &mut options));
+            options.lock_step = 1;
+            done(palpate_open_session(held.scene, &options, &mut held.session));
         }
-        (beyond, felt)
-    })
+        held
+    }
+
+    /// The call, microseconds, and the force, newtons.
+    fn step(&self, at: &Pose) -> [f64; 2] {
+        let DVec3 { x, y, z } = at.translation;
+        let pose = palpate_pose {
+            position_m: palpate_vec3 { x, y, z },
+            orientation: palpate_quaternion { x: 0.0, y: 0.0, z: 0.0, w: 1.0 },
+        };
+        let mut felt = palpate_wrench::default();
+        let began = Instant::now();
+        // SAFETY: all pointers are to what is alive, or to no links.
+        let code = unsafe { palpate_step(self.session, &pose, ptr::null(), 0, DT_S, &mut felt) };
+        let us = began.elapsed().as_secs_f64() * 1e6;
+        done(code);
+        [us, DVec3::new(felt.force_n.x, felt.force_n.y, felt.force_n.z).length()]
+    }
 }
 
-async fn round_trip(haptics: &TrackLoop, tool: ToolId, at: &Pose) -> (f64, f64) {
-    let began = Instant::now();
-    let pose = Some(on_the_wire(at));
-    let sent = proto::ToolPose { tool_id: tool.0, pose, ..Default::default() };
-    let sequence = haptics.send(vec![sent]).expect("open");
-    let answer = haptics.wait(sequence).await.expect("an answer");
-    let us = began.elapsed().as_secs_f64() * 1e6 - answer.compute_us;
-    let force = answer.renderings[0].force_n.unwrap_or_default();
-    (us, glam::DVec3::new(force.x, force.y, force.z).length())
+impl Drop for Library {
+    fn drop(&mut self) {
+        // SAFETY: they are its own, and nobody uses them any more.
+        unsafe {
+            done(palpate_close_session(&mut self.session));
+            done(palpate_close_scene(&mut self.scene));
+            done(palpate_close(&mut self.server));
+        }
+    }
 }
 
-fn asked(tool_id: u32) -> proto::RenderOptions {
-    proto::RenderOptions { tool_id, local_model: true, ..Default::default() }
+fn arrays(mesh: &MeshData) -> palpate_mesh {
+    palpate_mesh {
+        // Three numbers, one after the other.
+        positions: mesh.positions.as_ptr().cast(),
+        n_vertices: mesh.positions.len(),
+        triangles: mesh.triangles.as_ptr().cast(),
+        n_triangles: mesh.triangles.len(),
+        scale_to_m: 0.0,
+    }
+}
+
+fn done(code: palpate_code) {
+    // SAFETY: it gives a text that ends.
+    let said = unsafe { std::ffi::CStr::from_ptr(palpate_last_error()) };
+    assert_eq!(code, palpate_code::PALPATE_OK, "{said:?}");
 }

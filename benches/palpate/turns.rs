@@ -29,7 +29,7 @@ pub struct Times {
 }
 
 impl Times {
-    fn of(mut rounds: Vec<f64>) -> Times {
+    pub fn of(mut rounds: Vec<f64>) -> Times {
         rounds.sort_by(f64::total_cmp);
         Times { p50: rounds[rounds.len() / 2], min: rounds[0], max: rounds[rounds.len() - 1] }
     }
