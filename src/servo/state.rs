@@ -212,6 +212,9 @@ impl ServoState {
                 } else {
                     wanted
                 };
+                if let Some(held) = self.held.as_mut().filter(|_| most != wanted) {
+                    held.fall_short_by(&wanted, &most, &self.stiffness);
+                }
                 let (sent, limited) = self.sent.towards(&most, &limits, rated_s);
                 sample.limited = limited || most != wanted;
                 sent
@@ -283,6 +286,15 @@ impl HeldModel {
         let shown = reference.displacement_along(&proxy, *hold_m, screws);
         self.solve(device, stiffness);
         self.left = std::array::from_fn(|i| shown[i] - self.x[i]);
+    }
+
+    /// A force that may not rise now does not rise at once when it may again: what is missing is blended in.
+    fn fall_short_by(&mut self, wanted: &Wrench, most: &Wrench, stiffness: &Displacement) {
+        let missing = [most.force - wanted.force, most.torque - wanted.torque];
+        let missing = missing.iter().flat_map(|m| m.to_array()).zip(stiffness);
+        for (left, (missing, stiffness)) in self.left.iter_mut().zip(missing) {
+            *left += missing / stiffness;
+        }
     }
 
     /// What is left of a row's gap, less the stand-off that the proxy keeps: g + J x - v t.

@@ -298,5 +298,7 @@ fn moving_organs_push_the_proxy_and_never_pass_it() {
         );
         assert!(over <= 0.05 && states == 0, "{}: {over} N, {states} embedded", case.name);
         assert!(degrees_max <= DEGREES_MAX, "{}: {degrees_max} degrees", case.name);
+        let step = hand.step_n_max;
+        assert!(step <= SERVO_STEP_N_MAX, "{}: {step} N through the servo", case.name);
     }
 }
