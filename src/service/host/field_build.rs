@@ -10,7 +10,6 @@ use tracing::info;
 
 use super::quota::{Reservation, RoomRefused, Share};
 use crate::{
-    os::heap::give_back_soon,
     scene::tool::field::build_field,
     sdf::{BuildProgress, BuildStage, Field, FieldOptions},
     service::{catch_panic::Panicked, refused::Refused, transport::background::lower_priority},
@@ -77,8 +76,6 @@ pub fn build(
     let pool = rayon::ThreadPoolBuilder::new().start_handler(|_| lower_priority()).build();
     let pool = pool.map_err(|_| Refused::from(Panicked))?;
     let built = pool.install(|| build_field(surface, options, &|progress| watch.goes_on(progress)));
-    // What it worked with is as large as the field.
-    give_back_soon();
     let BuildWatch { rooms, refused, .. } = watch;
     match (built, refused.into_inner()) {
         (Ok(field), _) => Ok((field, rooms.into_inner())),

@@ -34,7 +34,6 @@ use crate::service::{
 };
 use crate::{
     config::Config,
-    os::heap::give_back_soon,
     scene::{Limits, Scene, Tissue, saved::SavedScene},
     store::{
         lease::claim::{ClaimFrom, ClaimState, SceneClaim},
@@ -455,7 +454,6 @@ impl SceneRegistry {
         }
         hosts.remove(id);
         host.life.set_deleted();
-        give_back_soon();
         info!(scene = id, "scene deleted");
         Ok(())
     }

@@ -11,7 +11,6 @@ use tracing::{Instrument, Span};
 
 use super::{add, deform::deform, mesh_upload::Requests, until_ended::UntilEnded};
 use crate::{
-    os::heap::give_back_soon,
     proto::{self, scene_service_server::SceneService},
     scene::{Tissue, saved::SceneChange},
     service::{
@@ -239,7 +238,6 @@ impl SceneService for Scenes {
             deadline.commit()?;
             turn.keep(vec![SceneChange::TissueRemoved(id)]).await?;
             host.scene.remove_tissue(id)?;
-            give_back_soon();
             if let Some(recorder) = host.recorder() {
                 recorder.saved(now_ns(), || SceneChange::TissueRemoved(id));
             }
@@ -264,7 +262,6 @@ impl SceneService for Scenes {
             deadline.commit()?;
             turn.keep(vec![SceneChange::ToolRemoved(id)]).await?;
             host.scene.remove_tool(id)?;
-            give_back_soon();
             if let Some(recorder) = host.recorder() {
                 recorder.saved(now_ns(), || SceneChange::ToolRemoved(id));
             }
