@@ -163,8 +163,8 @@ impl Sweeps<'_> {
             });
             let tangent = within_cone(slips, self.coefficient * normal_n);
             self.set(i, normal_n, tangent, forces);
-            for k in 0..2 {
-                change = change.max((tangent[k] - old_t[k]).abs());
+            for (new, old) in tangent.iter().zip(old_t) {
+                change = change.max((new - old).abs());
             }
         }
         (change, bearing)
@@ -174,8 +174,9 @@ impl Sweeps<'_> {
     fn set(&self, i: usize, normal: f64, tangent: [f64; 2], forces: &mut FrictionForces) {
         let x = &mut forces.displacement;
         self.coupling.push(&self.normals[i], normal - forces.normal[i], x);
-        for k in 0..2 {
-            self.coupling.push(&self.friction[i].tangents[k], tangent[k] - forces.tangent[i][k], x);
+        let tangents = self.friction[i].tangents.iter().zip(tangent.iter().zip(forces.tangent[i]));
+        for (row, (new, old)) in tangents {
+            self.coupling.push(row, new - old, x);
         }
         (forces.normal[i], forces.tangent[i]) = (normal, tangent);
     }

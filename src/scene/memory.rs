@@ -68,7 +68,7 @@ pub fn self_collision_bytes_expected(
     tissues: impl IntoIterator<Item = (u64, u64)>,
     max_contacts: usize,
 ) -> u64 {
-    // Twice as many contacts are kept while it looks, in a list that grows by doubling.
+    // Twice as many contacts are kept while it looks, and when the list grows it is there twice.
     let contacts = PAIRS_KEPT_BYTES + (4 * size_of::<FeatureContact>() * max_contacts) as u64;
     let swept =
         tissues.into_iter().map(|(vertices, triangles)| SWEPT_BYTES.of(vertices, triangles));

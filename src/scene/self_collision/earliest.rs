@@ -15,6 +15,11 @@ impl Earliest {
     }
 
     pub fn push(&mut self, contact: FeatureContact) {
+        let n = self.contacts.len();
+        if n == self.contacts.capacity() {
+            // Doubled, but for the last time: memory is promised by what can be kept.
+            self.contacts.reserve_exact((2 * self.max + 1 - n).min(n.max(16)));
+        }
         self.contacts.push(contact);
         // There is room for twice as many as are asked for; when it is used up the later half goes. That is O(1) for
         // each on average.

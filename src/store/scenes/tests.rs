@@ -135,7 +135,8 @@ fn a_scene_is_read_as_it_was_kept() {
     assert_eq!((found.damage.len(), found.kept.owner.as_deref()), (0, Some("or-3")));
     assert_eq!(found.kept.scene, states[END]);
     let no_tools = |_: &str, _: &Surface, _: &FieldOptions| unreachable!("it has none");
-    let scene = Scene::restored::<Field, NotAScene>(found.kept.scene, Limits::default(), 0, no_tools);
+    let scene =
+        Scene::restored::<Field, NotAScene>(found.kept.scene, Limits::default(), 0, no_tools);
     let tissues = scene.expect("a scene").tissues();
     tissues.iter().for_each(|tissue| tissue.current().surface.assert_well_formed());
     let names: Vec<_> = files(&place.0.join("scenes").join(ID)).into_iter().map(|f| f.0).collect();

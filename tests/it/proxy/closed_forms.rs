@@ -140,8 +140,8 @@ fn a_peg_turned_in_a_hole_is_held_by_its_rims() {
     let walls = [DVec3::X, DVec3::NEG_X, DVec3::Y, DVec3::NEG_Y].map(wall);
     let tilted = |a: f64| hole * a.cos() - depth * a.sin() - peg - 2.0 * STAND_OFF;
     let twisted = |a: f64| hole - peg * (a.cos() + a.sin()) - 2.0 * STAND_OFF;
-    let turns: [(&str, DVec3, &dyn Fn(f64) -> f64); 2] =
-        [("tilted", DVec3::Y, &tilted), ("twisted", DVec3::Z, &twisted)];
+    let turns =
+        [("tilted", DVec3::Y, &tilted as &dyn Fn(f64) -> f64), ("twisted", DVec3::Z, &twisted)];
     for (name, axis, room) in turns {
         let tool = shapes::subdivide(&shapes::cuboid(DVec3::new(peg, peg, 0.05)));
         let mut stage = ProxyStage::new(&walls, &[tool], |o| o);
