@@ -214,12 +214,13 @@ mod tests {
                 for q in [p, q, far] {
                     assert_below(&planes, lane, q - p, truth(q), &about);
                 }
-                // On the triangle itself the direction to it is that of rounding, and any bound is good enough.
-                let is_apart = |at: DVec3| truth(at) > 1e-4 * reach;
                 let is_loose = |planes: &TangentPlanes, at: DVec3| {
                     let below = f64::from(planes.below((at - p).as_vec3())[lane]);
-                    let is_tight = below >= truth(at) - 1e-5 * (reach + truth(at));
-                    usize::from(is_plain && is_apart(at) && !is_tight)
+                    // What is taken off: no corner is farther from the origin than 12 sizes and the distance, the sum of
+                    // its coordinates is at most 1.8 times that, the length of g is less by as much, and the slack is a
+                    // quarter of the reach.
+                    let taken = f64::from(ROUNDING) * (3.0 * truth(at) + 22.0 * size + reach);
+                    usize::from(is_plain && below < truth(at) - taken)
                 };
                 all += usize::from(is_plain);
                 loose[0] += is_loose(&planes, p);
