@@ -4,6 +4,8 @@
 //! "Anderson acceleration for fixed-point iterations", SIAM J. Numer. Anal. 49(4), 2011, problem 2.2. Where we differ: a
 //! member from which the sequence changes much more than it did before is not gone on from.
 
+use crate::geometry::tolerance::{EXTRAPOLATION_DAMPING, EXTRAPOLATION_TRACE_DAMPING};
+
 /// Numbers of one member of the sequence, at most.
 pub const MEMBERS_MAX: usize = 36;
 /// Differences that are kept. Of three and seven the first takes more sweeps, the second more time in each.
@@ -11,8 +13,6 @@ const DEPTH: usize = 4;
 /// How many times the square of the last change a change may be. A sequence that turns a corner of a cone grows for a
 /// step or two and goes on well; with 1 one in ten patches of contacts ends unconverged that need not.
 const WORSE_MAX: f64 = 16.0;
-/// Added to the normal equations' diagonal, of their trace and of each entry: differences may be parallel.
-const DAMPING: (f64, f64) = (1e-14, 1e-10);
 
 type Member = [f64; MEMBERS_MAX];
 
@@ -98,7 +98,7 @@ impl Extrapolation {
         }
         let trace: f64 = (0..kept).map(|p| matrix[p][p]).sum();
         for (p, row) in matrix[..kept].iter_mut().enumerate() {
-            row[p] += DAMPING.0 * trace + DAMPING.1 * row[p];
+            row[p] += EXTRAPOLATION_TRACE_DAMPING * trace + EXTRAPOLATION_DAMPING * row[p];
         }
         for p in 0..kept {
             let above = matrix[p];

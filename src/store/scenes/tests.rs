@@ -8,8 +8,7 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process,
-    sync::atomic::{AtomicUsize, Ordering::Relaxed},
-    thread,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
 };
 
 use glam::Vec3;
@@ -152,28 +151,30 @@ fn a_scene_is_read_whole_while_its_owner_removes_files_under_the_reader() {
     let folder = SceneStore::open(&place.0).expect("a new store").folder(ID);
     let expected = keep(&folder).remove(END);
     // The owner goes on when something was read since: no reader meets it more than twice.
-    let (n_read, mut n_broken) = (AtomicUsize::new(0), 0);
+    let (n_read, is_over, mut n_broken) = (AtomicUsize::new(0), AtomicBool::new(false), 0);
     let owns = || {
         for round in 0..ROUNDS {
             for _ in 0..2 {
                 folder.take_over(&folder.read().expect("its own"), 0).expect("room");
             }
             while n_read.load(Relaxed) <= round {
-                thread::yield_now();
+                std::hint::spin_loop();
             }
         }
+        is_over.store(true, Relaxed);
     };
-    thread::scope(|scope| {
-        let owner = scope.spawn(owns);
+    let reads = || {
         // Of another process.
         let reader = SceneStore::to_read(&place.0).folder(ID);
-        while !owner.is_finished() {
+        while !is_over.load(Relaxed) {
             n_broken += usize::from(!reader.read().is_ok_and(|found| found.damage.is_empty()));
             let found = reader.read_live().expect("there");
             n_read.fetch_add(1, Relaxed);
             assert_eq!((found.kept.scene, found.damage), (expected.clone(), Vec::new()));
         }
-    });
+    };
+    let both = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two of them");
+    both.join(owns, reads);
     println!("{n_broken} of {n_read:?} reads without a second try were broken");
 }
 
