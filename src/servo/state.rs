@@ -139,6 +139,9 @@ impl ServoState {
             if let Some(device) = device {
                 let x_d = held.solve(device, &self.stiffness);
                 sample.is_beyond_radius = held.is_beyond_radius();
+                if sample.is_beyond_radius {
+                    held.hold_back(&x_d, &self.stiffness, &self.sent);
+                }
                 for (i, follow) in sample.link_follow_m.iter_mut().enumerate() {
                     *follow = (held.x[FIRST_LINK + i] - x_d[FIRST_LINK + i]).abs();
                 }
@@ -163,8 +166,7 @@ impl ServoState {
     /// K (proxy - device) - B v, with B = K T: K times the motion of one sample.
     fn spring(&self, x_d: &Displacement, shift: DVec3, turn: DVec3) -> Wrench {
         let Some(held) = &self.held else { return Wrench::default() };
-        let pull = |i: usize| self.stiffness[i] * (held.x[i] - x_d[i]);
-        let left = |i: usize| self.stiffness[i] * held.left[i];
+        let sprung = held.sprung(x_d, &self.stiffness);
         let samples = self.options.damping_samples;
         // Along the force alone: without friction tissue holds nothing back along its surface, and in the air there is
         // nothing to damp. It never pulls: a hand that leaves is let go.
@@ -176,12 +178,8 @@ impl ServoState {
             let along = force / size;
             along * (size - samples * stiffness * motion.dot(along)).max(0.0)
         };
-        let blended = |places: [usize; 3]| {
-            let (own, left) = (places.map(pull).into(), places.map(left).into());
-            with_what_is_left(own, left)
-        };
-        let force = damped(blended([0, 1, 2]), self.stiffness[0], shift);
-        let torque = damped(blended([3, 4, 5]), self.stiffness[3], turn);
+        let force = damped(sprung.force, self.stiffness[0], shift);
+        let torque = damped(sprung.torque, self.stiffness[3], turn);
         let wrench = Wrench { force, torque };
         if !self.options.observes_passivity {
             return wrench;
@@ -212,9 +210,6 @@ impl ServoState {
                 } else {
                     wanted
                 };
-                if let Some(held) = self.held.as_mut().filter(|_| most != wanted) {
-                    held.fall_short_by(&wanted, &most, &self.stiffness);
-                }
                 let (sent, limited) = self.sent.towards(&most, &limits, rated_s);
                 sample.limited = limited || most != wanted;
                 sent
@@ -289,12 +284,26 @@ impl HeldModel {
     }
 
     /// A force that may not rise now does not rise at once when it may again: what is missing is blended in.
-    fn fall_short_by(&mut self, wanted: &Wrench, most: &Wrench, stiffness: &Displacement) {
-        let missing = [most.force - wanted.force, most.torque - wanted.torque];
+    fn hold_back(&mut self, x_d: &Displacement, stiffness: &Displacement, sent: &Wrench) {
+        // Before damping: what that adds is of one sample.
+        let sprung = self.sprung(x_d, stiffness);
+        let most = no_more_than(&sprung, sent);
+        let missing = [most.force - sprung.force, most.torque - sprung.torque];
         let missing = missing.iter().flat_map(|m| m.to_array()).zip(stiffness);
         for (left, (missing, stiffness)) in self.left.iter_mut().zip(missing) {
             *left += missing / stiffness;
         }
+    }
+
+    /// K (proxy - device), with what is left of models before.
+    fn sprung(&self, x_d: &Displacement, stiffness: &Displacement) -> Wrench {
+        let pull = |i: usize| stiffness[i] * (self.x[i] - x_d[i]);
+        let left = |i: usize| stiffness[i] * self.left[i];
+        let blended = |places: [usize; 3]| {
+            let (own, left) = (places.map(pull).into(), places.map(left).into());
+            with_what_is_left(own, left)
+        };
+        Wrench { force: blended([0, 1, 2]), torque: blended([3, 4, 5]) }
     }
 
     /// What is left of a row's gap, less the stand-off that the proxy keeps: g + J x - v t.
