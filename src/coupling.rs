@@ -4,7 +4,6 @@
 //! It knows no mesh, tissue or tool: a contact is a row of numbers here, whoever found it.
 
 pub mod extent;
-mod extrapolation;
 pub mod friction;
 pub mod local_model;
 pub mod option_range;

@@ -264,10 +264,3 @@ pub const CONE_SHARE_SLACK: f64 = 1e-9;
 
 /// Forces that change less than this in a sweep have converged, newtons: a hundredth of what is at rest.
 pub const FRICTION_CONVERGED_N: f64 = 1e-7;
-
-/// Share of its trace, and of each entry, that is added to the diagonal of the normal equations by which friction's sweeps
-/// are extrapolated: steps may be parallel, to rounding. With much less the weights of parallel steps are noise, with much
-/// more they are too small to end a slow sequence.
-pub const EXTRAPOLATION_TRACE_DAMPING: f64 = 1e-14;
-/// As above, of each entry.
-pub const EXTRAPOLATION_DAMPING: f64 = 1e-10;

@@ -44,10 +44,15 @@ async fn health_is_asked_over_grpc_at_the_port_of_metrics_too() {
     let at_metrics = TestServer::connect(address).await;
     let mut health = HealthClient::new(at_metrics.channel.clone());
     // Without a key, as on the port of ticks, and on one connection with what is asked over HTTP/1.1 elsewhere.
+    let until = tokio::time::Instant::now() + FOREVER;
     for service in ["", "palpate.v1.SceneService", "palpate.v1.HapticService"] {
-        let asked = HealthCheckRequest { service: service.to_owned() };
-        let answer = health.check(asked).await.expect("it answers").into_inner();
-        assert_eq!(answer.status(), ServingStatus::Serving, "{service:?}");
+        let asked = || HealthCheckRequest { service: service.to_owned() };
+        // It listens a moment before it serves.
+        while health.check(asked()).await.expect("it answers").get_ref().status()
+            != ServingStatus::Serving
+        {
+            assert!(tokio::time::Instant::now() < until, "{service:?}");
+        }
     }
     let unknown = health.check(HealthCheckRequest { service: "none".to_owned() }).await;
     assert_eq!(unknown.expect_err("there is none").code(), Code::NotFound);
