@@ -19,12 +19,13 @@ use crate::support::{
 /// The documents for whoever runs a server.
 const DOCUMENTS: [&str; 3] = ["OPERATIONS.md", "RUNBOOK.md", "RESILIENCE.md"];
 /// A variable that these documents name and that is no setting: it makes tests longer.
-const OF_TESTS: [&str; 6] = [
+const OF_TESTS: [&str; 7] = [
     "PALPATE_AZURITE",
     "PALPATE_DATA",
     "PALPATE_ENVOY",
     "PALPATE_MOTO",
     "PALPATE_SEED",
+    "PALPATE_SERVER_BIN",
     "PALPATE_TEST_SCALE",
 ];
 
