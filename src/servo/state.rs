@@ -73,6 +73,8 @@ struct HeldModel {
     x: Displacement,
     /// What is left of the way from there to where the model before had the proxy of the same device.
     left: Displacement,
+    /// What is left of the force that was missing while it could not rise, newtons and newton metres.
+    missing: Wrench,
 }
 
 impl ServoState {
@@ -145,7 +147,7 @@ impl ServoState {
                 for (i, follow) in sample.link_follow_m.iter_mut().enumerate() {
                     *follow = (held.x[FIRST_LINK + i] - x_d[FIRST_LINK + i]).abs();
                 }
-                wanted = Some(self.spring(&x_d, shift, turn));
+                wanted = Some(self.spring(&x_d, sample.is_beyond_radius, shift, turn));
             }
         }
         self.device = device.copied();
@@ -164,9 +166,11 @@ impl ServoState {
     }
 
     /// K (proxy - device) - B v, with B = K T: K times the motion of one sample.
-    fn spring(&self, x_d: &Displacement, shift: DVec3, turn: DVec3) -> Wrench {
+    fn spring(&self, x_d: &Displacement, is_beyond: bool, shift: DVec3, turn: DVec3) -> Wrench {
         let Some(held) = &self.held else { return Wrench::default() };
-        let sprung = held.sprung(x_d, &self.stiffness);
+        // Where it may not rise the force is the spring's, up to what was sent: a hand that goes back loses nothing of it.
+        let missing = if is_beyond { Wrench::default() } else { held.missing };
+        let sprung = held.sprung(x_d, &self.stiffness, &missing);
         let samples = self.options.damping_samples;
         // Along the force alone: without friction tissue holds nothing back along its surface, and in the air there is
         // nothing to damp. It never pulls: a hand that leaves is let go.
@@ -248,6 +252,7 @@ impl HeldModel {
             age_s,
             x: [0.0; COORDINATES_MAX],
             left: [0.0; COORDINATES_MAX],
+            missing: before.map_or(Wrench::default(), |before| before.missing),
         };
         for (jacobian, row) in held.jacobians.iter_mut().zip(model.rows()) {
             *jacobian = model.jacobian(row, row.normal);
@@ -283,27 +288,25 @@ impl HeldModel {
         self.left = std::array::from_fn(|i| shown[i] - self.x[i]);
     }
 
-    /// A force that may not rise now does not rise at once when it may again: what is missing is blended in.
+    /// A force that may not rise now does not rise at once when it may again: what is missing is blended in then. Before
+    /// damping, for what that adds is of one sample.
     fn hold_back(&mut self, x_d: &Displacement, stiffness: &Displacement, sent: &Wrench) {
-        // Before damping: what that adds is of one sample.
-        let sprung = self.sprung(x_d, stiffness);
+        let sprung = self.sprung(x_d, stiffness, &Wrench::default());
         let most = no_more_than(&sprung, sent);
-        let missing = [most.force - sprung.force, most.torque - sprung.torque];
-        let missing = missing.iter().flat_map(|m| m.to_array()).zip(stiffness);
-        for (left, (missing, stiffness)) in self.left.iter_mut().zip(missing) {
-            *left += missing / stiffness;
-        }
+        self.missing =
+            Wrench { force: most.force - sprung.force, torque: most.torque - sprung.torque };
     }
 
-    /// K (proxy - device), with what is left of models before.
-    fn sprung(&self, x_d: &Displacement, stiffness: &Displacement) -> Wrench {
+    /// K (proxy - device), with what is left of models before and with what is missing.
+    fn sprung(&self, x_d: &Displacement, stiffness: &Displacement, missing: &Wrench) -> Wrench {
         let pull = |i: usize| stiffness[i] * (self.x[i] - x_d[i]);
         let left = |i: usize| stiffness[i] * self.left[i];
-        let blended = |places: [usize; 3]| {
-            let (own, left) = (places.map(pull).into(), places.map(left).into());
-            with_what_is_left(own, left)
+        let blended = |places: [usize; 3], missing: DVec3| {
+            let (own, left): (DVec3, DVec3) = (places.map(pull).into(), places.map(left).into());
+            with_what_is_left(own, left + missing)
         };
-        Wrench { force: blended([0, 1, 2]), torque: blended([3, 4, 5]) }
+        let Wrench { force, torque } = *missing;
+        Wrench { force: blended([0, 1, 2], force), torque: blended([3, 4, 5], torque) }
     }
 
     /// What is left of a row's gap, less the stand-off that the proxy keeps: g + J x - v t.
@@ -324,6 +327,8 @@ impl HeldModel {
         let n = self.model.rows().len();
         self.offsets[..n].iter_mut().for_each(|offset| *offset *= share);
         self.left.iter_mut().for_each(|left| *left *= share);
+        self.missing.force *= share;
+        self.missing.torque *= share;
     }
 
     fn is_beyond_radius(&self) -> bool {
@@ -365,6 +370,7 @@ impl HeldModel {
             // Where nothing holds it the proxy is where the device is, to the last bit: the air gives no force.
             if is_free {
                 self.left = [0.0; COORDINATES_MAX];
+                self.missing = Wrench::default();
             }
             self.x = if is_free { x_d } else { optimum.displacement };
         }

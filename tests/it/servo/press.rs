@@ -169,6 +169,14 @@ fn beyond_the_radius_the_force_does_not_rise() {
     assert!(!near.is_beyond_radius && beyond.is_beyond_radius);
     assert!((near.force_n.z - 0.416).abs() < 1e-9, "{near:?}");
     assert!((beyond.force_n.z - near.force_n.z).abs() < 1e-9, "{beyond:?}");
+    // A hand that goes back loses nothing that it was not sent.
+    for depth in (30..100).rev() {
+        let back = servo.step(&at(DVec3::new(6e-4, 0.0, -1e-5 * f64::from(depth))), DT_S);
+        assert!(back.is_beyond_radius);
+        // Damped by the way of one sample.
+        let spring = 800.0 * (1e-5 * f64::from(depth) + STAND_OFF - 1e-5);
+        assert!((back.force_n.z - spring.min(near.force_n.z)).abs() < 1e-9, "{back:?}, {spring}");
+    }
 }
 
 /// A tool that is turned in the air is where it is, to the last bit: no force.
