@@ -9,7 +9,7 @@ use glam::DVec3;
 use palpate::{
     client::{Client, Device, ServerAddress, TrackLoop},
     geometry::Pose,
-    proto::{self, RenderOptions, TrackResponse, Vec3},
+    proto::{self, RenderOptions, TrackResponse, UnsweptReason, Vec3},
     servo::ServoOptions,
 };
 
@@ -218,13 +218,19 @@ async fn what_an_instrument_passed_while_its_server_died_is_told_by_the_next() {
     haptics.tick(&[(1, ball_at(0.03))]).await.expect("an answer");
     theatre.servers[0].process.signal("KILL");
     // The slab is 4 cm thick: 2 cm below it, where nothing is touched.
-    let below = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer of the other");
+    let mut below = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer of the other");
     let status = haptics.status();
     assert_eq!((status.reconnected, status.sessions_lost), (1, 1), "{status:?}");
-    let contacts = below.links[0].contacts.as_ref().expect("contacts");
-    // Met on the way, at its first touch: 2 cm of 10.
-    let first = contacts.toi.iter().copied().fold(f32::INFINITY, f32::min);
-    assert!(n_contacts(&below) > 0 && (0.15..=0.21).contains(&first), "{contacts:?}");
+    // Met on the way, at its first touch: 2 cm of 10. A busy machine may take more ticks than one, and times of which it
+    // knows no more than that they are not later.
+    let (at_once, until) = (!goes_on(&below), Instant::now() + SOON);
+    let mut first = first_toi(&below);
+    while goes_on(&below) {
+        assert!(Instant::now() < until, "{below:?}");
+        below = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer");
+        first = first.min(first_toi(&below));
+    }
+    assert!(first <= 0.21 && (first >= 0.15 || !at_once), "{first}, at once: {at_once}");
     // There, and nothing else is on the way.
     let still = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer");
     assert_eq!(n_contacts(&still), 0, "{still:?}");
@@ -233,6 +239,17 @@ async fn what_an_instrument_passed_while_its_server_died_is_told_by_the_next() {
 fn ball_at(height_m: f64) -> proto::Pose {
     let position = Vec3 { x: 0.02, y: 0.035, z: height_m };
     proto::Pose { position_m: Some(position), orientation: None }
+}
+
+/// The next tick sweeps on.
+fn goes_on(answer: &TrackResponse) -> bool {
+    answer.unswept_reason() == UnsweptReason::GoingOn
+}
+
+/// Infinity where nothing was met.
+fn first_toi(answer: &TrackResponse) -> f32 {
+    let contacts = answer.links[0].contacts.iter().flat_map(|contacts| &contacts.toi);
+    contacts.copied().fold(f32::INFINITY, f32::min)
 }
 
 fn n_contacts(answer: &TrackResponse) -> usize {

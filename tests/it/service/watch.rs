@@ -1,6 +1,10 @@
 //! The live view over gRPC: a viewer's arrays are those of the scene, whatever it skipped, and ticks are shown.
 
-use std::time::Duration;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use palpate::{
     config::{self, Config},
@@ -93,12 +97,19 @@ async fn a_slow_viewer_skips_frames() {
         // Each is of its own frame, would the viewer read.
         sleep(Duration::from_millis(20)).await;
     }
-    let before = viewer.n_frames;
-    viewer.until(|v, _| v.tissues[&1].geometry_revision == n_deformations).await;
-    let read = viewer.n_frames - before;
+    // Frames in which nothing moved are small: a busy machine may deform later than the next is due.
+    let shown = RefCell::new(BTreeSet::new());
+    viewer
+        .until(|v, _| {
+            let revision = v.tissues[&1].geometry_revision;
+            shown.borrow_mut().insert(revision);
+            revision == n_deformations
+        })
+        .await;
     // A frame has 376 kB. On the way are 400 KiB that HTTP/2 takes for a client that does not read, its window of 64 KiB, two
     // bodies of 64 KiB and two messages of 192 KiB: parts of four frames at most. Then comes the newest.
-    assert!(read <= 5, "{read} frames were kept for it");
+    let shown = shown.into_inner();
+    assert!(shown.len() <= 5, "kept for it: {shown:?}");
     viewer.assert_drawn_as(&server.export(1).await.expect("exported"));
 }
 
@@ -124,7 +135,7 @@ async fn haptic_loops_are_shown_with_contacts_forces_and_times() {
         sleep(Duration::from_millis(1)).await;
     }
     // A frame shows the first tick after the viewer asked for one: of those that hold still, whichever it is.
-    let mut answers = std::collections::BTreeMap::new();
+    let mut answers = BTreeMap::new();
     let (frame, answer) = loop {
         let answer = press(0.105).await;
         answers.insert(answer.sequence, answer);
