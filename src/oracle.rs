@@ -13,6 +13,7 @@ pub mod shapes;
 pub mod shared_data;
 pub mod solid_angle;
 pub mod triangle;
+pub mod triangle_cloud;
 
 pub use random::Random;
 pub use shared_data::shared_data;

@@ -223,12 +223,10 @@ fn distance_squared_below([a, b, c]: [Vec3; 3], slack: f32) -> f32 {
 
 #[cfg(test)]
 mod tests {
-    use glam::DVec3;
-
     use super::*;
     use crate::{
         geometry::{distance::point_triangle::closest_point, tolerance::BOX_DISTANCE_SLACK},
-        oracle::Random,
+        oracle::{Random, triangle_cloud::TriangleCloud},
     };
 
     /// Four lanes to an instruction and eight read the same, the last vertex and unused lanes included.
@@ -276,26 +274,14 @@ mod tests {
         let mut random = Random::new(seed);
         let (mut loose, mut all) = (0, 0);
         for round in 0..40_000 {
-            let place = random.unit_vector() * 10f64.powf(random.range(-4.0, 1.0));
-            let size = 10f64.powf(random.range(-18.0, 1.0));
-            let flat = if round % 3 == 0 { 10f64.powf(random.range(-8.0, 0.0)) } else { 1.0 };
-            let along = random.unit_vector();
+            let cloud = TriangleCloud::any(round, &mut random);
             let n = 1 + round % LANES;
             let mut corners = Corners::EMPTY;
             for lane in 0..n {
-                let triangle = std::array::from_fn(|_| {
-                    let v = random.unit_vector();
-                    let v = along * v.dot(along) + (v - along * v.dot(along)) * flat;
-                    (place + v * size).as_vec3()
-                });
-                corners.set(lane, &triangle);
+                corners.set(lane, &cloud.triangle(&mut random));
             }
-            let p: DVec3 = match round % 4 {
-                0 => corners.get(0)[0].as_dvec3(),
-                1 => corners.get(0).map(Vec3::as_dvec3).iter().sum::<DVec3>() / 3.0,
-                2 => place + random.unit_vector() * size * random.range(0.0, 2.0),
-                _ => place + random.unit_vector() * 10f64.powf(random.range(-3.0, 22.0)),
-            };
+            let p = cloud.point(corners.get(0), round, 22.0, &mut random);
+            let TriangleCloud { place, size, flatness, .. } = cloud;
             let reach = (place.abs().max_element() + size).max(p.abs().max_element());
             let slack = reach as f32 * BOX_DISTANCE_SLACK;
             let below = corners.distances_squared_below(p.as_vec3(), slack);
@@ -306,7 +292,7 @@ mod tests {
                 let below = f64::from(*below);
                 // The lane's number is in the last bits, of zero too.
                 assert!(below <= truth || below < 1e-44, "{below}, {truth}: {triangle:?} from {p}");
-                if size > 1e-4 && flat == 1.0 && reach < 100.0 {
+                if size > 1e-4 && flatness == 1.0 && reach < 100.0 {
                     all += 1;
                     loose += usize::from(below.sqrt() < truth.sqrt() * 0.7 - 1e-5 * reach);
                 }

@@ -176,6 +176,16 @@ fn variables_of_deployment_files_are_settings() {
     }
 }
 
+#[test]
+fn an_image_has_its_page_where_its_server_looks() {
+    let file = read("deploy/Dockerfile");
+    let copied = file.lines().find_map(|line| line.strip_prefix("COPY --from=viewer "));
+    let copied = copied.and_then(|copied| copied.split_once(' '));
+    let (from, to) = copied.expect("the page is copied");
+    assert_eq!(from, "/palpate/clients/web/dist");
+    assert!(file.contains(&format!("PALPATE_METRICS_VIEWER_DIR={to} ")), "{to}");
+}
+
 /// All files below a folder, but for secrets.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();

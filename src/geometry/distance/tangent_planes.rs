@@ -151,7 +151,7 @@ mod tests {
             distance::point_triangle::{ClosestPoint, closest_point},
             tolerance::BOX_DISTANCE_SLACK,
         },
-        oracle::Random,
+        oracle::{Random, triangle_cloud::TriangleCloud},
     };
 
     /// The bound holds at a point, seen from the origin.
@@ -172,37 +172,27 @@ mod tests {
         let mut loose = [0; 2];
         let mut all = 0;
         for round in 0..40_000 {
-            let place = random.unit_vector() * 10f64.powf(random.range(-4.0, 1.0));
-            let size = 10f64.powf(random.range(-18.0, 1.0));
-            let flat = if round % 3 == 0 { 10f64.powf(random.range(-8.0, 0.0)) } else { 1.0 };
-            let along = random.unit_vector();
+            let cloud = TriangleCloud::any(round, &mut random);
             let n = 1 + round % LANES;
             let mut corners = [[[f32::NAN; LANES]; 3]; 3];
             let mut triangles = Vec::new();
             for lane in 0..n {
-                let triangle = std::array::from_fn(|_| {
-                    let v = random.unit_vector();
-                    let v = along * v.dot(along) + (v - along * v.dot(along)) * flat;
-                    (place + v * size).as_vec3()
-                });
+                let triangle = cloud.triangle(&mut random);
                 for (corner, v) in corners.iter_mut().zip(triangle) {
                     (corner[0][lane], corner[1][lane], corner[2][lane]) = (v.x, v.y, v.z);
                 }
-                triangles.push(triangle.map(Vec3::as_dvec3));
+                triangles.push(triangle);
             }
-            let p: DVec3 = match round % 4 {
-                0 => triangles[0][0],
-                1 => triangles[0].iter().sum::<DVec3>() / 3.0,
-                2 => place + random.unit_vector() * size * random.range(0.0, 2.0),
-                _ => place + random.unit_vector() * 10f64.powf(random.range(-3.0, 12.0)),
-            };
+            let p = cloud.point(triangles[0], round, 12.0, &mut random);
+            let TriangleCloud { place, size, flatness, .. } = cloud;
             let reach = (place.abs().max_element() + size).max(p.abs().max_element());
             let slack = reach as f32 * BOX_DISTANCE_SLACK;
             let mut planes = TangentPlanes::towards(&corners, p.as_vec3(), slack);
             assert!((n..LANES).all(|lane| planes.at_origin(lane).is_nan()));
             // From far away rounding decides whether the foot is inside.
-            let is_plain = size > 1e-4 && flat == 1.0 && p.distance(place) < 100.0 * size;
+            let is_plain = size > 1e-4 && flatness == 1.0 && p.distance(place) < 100.0 * size;
             for (lane, triangle) in triangles.iter().enumerate() {
+                let triangle = &triangle.map(Vec3::as_dvec3);
                 let about = format!("round {round}: {triangle:?} from {p}");
                 let closest = |q: DVec3| closest_point(q, triangle);
                 let truth = |q: DVec3| closest(q).distance_squared.sqrt();

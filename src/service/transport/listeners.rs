@@ -2,7 +2,7 @@
 
 use std::{io, net::SocketAddr, path::PathBuf};
 
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use super::unix_socket::{UnixListener, UnixSocket};
 use crate::config::Config;
@@ -52,7 +52,7 @@ impl Listeners {
         };
         let unix = config.unix_socket.as_ref().map(socket).transpose()?;
         let metrics = match config.metrics.listen {
-            Some(address) => Some(bind(address).await?),
+            Some(address) => Some(bind_web(address).map_err(not_had(address))?),
             None => None,
         };
         Ok(Listeners { tcp, unix, metrics })
@@ -67,6 +67,30 @@ impl Listeners {
     }
 }
 
+/// What the system keeps for a connection of the web port that is not read: frames of a live view that a slow viewer would
+/// be shown late. 10 ms of a large frame at 60 Hz; left alone it grows to megabytes.
+const WEB_SEND_BYTES: u32 = 256 << 10;
+/// Connections that wait to be accepted.
+const BACKLOG: u32 = 1024;
+
 async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
-    TcpListener::bind(address).await.map_err(|source| ListenError::Address { address, source })
+    TcpListener::bind(address).await.map_err(not_had(address))
+}
+
+fn bind_web(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // As tokio's own way to bind does; on Windows it would let others take the address.
+    #[cfg(not(windows))]
+    socket.set_reuseaddr(true)?;
+    // What it accepts inherits this.
+    socket.set_send_buffer_size(WEB_SEND_BYTES)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+fn not_had(address: SocketAddr) -> impl FnOnce(io::Error) -> ListenError {
+    move |source| ListenError::Address { address, source }
 }

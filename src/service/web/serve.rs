@@ -46,6 +46,8 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 const STREAMS_MAX: u32 = 16;
 /// What such a connection may send ahead: requests are small.
 const WINDOW_BYTES: u32 = 64 << 10;
+/// What HTTP/1.1 keeps of an answer that is not read, and of a request's head.
+const BUFFER_BYTES: usize = 64 << 10;
 /// After the system refused a connection.
 const REFUSED_PAUSE: Duration = Duration::from_millis(50);
 
@@ -102,7 +104,10 @@ impl WebPort {
             async move { Ok::<_, Infallible>(open.until_taken(port.answer(request).await)) }
         });
         let mut http = auto::Builder::new(TokioExecutor::new());
-        http.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_MAX);
+        http.http1()
+            .timer(TokioTimer::new())
+            .header_read_timeout(HEAD_MAX)
+            .max_buf_size(BUFFER_BYTES);
         let TransportSettings { headers_bytes_max, ping_interval, ping_answer_max, .. } =
             self.transport;
         http.http2()

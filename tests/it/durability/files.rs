@@ -14,7 +14,7 @@ use palpate::proto::{EditTopologyRequest, GetSceneRequest};
 
 use crate::support::{
     folder::Folder,
-    messages::{SCENE, sparse},
+    messages::{SCENE, long_cut, sparse},
     process::Process,
     server::TestServer,
 };
@@ -101,16 +101,6 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
     for what in ["verify", "compact"] {
         let damaged = scenes(&here, &[what]).expect_err("damaged");
         assert!(damaged.contains(&format!("snapshot {number} is damaged at byte 44")), "{damaged}");
-    }
-}
-
-/// A vertex and a kilobyte more, so that snapshots follow each other.
-fn long_cut() -> EditTopologyRequest {
-    EditTopologyRequest {
-        scene_id: SCENE.to_owned(),
-        tissue_id: 1,
-        added_positions_m: vec![0.1; 300],
-        ..Default::default()
     }
 }
 

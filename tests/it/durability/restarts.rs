@@ -13,7 +13,7 @@ use tonic::Code;
 use crate::support::{
     folder::Folder,
     keys::{ADMIN, OTHER, SURGEON, all_keys, by},
-    messages::{SCENE, dense},
+    messages::{SCENE, dense, long_cut},
     process::Process,
     refusal::assert_refused,
     server::{TestServer, tissue},
@@ -195,16 +195,6 @@ async fn a_second_server_on_one_folder_is_refused_in_words() {
     // What a killed server held is free.
     let (process, server) = serve(&folder).await;
     end(process, server).await;
-}
-
-/// Of a kilobyte, so that many make a journal that is long.
-fn long_cut() -> EditTopologyRequest {
-    EditTopologyRequest {
-        scene_id: SCENE.to_owned(),
-        tissue_id: 1,
-        added_positions_m: vec![0.1; 300],
-        ..Default::default()
-    }
 }
 
 /// Numbers of the files of the scene that have this extension, ascending.

@@ -1,18 +1,20 @@
 //! The HTTP port as browsers use it: the page's files, grpc-web, and pages that may not call.
 
-use std::net::SocketAddr;
+use std::{collections::BTreeSet, net::SocketAddr, time::Duration};
 
-use palpate::config::Config;
+use palpate::{config::Config, oracle::shapes};
 use prost::Message;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
+    net::{TcpSocket, TcpStream},
+    time::sleep,
 };
 
 use crate::support::{
     folder::Folder,
     keys::{VIEWER, all_keys, with_keys},
-    messages::SCENE,
+    meshes::wire,
+    messages::{SCENE, dense, tissue_upload},
     metrics::get,
     server::{TestServer, free_address},
     viewer::all_of,
@@ -36,6 +38,25 @@ fn framed(message: &impl Message) -> Vec<u8> {
     bytes
 }
 
+fn request(path: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\n{headers}Content-Type: application/grpc-web+proto\r\nX-Grpc-Web: 1\r\n\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), body].concat()
+}
+
+/// The head of the answer to what a browser asks before it calls from another page.
+async fn preflight(address: SocketAddr, headers: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    let head = format!("OPTIONS {WATCH} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.expect("text");
+    answer
+}
+
 /// Sends a call and reads until `is_enough` of the answer.
 async fn call(
     address: SocketAddr,
@@ -45,12 +66,7 @@ async fn call(
     is_enough: impl Fn(&[u8]) -> bool,
 ) -> Vec<u8> {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
-    let head = format!(
-        "POST {path} HTTP/1.1\r\n{headers}Content-Type: application/grpc-web+proto\r\nX-Grpc-Web: 1\r\n\
-         Content-Length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all(&[head.as_bytes(), body].concat()).await.expect("sent");
+    stream.write_all(&request(path, headers, body)).await.expect("sent");
     let mut answer = Vec::new();
     while !is_enough(&answer) {
         let n = stream.read_buf(&mut answer).await.expect("more");
@@ -77,12 +93,8 @@ async fn a_page_of_the_server_sees_frames() {
     let text = String::from_utf8_lossy(&answer);
     assert!(text.starts_with("HTTP/1.1 200 OK"), "{text}");
     assert!(text.contains("application/grpc-web+proto"), "{text}");
-    // The first frame is the tissue, in a chunk of HTTP/1.1: a flag, a length, a message.
-    let at = answer.windows(4).position(|w| w == b"\r\n\r\n").expect("a head") + 4;
-    let chunk = answer[at..].windows(2).position(|w| w == b"\r\n").expect("a chunk") + 2;
-    let first = &answer[at + chunk..];
-    let length = u32::from_be_bytes(first[1..5].try_into().expect("four")) as usize;
-    let message = WatchResponse::decode(&first[5..5 + length]).expect("a message");
+    // The first message of the first frame is the tissue.
+    let message = &messages(&answer)[0];
     assert_eq!((message.frame, message.tissues[0].tissue_id), (1, 1));
     let moved =
         framed(&MoveDeviceRequest { scene_id: SCENE.to_owned(), tool_id: 9, ..Default::default() });
@@ -113,9 +125,85 @@ async fn pages_of_others_are_refused() {
     let answer = call(address, WATCH, &known, &body, has("\r\n\r\n")).await;
     let text = String::from_utf8_lossy(&answer);
     assert!(text.contains("access-control-allow-origin: https://viewer.example"), "{text}");
+    // What a browser asks before its call.
+    let asked = preflight(address, &known).await;
+    let told =
+        ["204 No Content", "methods: POST", "headers: authorization, content-type, x-grpc-web"];
+    assert!(told.iter().all(|told| asked.contains(told)), "{asked}");
     let long = vec![0; 5 << 10];
     let answer = call(address, WATCH, &own(address), &long, has("\r\n\r\n")).await;
     assert!(has("413 Payload Too Large")(&answer), "a long request");
+}
+
+#[tokio::test]
+async fn other_pages_may_not_call_unless_one_is_named() {
+    let (_server, address) = served(Config::default()).await;
+    let other = format!("Host: {address}\r\nOrigin: https://viewer.example\r\n");
+    let answer = call(address, WATCH, &other, &framed(&all_of("")), has("\r\n\r\n")).await;
+    for answer in [String::from_utf8_lossy(&answer).into_owned(), preflight(address, &other).await]
+    {
+        assert!(answer.starts_with("HTTP/1.1 403 Forbidden"), "{answer}");
+        assert!(!answer.contains("access-control"), "{answer}");
+    }
+}
+
+/// The messages in what was read of a call, chunks of HTTP/1.1 that cut them anywhere; the last may not be whole.
+fn messages(answer: &[u8]) -> Vec<WatchResponse> {
+    let at = answer.windows(4).position(|w| w == b"\r\n\r\n").expect("a head") + 4;
+    let (mut chunks, mut body) = (&answer[at..], Vec::new());
+    while let Some(end) = chunks.windows(2).position(|w| w == b"\r\n") {
+        let digits = std::str::from_utf8(&chunks[..end]).expect("digits");
+        let length = usize::from_str_radix(digits, 16).expect("a length");
+        let rest = &chunks[end + 2..];
+        body.extend_from_slice(&rest[..length.min(rest.len())]);
+        chunks = rest.get(length + 2..).unwrap_or_default();
+    }
+    let (mut rest, mut found) = (&body[..], Vec::new());
+    while let [_, a, b, c, d, more @ ..] = rest {
+        let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        let Some(message) = more.get(..length) else { break };
+        found.push(WatchResponse::decode(message).expect("a message"));
+        rest = &more[length..];
+    }
+    found
+}
+
+/// What waits for a page that does not read is bounded: it is shown the newest after a few frames.
+#[tokio::test]
+async fn a_slow_page_skips_frames() {
+    let (mut server, address) = served(Config::default()).await;
+    server.create(SCENE).await.expect("a new scene");
+    let mesh = wire(&shapes::sphere(0.1, 56));
+    server.add_tissue(tissue_upload("liver", &mesh)).await.expect("a tissue");
+    let body = framed(&all_of(SCENE));
+    let n_deformations = 60;
+    // The page's own buffer is as small as a system makes it.
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(16 << 10).expect("a small buffer");
+    let mut stream = socket.connect(address).await.expect("it listens");
+    stream.write_all(&request(WATCH, &own(address), &body)).await.expect("sent");
+    let mut answer = Vec::new();
+    while !has("\r\n\r\n")(&answer) || messages(&answer).iter().all(|m| m.more) {
+        assert!(stream.read_buf(&mut answer).await.expect("more") > 0);
+    }
+    let n_before = messages(&answer).len();
+    for sequence in 1..=n_deformations {
+        let larger = 1.0 + 1e-3 * sequence as f32;
+        let to: Vec<f32> = mesh.positions.iter().map(|x| x * larger).collect();
+        server.deform(vec![dense(sequence, &to)]).await.remove(0).expect("it deforms");
+        sleep(Duration::from_millis(20)).await;
+    }
+    let revisions = |answer: &[u8]| -> BTreeSet<u64> {
+        let tissues = messages(answer).into_iter().skip(n_before).flat_map(|m| m.tissues);
+        tissues.map(|tissue| tissue.geometry_revision).collect()
+    };
+    while revisions(&answer).last() != Some(&n_deformations) {
+        let n = stream.read_buf(&mut answer).await.expect("more");
+        assert!(n > 0, "it ended");
+    }
+    let shown = revisions(&answer);
+    println!("shown {shown:?}");
+    assert!(shown.len() <= 6, "kept for it: {shown:?}");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use palpate::{
     config::Config,
     proto::{
         CreateSceneRequest, DeformResponse, EditTopologyRequest, GetSceneRequest,
-        ListScenesRequest, MeshChunk, TrackMode, scene_service_client::SceneServiceClient,
+        ListScenesRequest, TrackMode, scene_service_client::SceneServiceClient,
     },
     service::{Listeners, serve},
 };
@@ -24,11 +24,8 @@ use tonic::{
 use tonic_prost::ProstCodec;
 
 use crate::support::{
-    meshes::Mesh,
-    messages::{
-        SCENE, sparse, start, start_message, tissue_head, tissue_header, tissue_piece,
-        tissue_upload,
-    },
+    meshes::wire,
+    messages::{SCENE, large_tissue, sparse, start, start_message, tissue_upload},
     metrics::{get, value},
     refusal::assert_refused,
     server::{TestServer, free_address, tissue},
@@ -113,15 +110,6 @@ async fn bytes_that_are_no_message_are_the_callers_fault() {
     assert_eq!(value(&text, counted), 1.0);
 }
 
-/// A sphere with so many bands and segments that its indexing takes a while.
-fn large() -> Mesh {
-    let sphere = palpate::oracle::shapes::sphere(0.1, 60);
-    Mesh {
-        positions: sphere.positions.iter().flat_map(|p| p.to_array()).collect(),
-        triangles: sphere.triangles.as_flattened().to_vec(),
-    }
-}
-
 async fn tissues(server: &mut TestServer) -> Vec<String> {
     let request = GetSceneRequest { scene_id: SCENE.to_owned() };
     let scene = server.scenes.get_scene(request).await.expect("there").into_inner().scene;
@@ -132,23 +120,9 @@ async fn tissues(server: &mut TestServer) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_ended_by_its_deadline_was_not_done() {
     let mut server = TestServer::with_scene().await;
-    let mesh = large();
-    let upload = |name: &str| {
-        let mut upload = vec![tissue_head(tissue_header(name, &mesh))];
-        let positions = mesh.positions.chunks(60_000).map(<[f32]>::to_vec);
-        upload.extend(
-            positions
-                .map(|positions| MeshChunk { positions, ..Default::default() })
-                .map(tissue_piece),
-        );
-        let triangles = mesh.triangles.chunks(60_000).map(<[u32]>::to_vec);
-        upload.extend(
-            triangles
-                .map(|triangles| MeshChunk { triangles, ..Default::default() })
-                .map(tissue_piece),
-        );
-        upload
-    };
+    // With so many bands and segments that its indexing takes a while.
+    let mesh = wire(&palpate::oracle::shapes::sphere(0.1, 60));
+    let upload = |name: &str| large_tissue(SCENE, name, &mesh);
     // By the server's decision alone: this client has no timer of its own.
     let mut untimed = untimed(server.address).await;
     let begun = Instant::now();

@@ -14,11 +14,12 @@ use crate::support::{
     folder::Folder,
     keys::{ADMIN, OTHER, SURGEON, by, key, with_keys},
     messages::{
-        sparse, start, start_message, tick, tick_message, tissue_upload, tool_head, tool_header,
-        tool_piece,
+        SCENE, sparse, start, start_message, tick, tick_message, tissue_upload, tool_head,
+        tool_header, tool_piece,
     },
     refusal::assert_refused,
     server::{HandFed, TestServer, link, tissue},
+    viewer::{Viewer, all_of},
 };
 
 const SOON: Duration = Duration::from_secs(20);
@@ -32,6 +33,7 @@ struct UnderWay {
     /// Has said nothing.
     silent: HandFed,
     deform: Streaming<DeformResponse>,
+    watch: Viewer,
     upload: JoinHandle<Result<Response<AddTissueResponse>, Status>>,
     /// Kept, so that the streams do not end by themselves.
     _open: Box<dyn Send>,
@@ -76,13 +78,14 @@ impl UnderWay {
         let deform = server.scenes.deform(by(SURGEON, ReceiverStream::new(sent))).await;
         let mut deform = deform.expect("a stream").into_inner();
         deform.message().await.expect("good").expect("an answer");
+        let watch = Viewer::open(server, SURGEON, all_of(SCENE)).await.expect("a stream");
         let (chunks, sent) = mpsc::channel(2);
         chunks.send(tissue_upload("spleen", &tissue())[0].clone()).await.expect("room");
         let mut scenes = server.scenes.clone();
         let upload = by(SURGEON, ReceiverStream::new(sent));
         let upload = tokio::spawn(async move { scenes.add_tissue(upload).await });
         let _open = Box::new((deforms, chunks));
-        UnderWay { track: track_begun, token, silent, deform, upload, _open }
+        UnderWay { track: track_begun, token, silent, deform, watch, upload, _open }
     }
 
     async fn assert_ended(mut self, case: &str) {
@@ -96,6 +99,14 @@ impl UnderWay {
         assert_refused(told, code, "", &format!("{case}: a silent stream"));
         let told = timeout(SOON, self.deform.message()).await.expect(case);
         assert_refused(told, code, "", &format!("{case}: deformations"));
+        // Frames that were made before are read first.
+        let told = loop {
+            let frame = timeout(SOON, self.watch.frame()).await.expect(case);
+            if frame.is_err() {
+                break frame;
+            }
+        };
+        assert_refused(told, code, "", &format!("{case}: a live view"));
         let told = timeout(SOON, self.upload).await.expect(case).expect("no panic");
         assert_refused(told.map(drop), code, "", &format!("{case}: an upload"));
     }

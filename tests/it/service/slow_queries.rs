@@ -5,7 +5,7 @@ use std::time::Duration;
 use palpate::{
     oracle::Random,
     proto::{
-        AddTissueRequest, CreateSceneRequest, MeshChunk, QueryDistancesRequest,
+        AddTissueRequest, CreateSceneRequest, QueryDistancesRequest,
         query_distances_request::Target,
     },
 };
@@ -16,7 +16,7 @@ use crate::support::{
     folder::Folder,
     keys::{SURGEON, VIEWER, all_keys, by},
     meshes::Mesh,
-    messages::{SCENE, tissue_head, tissue_header, tissue_piece},
+    messages::{SCENE, large_tissue},
     metrics::{get, value},
     process::Process,
     server::{TestServer, free_address},
@@ -37,16 +37,7 @@ fn upload() -> Vec<AddTissueRequest> {
         positions: (0..9 * TRIANGLES).map(|_| random.range(-0.1, 0.1) as f32).collect(),
         triangles: (0..3 * TRIANGLES).collect(),
     };
-    let mut upload = vec![tissue_head(tissue_header("liver", &mesh))];
-    let positions = mesh.positions.chunks(60_000).map(<[f32]>::to_vec);
-    upload.extend(
-        positions.map(|positions| tissue_piece(MeshChunk { positions, ..Default::default() })),
-    );
-    let triangles = mesh.triangles.chunks(60_000).map(<[u32]>::to_vec);
-    upload.extend(
-        triangles.map(|triangles| tissue_piece(MeshChunk { triangles, ..Default::default() })),
-    );
-    upload
+    large_tissue(SCENE, "liver", &mesh)
 }
 
 fn question(n: usize) -> QueryDistancesRequest {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use palpate::{
     oracle::shapes,
-    proto::{AddTissueRequest, CreateSceneRequest, ExportTissueRequest, MeshChunk},
+    proto::{AddTissueRequest, CreateSceneRequest, ExportTissueRequest},
 };
 use prost::Message;
 use tokio::{
@@ -16,8 +16,8 @@ use tokio_stream::StreamExt;
 use crate::support::{
     folder::Folder,
     keys::{SURGEON, VIEWER, all_keys, by},
-    meshes::Mesh,
-    messages::{SCENE, tissue_head, tissue_header, tissue_piece},
+    meshes::wire,
+    messages::{SCENE, large_tissue},
     metrics::{get, value},
     process::Process,
     raw_http2::{RawHttp2, call},
@@ -32,21 +32,7 @@ const STREAMS: u32 = 64;
 
 /// Its export has some megabytes.
 fn upload() -> Vec<AddTissueRequest> {
-    let sphere = shapes::sphere(0.1, 100);
-    let mesh = Mesh {
-        positions: sphere.positions.iter().flat_map(|p| p.to_array()).collect(),
-        triangles: sphere.triangles.as_flattened().to_vec(),
-    };
-    let mut upload = vec![tissue_head(tissue_header("liver", &mesh))];
-    let positions = mesh.positions.chunks(60_000).map(<[f32]>::to_vec);
-    upload.extend(
-        positions.map(|positions| tissue_piece(MeshChunk { positions, ..Default::default() })),
-    );
-    let triangles = mesh.triangles.chunks(60_000).map(<[u32]>::to_vec);
-    upload.extend(
-        triangles.map(|triangles| tissue_piece(MeshChunk { triangles, ..Default::default() })),
-    );
-    upload
+    large_tissue(SCENE, "liver", &wire(&shapes::sphere(0.1, 100)))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,9 +2,9 @@
 
 use palpate::proto::{
     AddTissueHeader, AddTissueRequest, AddToolHeader, AddToolRequest, DeformRequest,
-    DensePositions, LinkHeader, MeshChunk, Pose, Probe, Quaternion, SparsePositions, Tick,
-    ToolPose, TrackMode, TrackRequest, TrackStart, Vec3, add_tissue_request, add_tool_request,
-    deform_request::Positions, track_request,
+    DensePositions, EditTopologyRequest, LinkHeader, MeshChunk, Pose, Probe, Quaternion,
+    SparsePositions, Tick, ToolPose, TrackMode, TrackRequest, TrackStart, Vec3, add_tissue_request,
+    add_tool_request, deform_request::Positions, track_request,
 };
 
 use super::meshes::Mesh;
@@ -47,6 +47,16 @@ pub fn large_tissue(scene: &str, name: &str, mesh: &Mesh) -> Vec<AddTissueReques
     let triangles = triangles.map(|triangles| MeshChunk { triangles, ..Default::default() });
     let pieces = positions.chain(triangles).map(tissue_piece);
     std::iter::once(tissue_head(header)).chain(pieces).collect()
+}
+
+/// A vertex and a kilobyte more, so that many make a journal that is long.
+pub fn long_cut() -> EditTopologyRequest {
+    EditTopologyRequest {
+        scene_id: SCENE.to_owned(),
+        tissue_id: 1,
+        added_positions_m: vec![0.1; 300],
+        ..Default::default()
+    }
 }
 
 /// A tool of one link, `shaft`, with a probe, `tip`, at +x.
