@@ -1,0 +1,109 @@
+//! A ball in a hand, over a slab.
+
+use std::{
+    ffi::{CStr, CString},
+    ptr,
+};
+
+use glam::DVec3;
+use palpate::{
+    geometry::mesh::MeshData,
+    oracle::shapes::{cuboid, sphere},
+};
+use palpate_c::{code::*, plain::*, scene::*, server::*, session::*};
+use palpate_code::*;
+
+/// 500 N/m over 3 mm and the stand-off.
+pub const PRESSED_N: f64 = 1.51;
+
+/// A ball of 1 cm in a hand over a slab whose top is at 0.
+pub struct Held {
+    pub session: *mut palpate_session,
+    pub scene: *mut palpate_scene,
+    server: *mut palpate_server,
+}
+
+/// The words of the last call's error.
+pub fn said() -> String {
+    // SAFETY: it gives a text that ends.
+    unsafe { CStr::from_ptr(palpate_last_error()) }.to_string_lossy().into_owned()
+}
+
+pub fn ok(code: palpate_code) {
+    assert_eq!(code, PALPATE_OK, "{}", said());
+}
+
+pub fn text(text: &str) -> CString {
+    CString::new(text).expect("no zero")
+}
+
+/// Where the ball's lowest point is at a height over the slab.
+pub fn ball_at(height_m: f64) -> palpate_pose {
+    palpate_pose {
+        position_m: palpate_vec3 { x: 0.02, y: 0.035, z: 0.01 + height_m },
+        orientation: palpate_quaternion { x: 0.0, y: 0.0, z: 0.0, w: 1.0 },
+    }
+}
+
+/// 4 cm thick, its top at 0.
+pub fn slab() -> MeshData {
+    let mut slab = cuboid(DVec3::new(0.2, 0.2, 0.04));
+    slab.positions.iter_mut().for_each(|p| p.z -= 0.02);
+    slab
+}
+
+impl Held {
+    pub fn open(server: *mut palpate_server, lock_step: bool) -> Held {
+        let (mut scene, mut session) = (ptr::null_mut(), ptr::null_mut());
+        let (mut tissue, mut tool) = (0, 0);
+        let slab = slab();
+        let slab_xyz: Vec<f32> = slab.positions.iter().flat_map(|p| p.to_array()).collect();
+        let ball = sphere(0.01, 6);
+        let ball_xyz: Vec<f32> = ball.positions.iter().flat_map(|p| p.to_array()).collect();
+        let mesh = |xyz: &[f32], triangles: &[[u32; 3]]| palpate_mesh {
+            positions: xyz.as_ptr(),
+            n_vertices: xyz.len() / 3,
+            triangles: triangles.as_ptr().cast(),
+            n_triangles: triangles.len(),
+            scale_to_m: 0.0,
+        };
+        let name = text("ball");
+        let link = palpate_link {
+            name: name.as_ptr(),
+            mesh: mesh(&ball_xyz, &ball.triangles),
+            rest_pose: ptr::null(),
+            fill_holes_m: 0.0,
+        };
+        let mut options = palpate_session_options::default();
+        // SAFETY: all pointers are to what is alive.
+        unsafe {
+            ok(palpate_create_scene(server, text("held").as_ptr(), &mut scene));
+            let slab = mesh(&slab_xyz, &slab.triangles);
+            ok(palpate_add_tissue(scene, text("slab").as_ptr(), &slab, &mut tissue));
+            ok(palpate_add_tool(scene, name.as_ptr(), &link, 1, &mut tool));
+            ok(palpate_session_defaults(tool, &mut options));
+            options.lock_step = lock_step.into();
+            ok(palpate_open_session(scene, &options, &mut session));
+        }
+        Held { session, scene, server }
+    }
+
+    #[cfg(unix)]
+    pub fn status(&self) -> palpate_session_status {
+        let mut status = palpate_session_status::default();
+        // SAFETY: all pointers are to what is alive.
+        ok(unsafe { palpate_status(self.session, &mut status) });
+        status
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // SAFETY: they are its own, and nobody uses them any more.
+        unsafe {
+            ok(palpate_close_session(&mut self.session));
+            ok(palpate_close_scene(&mut self.scene));
+            ok(palpate_close(&mut self.server));
+        }
+    }
+}
