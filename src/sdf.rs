@@ -13,6 +13,7 @@
 //! `sdf` does not know what a tool is, nor who finds exact distances: its caller gives it a search ([`Exact`]).
 
 mod build;
+mod candidate_lists;
 mod candidates;
 mod cell;
 mod complexity;
@@ -23,11 +24,13 @@ mod grid;
 mod locate;
 mod merge;
 mod octree;
+mod octree_node;
 mod options;
 mod progress;
 mod query;
 mod reading;
 mod region;
+mod short_bound;
 mod sign_from_normal;
 mod source;
 mod trilinear;

@@ -49,7 +49,9 @@ pub fn build(
     let by_winding = (exact.distance)(root.min, None).winding.is_some();
     debug_assert_eq!(of_leaf.len(), octree.leaves.len(), "each kept leaf has its subspace");
     octree.name_subspaces(&of_leaf);
-    let Octree { nodes, free, .. } = octree;
+    let Octree { mut nodes, mut free, .. } = octree;
+    nodes.shrink_to_fit();
+    free.shrink_to_fit();
     Ok(Field { root, nodes, free, grids, surface, by_winding, tolerance })
 }
 

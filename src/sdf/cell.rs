@@ -2,19 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{candidates::CandidateList, exact::Corner, region::Region, source::FieldSource};
+use super::{
+    candidates::Candidates, exact::Corner, region::Region, short_bound::ShortBound,
+    source::FieldSource,
+};
 use crate::geometry::distance::point_triangle::closest_point;
 
 /// How a cell answers.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Cell {
     /// By interpolation: the unsigned distance is at most `below` less and `above` more than the
     /// interpolated one, metres. The sign is that of every corner.
     Interpolate {
         /// Interpolated minus true, at most.
-        below: f32,
+        below: ShortBound,
         /// True minus interpolated, at most.
-        above: f32,
+        above: ShortBound,
     },
     /// Exactly, from the grid's list of this number.
     List(u32),
@@ -22,10 +25,46 @@ pub(super) enum Cell {
     Wide,
 }
 
+/// A cell in four bytes: links have hundreds of thousands. Two bits say which kind it is, the others hold two bounds or a
+/// number.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct PackedCell(u32);
+
+const KIND_SHIFT: u32 = 2 * ShortBound::BITS;
+const LIST: u32 = 1;
+const WIDE: u32 = 2;
+
+impl PackedCell {
+    pub(super) fn of(cell: Cell) -> PackedCell {
+        let (kind, rest) = match cell {
+            Cell::Interpolate { below, above } => {
+                (0, below.to_bits() << ShortBound::BITS | above.to_bits())
+            }
+            Cell::List(n) => (LIST, n),
+            Cell::Wide => (WIDE, 0),
+        };
+        assert!(rest < 1 << KIND_SHIFT, "more lists than a grid may have");
+        PackedCell(kind << KIND_SHIFT | rest)
+    }
+
+    #[inline(always)]
+    pub(super) fn get(self) -> Cell {
+        let rest = self.0 & ((1 << KIND_SHIFT) - 1);
+        match self.0 >> KIND_SHIFT {
+            0 => Cell::Interpolate {
+                below: ShortBound::from_bits(rest >> ShortBound::BITS),
+                above: ShortBound::from_bits(rest),
+            },
+            LIST => Cell::List(rest),
+            _ => Cell::Wide,
+        }
+    }
+}
+
 /// A classified cell; its list has no number yet.
 pub(super) enum Classified {
     Cell(Cell),
-    List(CandidateList),
+    List(Candidates),
 }
 
 /// Decides how a cell answers within the tolerance.
@@ -56,20 +95,38 @@ pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner;
             closest_point(c.at, &nearest).distance_squared.sqrt() - c.signed_distance.abs()
         });
         debug_assert!(overshoot > 0.0, "{overshoot} m at {clearance} m from the surface");
-        let (below, above) = (overshoot.min(radius), excess.fold(0.0, f64::max).min(radius));
-        let cell = Cell::Interpolate { below: round_up(below), above: round_up(above) };
-        if below.max(above) <= *tolerance {
+        let below = ShortBound::above(overshoot.min(radius));
+        let above = ShortBound::above(excess.fold(0.0, f64::max).min(radius));
+        let cell = Cell::Interpolate { below, above };
+        if below.value().max(above.value()) <= *tolerance {
             return Classified::Cell(cell);
         }
         // Too loose for the tolerance, but better than nothing where a list would be too long.
         interpolate = Some(cell);
     }
-    match CandidateList::around(mesh, exact, centre, distance + 2.0 * radius) {
+    match Candidates::around(mesh, exact, centre, distance + 2.0 * radius) {
         Some(list) => Classified::List(list.with_sign(mesh, sign_from_normal, corners)),
         None => Classified::Cell(interpolate.unwrap_or(Cell::Wide)),
     }
 }
 
-fn round_up(x: f64) -> f32 {
-    (x as f32).next_up()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packed_and_back() {
+        let bound = ShortBound::above;
+        let largest = ShortBound::below(f64::from(f32::MAX) * 0.99);
+        let cells = [
+            Cell::Interpolate { below: bound(0.0), above: bound(1e-5) },
+            Cell::Interpolate { below: largest, above: largest },
+            Cell::List(0),
+            Cell::List((1 << KIND_SHIFT) - 1),
+            Cell::Wide,
+        ];
+        for cell in cells {
+            assert_eq!(PackedCell::of(cell).get(), cell);
+        }
+    }
 }

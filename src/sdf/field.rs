@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{cell::Cell, free_leaf::FreeLeaf, grid::Grid, octree::OctreeNode, region::Region};
+use super::{
+    cell::Cell, free_leaf::FreeLeaf, grid::Grid, octree_node::PackedNode, region::Region,
+    short_bound::ShortBound,
+};
 use crate::geometry::Aabb;
 
 /// Signed distance of a rigid surface, in the surface's frame. Answers with the mesh that it was built of.
@@ -12,7 +15,7 @@ pub struct Field {
     // Leaves are split and not gridded finer: detail of a surface is local. The transform of a subspace is one scale
     // and shift after the pose, because precomposing each with the pose would save nothing: the subspace is found in
     // the link's frame.
-    pub(super) nodes: Vec<OctreeNode>,
+    pub(super) nodes: Vec<PackedNode>,
     pub(super) free: Vec<FreeLeaf>,
     pub(super) grids: Vec<Grid>,
     /// Box of the triangles.
@@ -48,9 +51,9 @@ pub struct FieldReport {
 impl Field {
     /// What it costs and promises.
     pub fn report(&self) -> FieldReport {
-        let cells = || self.grids.iter().flat_map(|g| &g.cells);
-        let is_small = |error: f32| f64::from(error) <= self.tolerance;
-        let within = |c: &Cell| matches!(c, Cell::Interpolate { below, above } if is_small(below.max(*above)));
+        let cells = || self.grids.iter().flat_map(Grid::cells);
+        let is_small = |error: ShortBound| error.value() <= self.tolerance;
+        let within = |c: &Cell| matches!(c, Cell::Interpolate { below, above } if is_small(*below) && is_small(*above));
         let exact_cells = cells().filter(|c| matches!(c, Cell::List(_))).count();
         let interpolated_cells = cells().filter(|c| within(c)).count();
         FieldReport {

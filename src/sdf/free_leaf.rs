@@ -3,70 +3,99 @@
 use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
-use super::{reading::Reading, region::Region, trilinear::trilinear};
+use super::{
+    exact::ExactDistance, reading::Reading, region::Region, short_bound::ShortBound,
+    trilinear::trilinear,
+};
+use crate::geometry::{TriangleMesh, distance::point_triangle::closest_point};
 
-/// What is kept of a deleted leaf.
+/// What is kept of a deleted leaf, in 24 bytes: links have hundreds of thousands.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct FreeLeaf {
-    /// Distances of the corners, metres.
-    corners: [f32; 8],
+    /// The least distance of a corner, metres.
+    least: f32,
+    /// How much more it is at each, in parts of the leaf's diagonal: no two corners differ by more than that.
+    more: [u16; 8],
     /// Nothing of the surface is nearer than this to any point of the leaf, metres.
-    clearance: f32,
+    clearance: ShortBound,
+    /// The distance is at most this much more than the interpolated one, metres.
+    above: ShortBound,
 }
 
+const _: () = assert!(size_of::<FreeLeaf>() == 24);
+
+const PARTS: f64 = u16::MAX as f64;
+
 impl FreeLeaf {
-    /// `distance`: of the region's centre.
-    pub(super) fn new(region: &Region, distance: f64, corners: [f64; 8]) -> FreeLeaf {
+    /// `centre`: of the region's centre; `corners`: distances.
+    pub(super) fn new(
+        mesh: &TriangleMesh,
+        region: &Region,
+        centre: &ExactDistance,
+        corners: [f64; 8],
+    ) -> FreeLeaf {
         debug_assert!(corners.iter().all(|d| *d > 0.0), "{corners:?} in a free leaf");
-        // Rounded down: a clearance that is too large would make the overshoot too small.
-        let clearance = (distance - region.radius()).max(0.0) as f32;
-        FreeLeaf { corners: corners.map(|d| d as f32), clearance: clearance.next_down().max(0.0) }
+        let least = corners.into_iter().fold(f64::INFINITY, f64::min) as f32;
+        let part = part(region);
+        let more =
+            corners.map(|d| ((d - f64::from(least)) / part).round().clamp(0.0, PARTS) as u16);
+        // The distance to one triangle is convex: interpolated between the corners it is never too small, and the
+        // true distance is no more.
+        let triangle = mesh.triangle(centre.triangle);
+        let excess = (0..8).map(|k| {
+            closest_point(region.corner(k), &triangle).distance_squared.sqrt() - corners[k]
+        });
+        FreeLeaf {
+            least,
+            more,
+            // A clearance that is too large would make the overshoot too small.
+            clearance: ShortBound::below((centre.signed_distance - region.radius()).max(0.0)),
+            above: ShortBound::above(excess.fold(0.0, f64::max)),
+        }
     }
 
-    /// Distance at a point of the leaf: between an interpolation that overshoots by at most
-    /// sum(h^2 s (1 - s)) / (2 r), r the clearance, and what the corners allow.
+    /// Distance at a point of the leaf: an interpolation that overshoots by at most
+    /// sum(h^2 s (1 - s)) / (2 r), r the clearance.
     pub(super) fn read(&self, region: &Region, p: DVec3) -> Reading {
-        let (d, s) = (self.corners.map(f64::from), fraction(region, p));
-        let (value, slope, lower) = self.interpolate(&d, region, s);
-        let to_corner = |k: usize| d[k] + p.distance(region.corner(k));
-        // By Lipschitz from each corner, as there is no nearest triangle at hand for a bound that is convex.
-        let upper = (0..8).map(to_corner).fold(f64::INFINITY, f64::min) + rounding(&d);
-        debug_assert!(upper.is_finite() && upper >= 0.0, "{upper} m from {p}");
-        let lower = lower.min(upper);
-        debug_assert!(0.0 <= lower, "{lower} m at {p}, outside the surface");
+        let (value, slope, lower, upper) = self.interpolate(region, p);
+        debug_assert!(0.0 <= lower && upper.is_finite(), "{lower} m to {upper} m at {p}");
         let gradient = slope / region.size();
-        Reading { value: value.min(upper), lower, upper, gradient, exact: None, certainty: 1.0 }
+        Reading { value, lower, upper, gradient, exact: None, certainty: 1.0 }
     }
 
     /// The lower bound alone.
     pub(super) fn lower_bound(&self, region: &Region, p: DVec3) -> f64 {
-        self.interpolate(&self.corners.map(f64::from), region, fraction(region, p)).2
+        self.interpolate(region, p).2
     }
 
-    /// The interpolated distance, its slope along the region's sides, and the least distance that there may be.
+    /// The interpolated distance, its slope along the region's sides, and what the distance is at least and at most.
     #[inline(always)]
-    fn interpolate(&self, d: &[f64; 8], region: &Region, s: DVec3) -> (f64, DVec3, f64) {
-        debug_assert!(s.cmpge(DVec3::ZERO).all() && s.cmple(DVec3::ONE).all(), "{s}");
-        let (value, slope) = trilinear(d, s);
-        let size = region.size();
+    fn interpolate(&self, region: &Region, p: DVec3) -> (f64, DVec3, f64, f64) {
+        let (size, part, least) = (region.size(), part(region), f64::from(self.least));
+        let s = ((p - region.min) / size).clamp(DVec3::ZERO, DVec3::ONE);
+        let (value, slope) = trilinear(&self.more.map(|more| f64::from(more) * part), s);
+        let value = value + least;
+        // Half a part, and what storing the least took.
+        let rounding = 0.5 * part + least * f64::from(f32::EPSILON);
         let square = (size * size * s * (DVec3::ONE - s)).element_sum();
         // Overshoot at this very place, s (1 - s) instead of 1/4. The corners' Lipschitz bound alone is loose by a
         // third of the distance, and each tick would pay for it in exact searches.
-        let curved = square / (2.0 * f64::from(self.clearance));
-        let lower = value - square.sqrt().min(curved) - rounding(d);
-        (value, slope, lower.max(f64::from(self.clearance)))
+        let (lipschitz, clearance) = (square.sqrt(), self.clearance.value());
+        let lower = value - lipschitz.min(square / (2.0 * clearance)) - rounding;
+        let upper = value + lipschitz.min(self.above.value()) + rounding;
+        (value, slope, lower.max(clearance).min(value), upper)
     }
 
     pub(super) fn is_well_formed(&self) -> bool {
-        self.corners.iter().chain([&self.clearance]).all(|d| *d >= 0.0 && d.is_finite())
+        self.least >= 0.0
+            && self.least.is_finite()
+            && self.clearance.is_well_formed()
+            && self.above.is_well_formed()
     }
 }
 
-fn fraction(region: &Region, p: DVec3) -> DVec3 {
-    ((p - region.min) / region.size()).clamp(DVec3::ZERO, DVec3::ONE)
-}
-
-/// Of storing the corners.
-fn rounding(d: &[f64; 8]) -> f64 {
-    d.iter().fold(0.0f64, |m, d| m.max(*d)) * f64::from(f32::EPSILON)
+/// Metres.
+#[inline(always)]
+fn part(region: &Region) -> f64 {
+    2.0 * region.radius() / PARTS
 }

@@ -4,8 +4,8 @@ use glam::{DVec3, UVec3};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    candidates::CandidateList,
-    cell::{Cell, Classified, classify},
+    candidate_lists::CandidateLists,
+    cell::{Cell, Classified, PackedCell, classify},
     exact::{Corner, Exact, ExactDistance},
     region::Region,
     source::FieldSource,
@@ -25,8 +25,8 @@ pub(super) struct Grid {
     /// Signed distances, x fastest.
     pub(super) samples: Vec<f32>,
     /// One fewer on each axis, x fastest.
-    pub(super) cells: Vec<Cell>,
-    pub(super) lists: Vec<CandidateList>,
+    pub(super) cells: Vec<PackedCell>,
+    pub(super) lists: CandidateLists,
     /// Largest error of storing a sample, metres.
     pub(super) rounding: f64,
 }
@@ -66,8 +66,8 @@ impl Grid {
             step,
             per_metre: step.recip(),
             samples: Vec::new(),
-            cells: Vec::new(),
-            lists: Vec::new(),
+            cells: Vec::with_capacity(cells.element_product() as usize),
+            lists: CandidateLists::new(source.mesh.triangle_id_end()),
             rounding: 0.0,
         };
         debug_assert!(dims.cmpge(UVec3::splat(SAMPLES_MIN)).all(), "{dims} samples");
@@ -87,13 +87,11 @@ impl Grid {
             let cell = grid.cell_region(i);
             let cell = match classify(source, &cell, &around) {
                 Classified::Cell(cell) => cell,
-                Classified::List(list) => {
-                    grid.lists.push(list);
-                    Cell::List(grid.lists.len() as u32 - 1)
-                }
+                Classified::List(list) => Cell::List(grid.lists.add(&list)),
             };
-            grid.cells.push(cell);
+            grid.cells.push(PackedCell::of(cell));
         }
+        grid.lists.shrink();
         grid
     }
 
@@ -118,26 +116,30 @@ impl Grid {
         (i.x + (self.dims.x - 1) * (i.y + (self.dims.y - 1) * i.z)) as usize
     }
 
+    pub(super) fn cells(&self) -> impl Iterator<Item = Cell> + '_ {
+        self.cells.iter().map(|cell| cell.get())
+    }
+
     /// Share of cells that would be better smaller.
     fn poor_share(&self, tolerance: f64) -> f64 {
-        let poor = |cell: &&Cell| match cell {
-            Cell::Interpolate { below, above } => f64::from(below.max(*above)) > tolerance,
-            Cell::List(n) => self.lists[*n as usize].len() > LIST_GOOD,
+        let poor = |cell: &Cell| match cell {
+            Cell::Interpolate { below, above } => below.value().max(above.value()) > tolerance,
+            Cell::List(n) => self.lists.get(*n).len() > LIST_GOOD,
             Cell::Wide => true,
         };
-        self.cells.iter().filter(poor).count() as f64 / self.cells.len() as f64
+        self.cells().filter(poor).count() as f64 / self.cells.len() as f64
     }
 
     /// The largest certified error of a cell that interpolates, metres.
     pub(super) fn bound(&self) -> f64 {
         debug_assert!(self.rounding >= 0.0, "{}", self.rounding);
-        let error = |cell: &Cell| match cell {
-            Cell::Interpolate { below, above } => f64::from(below.max(*above)),
+        let error = |cell: Cell| match cell {
+            Cell::Interpolate { below, above } => below.value().max(above.value()),
             Cell::List(_) => 0.0,
             // Half a diagonal: Lipschitz from the nearest corner.
             Cell::Wide => self.step.length() * 0.5,
         };
-        self.cells.iter().map(error).fold(0.0, f64::max) + self.rounding
+        self.cells().map(error).fold(0.0, f64::max) + self.rounding
     }
 
     /// Bytes of samples, cells and lists.
@@ -145,7 +147,7 @@ impl Grid {
         size_of::<Grid>()
             + size_of_val(&self.samples[..])
             + size_of_val(&self.cells[..])
-            + self.lists.iter().map(CandidateList::bytes).sum::<usize>()
+            + self.lists.bytes()
     }
 }
 

@@ -3,7 +3,7 @@
 use glam::{DVec3, UVec3};
 
 use super::{
-    field::Field, free_leaf::FreeLeaf, grid::Grid, octree::OctreeNode, options::DEPTH_MAX,
+    field::Field, free_leaf::FreeLeaf, grid::Grid, octree_node::OctreeNode, options::DEPTH_MAX,
     region::Region,
 };
 
@@ -42,7 +42,7 @@ impl Field {
             // All points go down a level at a time, so that their waits for memory overlap.
             n_inner = 0;
             for location in &mut locations {
-                if let OctreeNode::Inner(first) = self.nodes[location.node as usize] {
+                if let OctreeNode::Inner(first) = self.nodes[location.node as usize].get() {
                     debug_assert!(location.level > 0, "the tree is deeper than {DEPTH_MAX}");
                     location.level -= 1;
                     location.node = first + (location.code >> (3 * location.level) & 7) as u32;
@@ -57,7 +57,7 @@ impl Field {
     #[inline(always)]
     pub(super) fn leaf(&self, location: LeafLocation, p: DVec3) -> LeafAnswer<'_> {
         debug_assert!(self.root.contains(p), "{p} is outside the root");
-        match self.nodes[location.node as usize] {
+        match self.nodes[location.node as usize].get() {
             OctreeNode::Kept(grid) => LeafAnswer::Grid(&self.grids[grid as usize]),
             OctreeNode::Deleted(leaf) => {
                 // A free leaf's box is computed from its code and not stored: the leaf keeps its nine numbers alone.

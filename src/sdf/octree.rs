@@ -2,29 +2,21 @@
 
 use std::collections::HashSet;
 
-use glam::DVec3;
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
-
 use super::{
-    exact::ExactDistance, free_leaf::FreeLeaf, grid::Grid, options::DEPTH_MAX,
-    progress::BuildStopped, region::Region, source::FieldSource,
+    exact::ExactDistance,
+    free_leaf::FreeLeaf,
+    grid::Grid,
+    octree_node::{OctreeNode, PackedNode},
+    options::DEPTH_MAX,
+    progress::BuildStopped,
+    region::Region,
+    source::FieldSource,
 };
 use crate::geometry::{
     TriangleId, TriangleMesh, tolerance::OCTANT_INFLATION, triangle_box::triangle_meets_box,
 };
-
-/// A node of the tree; children of a node stand together, by octant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum OctreeNode {
-    /// Index of the first of eight children.
-    Inner(u32),
-    /// Answered by a subspace's grid.
-    Kept(u32),
-    /// Outside and free of triangles: the number of its [`FreeLeaf`]. Kept apart, so that the eight children
-    /// of a node fill one cache line.
-    Deleted(u32),
-}
+use glam::DVec3;
+use rayon::prelude::*;
 
 /// A leaf that is kept, before leaves are merged.
 #[derive(Clone, Debug)]
@@ -35,7 +27,7 @@ pub(super) struct KeptLeaf {
 
 /// The tree and its kept leaves; `OctreeNode::Kept` counts them.
 pub(super) struct Octree {
-    pub(super) nodes: Vec<OctreeNode>,
+    pub(super) nodes: Vec<PackedNode>,
     pub(super) free: Vec<FreeLeaf>,
     pub(super) leaves: Vec<KeptLeaf>,
 }
@@ -72,8 +64,8 @@ impl Octree {
         vertices.sort_unstable();
         let nowhere = Near { triangle: None, side: None };
         let tree = source.split(root, &SplitContent { triangles, vertices }, 0, nowhere);
-        let mut octree =
-            Octree { nodes: vec![OctreeNode::Inner(0)], free: Vec::new(), leaves: Vec::new() };
+        let root_node = PackedNode::of(OctreeNode::Inner(0));
+        let mut octree = Octree { nodes: vec![root_node], free: Vec::new(), leaves: Vec::new() };
         octree.lay_out(0, tree);
         if source.progress.is_stopped() { Err(BuildStopped) } else { Ok(octree) }
     }
@@ -84,7 +76,7 @@ impl Octree {
     }
 
     fn first_leaf_below(&self, node: usize, region: Region, p: DVec3) -> Option<u32> {
-        match self.nodes[node] {
+        match self.nodes[node].get() {
             // Leaves are numbered in the order of this walk, so that the first one met has the smallest number.
             OctreeNode::Inner(first) => (0..8).find_map(|i| {
                 let octant = region.octant(i);
@@ -97,7 +89,7 @@ impl Octree {
     }
 
     fn lay_out(&mut self, node: usize, tree: SubTree) {
-        self.nodes[node] = match tree {
+        let laid_out = match tree {
             SubTree::Deleted(leaf) => {
                 self.free.push(leaf);
                 OctreeNode::Deleted(self.free.len() as u32 - 1)
@@ -108,21 +100,22 @@ impl Octree {
             }
             SubTree::Inner(children) => {
                 let first = self.nodes.len();
-                self.nodes.resize(first + 8, OctreeNode::Inner(0));
+                self.nodes.resize(first + 8, PackedNode::of(OctreeNode::Inner(0)));
                 for (i, child) in children.into_iter().enumerate() {
                     self.lay_out(first + i, child);
                 }
                 OctreeNode::Inner(first as u32)
             }
         };
+        self.nodes[node] = PackedNode::of(laid_out);
     }
 
     /// The nodes, with each kept leaf naming its subspace.
     pub(super) fn name_subspaces(&mut self, subspace_of_leaf: &[u32]) {
         for node in &mut self.nodes {
-            if let OctreeNode::Kept(leaf) = node {
-                debug_assert!((*leaf as usize) < subspace_of_leaf.len(), "leaf {leaf}");
-                *leaf = subspace_of_leaf[*leaf as usize];
+            if let OctreeNode::Kept(leaf) = node.get() {
+                debug_assert!((leaf as usize) < subspace_of_leaf.len(), "leaf {leaf}");
+                *node = PackedNode::of(OctreeNode::Kept(subspace_of_leaf[leaf as usize]));
             }
         }
     }
@@ -165,11 +158,11 @@ impl FieldSource<'_> {
                 std::array::from_fn(|i| self.distance(region.corner(i), &near).signed_distance);
             // About an open end the side may change without a triangle: such a leaf is kept.
             if corners.iter().all(|d| *d > 0.0) {
-                self.progress.leaf_done(depth, size_of::<FreeLeaf>() + size_of::<OctreeNode>());
-                return SubTree::Deleted(FreeLeaf::new(&region, distance, corners));
+                self.progress.leaf_done(depth, size_of::<FreeLeaf>() + size_of::<PackedNode>());
+                return SubTree::Deleted(FreeLeaf::new(self.mesh, &region, &centre, corners));
             }
         }
-        self.progress.leaf_done(depth, size_of::<KeptLeaf>() + size_of::<OctreeNode>());
+        self.progress.leaf_done(depth, size_of::<KeptLeaf>() + size_of::<PackedNode>());
         SubTree::Kept(leaf)
     }
 

@@ -3,7 +3,7 @@
 use glam::{DVec3, UVec3};
 
 use super::{
-    candidates::CandidateList,
+    candidate_lists::CandidateList,
     cell::Cell,
     field::Field,
     grid::{Grid, offset},
@@ -109,14 +109,14 @@ impl Field {
 
     fn read_grid(&self, mesh: &TriangleMesh, grid: &Grid, p: DVec3) -> Reading {
         let (index, fraction) = grid.locate(p);
-        match grid.cells[grid.cell_index(index)] {
-            Cell::List(n) => self.read_list(mesh, grid, &grid.lists[n as usize], fraction, p),
+        match grid.cells[grid.cell_index(index)].get() {
+            Cell::List(n) => self.read_list(mesh, grid, grid.lists.get(n), fraction, p),
             Cell::Interpolate { below, above } => {
                 // The smaller of two bounds: what the cell was certified for, and Lipschitz at this very place.
                 let (value, gradient) = grid.interpolate(index, fraction);
                 let lipschitz = grid.lipschitz(fraction);
-                let below = f64::from(below).min(lipschitz) + grid.rounding;
-                let above = f64::from(above).min(lipschitz) + grid.rounding;
+                let below = below.value().min(lipschitz) + grid.rounding;
+                let above = above.value().min(lipschitz) + grid.rounding;
                 let (lower, upper) = if value < 0.0 {
                     (value - above, value + below)
                 } else {
@@ -140,12 +140,11 @@ impl Field {
         &self,
         mesh: &TriangleMesh,
         grid: &Grid,
-        list: &CandidateList,
+        list: CandidateList,
         fraction: DVec3,
         p: DVec3,
     ) -> Reading {
         let from_centre = ((fraction - 0.5) * grid.step).length();
-        debug_assert!(!list.is_empty(), "a cell at {p} with an empty list");
         let (triangle, closest) = list.nearest(mesh, p, from_centre);
         let (away, pseudo) = (p - closest.point, pseudonormal(mesh, triangle, closest.feature));
         let winding = list.winding_at(mesh, p, fraction);
@@ -192,9 +191,9 @@ impl Grid {
         let (index, s) = self.locate(p);
         let (value, _) = self.interpolate(index, s);
         let lipschitz = self.lipschitz(s);
-        let error = match self.cells[self.cell_index(index)] {
+        let error = match self.cells[self.cell_index(index)].get() {
             Cell::Interpolate { below, above } => {
-                f64::from(if value < 0.0 { above } else { below }).min(lipschitz)
+                if value < 0.0 { above } else { below }.value().min(lipschitz)
             }
             Cell::List(_) | Cell::Wide => {
                 let d = self.around(index);

@@ -8,7 +8,7 @@ use super::{
     field::Field,
     free_leaf::FreeLeaf,
     grid::Grid,
-    octree::OctreeNode,
+    octree_node::OctreeNode,
     options::DEPTH_MAX,
     options::{FieldFrame, FieldOptions},
     region::Region,
@@ -41,16 +41,16 @@ impl Field {
                 return false;
             }
             met[at] = true;
-            match node {
+            match node.get() {
                 OctreeNode::Inner(first) => {
-                    open.extend((0..8).map(|i| (*first as usize + i, region.octant(i), depth + 1)))
+                    open.extend((0..8).map(|i| (first as usize + i, region.octant(i), depth + 1)))
                 }
-                OctreeNode::Kept(grid) => match self.grids.get(*grid as usize) {
+                OctreeNode::Kept(grid) => match self.grids.get(grid as usize) {
                     Some(grid) if grid.region.union(&region) == grid.region => {}
                     _ => return false,
                 },
                 OctreeNode::Deleted(leaf) => {
-                    if !self.free.get(*leaf as usize).is_some_and(FreeLeaf::is_well_formed) {
+                    if !self.free.get(leaf as usize).is_some_and(FreeLeaf::is_well_formed) {
                         return false;
                     }
                 }
@@ -75,8 +75,8 @@ impl Grid {
             && self.rounding >= 0.0
             && self.rounding.is_finite()
             && self.samples.iter().all(|d| d.is_finite())
-            && self.cells.iter().all(|c| c.is_well_formed(self.lists.len()))
-            && self.lists.iter().all(|l| l.is_well_formed(mesh, by_winding))
+            && self.cells().all(|c| c.is_well_formed(self.lists.len()))
+            && self.lists.is_well_formed(mesh, by_winding)
     }
 
     /// A few samples are what the exact search says.
@@ -94,9 +94,8 @@ impl Grid {
 
 impl Cell {
     fn is_well_formed(&self, n_lists: usize) -> bool {
-        let bound = |x: f32| x >= 0.0 && x.is_finite();
         match *self {
-            Cell::Interpolate { below, above } => bound(below) && bound(above),
+            Cell::Interpolate { below, above } => below.is_well_formed() && above.is_well_formed(),
             Cell::List(n) => (n as usize) < n_lists,
             Cell::Wide => true,
         }

@@ -67,7 +67,7 @@ pub struct Metrics {
 pub const REFUSAL_REASONS: [&str; 6] = ["not_http2", "full", "address_full", "silent", "tls", "io"];
 
 /// Why connections are closed that had been let in; the place is that in [`Metrics::connections_closed`].
-pub const CLOSE_REASONS: [&str; 4] = ["no_call", "headers", "unread", "made_room"];
+pub const CLOSE_REASONS: [&str; 5] = ["no_call", "headers", "unread", "made_room", "refused"];
 
 #[derive(Default)]
 struct Streams {

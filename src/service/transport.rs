@@ -13,5 +13,6 @@ mod frame_turn;
 pub(super) mod header_block;
 pub(super) mod late_answer;
 pub(super) mod listeners;
+mod newcomer_turns;
 pub(super) mod unix_socket;
 pub(super) mod unread_request;

@@ -25,6 +25,7 @@ use tracing::{debug, warn};
 use super::{
     connection::{Connection, Wire},
     connection_table::{ConnectionTable, NoRoom},
+    newcomer_turns::NewcomerTurns,
     unix_socket::{UnixListener, UnixStream},
 };
 use crate::config::TransportSettings;
@@ -46,6 +47,7 @@ pub struct Acceptor {
     /// Peers that may be silent at a time.
     silent_max: usize,
     table: Arc<ConnectionTable>,
+    turns: NewcomerTurns,
     access: Arc<Access>,
     metrics: Arc<Metrics>,
 }
@@ -89,7 +91,8 @@ impl Acceptor {
     ) -> Acceptor {
         let TransportSettings { connections_max: silent_max, preface_max, .. } = *transport;
         let (access, metrics) = (Arc::clone(access), Arc::clone(metrics));
-        Acceptor { preface_max, silent_max, table: Arc::clone(table), access, metrics }
+        let (table, turns) = (Arc::clone(table), NewcomerTurns::default());
+        Acceptor { preface_max, silent_max, table, turns, access, metrics }
     }
 
     /// Lets connections in until the receiver is dropped.
@@ -126,6 +129,8 @@ impl Acceptor {
                     continue;
                 }
             };
+            // The system keeps the others: a crowd that comes and goes is taken in one by one.
+            self.turns.turn().await;
             waiting.retain(|task| !task.is_finished());
             if waiting.len() >= self.silent_max
                 && let Some(oldest) = waiting.pop_front()

@@ -96,6 +96,9 @@ where
                 let status = Status::from(denied);
                 // Counted under the method's name even when it is refused: guesses at keys show as a rate.
                 metrics.note_call(name, status.code());
+                if let Some(life) = request.extensions().get::<Arc<ConnectionLife>>() {
+                    life.note_refused();
+                }
                 return Box::pin(ready(Ok(status.into_http())));
             }
         };

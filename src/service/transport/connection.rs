@@ -12,7 +12,7 @@ use tonic::transport::server::Connected;
 
 use super::{
     connection_life::ConnectionLife, connection_table::ConnectionPlace, frame_turn::FrameTurn,
-    header_block::HeaderBlock,
+    header_block::HeaderBlock, newcomer_turns::HeldBytes,
 };
 
 /// Bytes both ways, over whatever carries them.
@@ -27,14 +27,16 @@ pub struct Connection {
     ahead: &'static [u8],
     headers: HeaderBlock,
     turn: FrameTurn,
+    /// Until a call is let in.
+    held: HeldBytes,
     place: ConnectionPlace,
 }
 
 impl Connection {
     /// What goes on after `ahead`, which has been read from `wire` already.
     pub fn new(wire: Box<dyn Wire>, ahead: &'static [u8], place: ConnectionPlace) -> Connection {
-        let (headers, turn) = Default::default();
-        Connection { wire, ahead, headers, turn, place }
+        let (headers, turn, held) = Default::default();
+        Connection { wire, ahead, headers, turn, held, place }
     }
 
     fn poll_writing(
@@ -69,7 +71,13 @@ impl AsyncRead for Connection {
         }
         let (before, open, frames) =
             (buf.filled().len(), this.headers.open(), this.headers.frames());
-        ready!(this.turn.poll_read(Pin::new(&mut this.wire), cx, buf))?;
+        let is_let_in = this.place.life.is_authorised();
+        if is_let_in && !this.held.are_there() {
+            ready!(this.turn.poll_read(Pin::new(&mut this.wire), cx, buf))?;
+        } else {
+            let (wire, turns) = (Pin::new(&mut *this.wire), this.place.turns());
+            ready!(this.held.poll_read(wire, cx, buf, turns, is_let_in))?;
+        }
         let bytes = &buf.filled()[before..];
         this.headers.feed(bytes);
         this.turn.note(bytes.len(), this.headers.frames() - frames);

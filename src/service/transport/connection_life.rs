@@ -4,7 +4,7 @@ use std::{
     io,
     sync::{
         Arc, Weak,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed},
     },
     task::Waker,
     time::Duration,
@@ -21,6 +21,8 @@ pub struct ConnectionLife {
     opened_ns: u64,
     /// A call of it was let in.
     authorised: AtomicBool,
+    /// Calls of it that were not.
+    refused: AtomicU32,
     /// When the headers began that have not ended; 0: none have.
     headers_since_ns: AtomicU64,
     /// When the socket took no more bytes; 0: it does.
@@ -40,6 +42,9 @@ pub struct AnswerProgress {
     /// When it took some last, or began to wait.
     since_ns: AtomicU64,
 }
+
+/// Calls that may be refused before one is let in. Who has the wrong key tries again a few times.
+const REFUSED_MAX: u32 = 16;
 
 /// How long a connection may be in some ways.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +68,8 @@ pub enum Overdue {
     Unread,
     /// Without a call that was let in, it made room for another.
     MadeRoom,
+    /// Call after call of it was refused, and none was let in.
+    Refused,
 }
 
 impl ConnectionLife {
@@ -71,6 +78,7 @@ impl ConnectionLife {
         ConnectionLife {
             opened_ns: now_ns(),
             authorised: AtomicBool::new(false),
+            refused: AtomicU32::new(0),
             headers_since_ns: AtomicU64::new(0),
             full_since_ns: AtomicU64::new(0),
             answers: Mutex::default(),
@@ -88,6 +96,16 @@ impl ConnectionLife {
     /// Whether a call ever was.
     pub fn is_authorised(&self) -> bool {
         self.authorised.load(Relaxed)
+    }
+
+    /// A call was refused for its key.
+    pub fn note_refused(&self) {
+        self.refused.fetch_add(1, Relaxed);
+    }
+
+    /// Whether one ever was.
+    pub fn is_refused(&self) -> bool {
+        self.refused.load(Relaxed) > 0
     }
 
     /// Headers have begun, or ended.
@@ -126,6 +144,8 @@ impl ConnectionLife {
             || self.answers.lock().iter().filter_map(Weak::upgrade).any(|a| is_stuck(&a))
         {
             Some(Overdue::Unread)
+        } else if !self.is_authorised() && self.refused.load(Relaxed) >= REFUSED_MAX {
+            Some(Overdue::Refused)
         } else if !self.is_authorised() && longer(self.opened_ns, patience.first_call) {
             Some(Overdue::NoCall)
         } else {

@@ -14,7 +14,10 @@ use parking_lot::Mutex;
 use tokio::time::{MissedTickBehavior, interval};
 use tracing::debug;
 
-use super::connection_life::{ConnectionLife, Overdue, Patience};
+use super::{
+    connection_life::{ConnectionLife, Overdue, Patience},
+    newcomer_turns::NewcomerTurns,
+};
 use crate::config::TransportSettings;
 use crate::service::{clock::now_ns, metrics::Metrics};
 
@@ -23,6 +26,8 @@ pub struct ConnectionTable {
     connections_max: usize,
     per_address_max: usize,
     patience: Patience,
+    /// Of those without a call that was let in.
+    turns: NewcomerTurns,
     open: Mutex<OpenConnections>,
     metrics: Arc<Metrics>,
 }
@@ -74,6 +79,7 @@ impl ConnectionTable {
                 headers: transport.preface_max,
                 unread: transport.unread_max,
             },
+            turns: NewcomerTurns::default(),
             open: Mutex::default(),
             metrics: Arc::clone(metrics),
         }
@@ -137,10 +143,13 @@ impl ConnectionTable {
 }
 
 impl OpenConnections {
-    /// The number of the first that is `wanted` and has no call that was let in.
+    /// The number of the first that is `wanted` and has no call that was let in; of one whose call was refused, if there is
+    /// one: who has just come has not had its turn yet.
     fn oldest_silent(&self, wanted: impl Fn(&OpenConnection) -> bool) -> Option<u64> {
         let silent = |(_, c): &(&u64, &OpenConnection)| !c.life.is_authorised() && wanted(c);
-        self.all.iter().find(silent).map(|(number, _)| *number)
+        let silent = || self.all.iter().filter(silent);
+        let refused = silent().find(|(_, c)| c.life.is_refused());
+        refused.or_else(|| silent().next()).map(|(number, _)| *number)
     }
 
     /// The address with the most of them: who comes from another one, and has not called yet, stays.
@@ -150,6 +159,13 @@ impl OpenConnections {
             *counts.entry(connection.address).or_insert(0) += 1;
         }
         counts.into_iter().max_by_key(|(_, n)| *n).map(|(address, _)| address)
+    }
+}
+
+impl ConnectionPlace {
+    /// Those that it shares with all that have no call that was let in.
+    pub(super) fn turns(&self) -> &NewcomerTurns {
+        &self.table.turns
     }
 }
 
@@ -198,8 +214,12 @@ mod tests {
         // The server is full: the oldest of the crowd goes, not the oldest of all.
         let late = admit(4);
         assert!(is_closed(&crowd[1]) && !is_closed(&early) && !is_closed(&other));
+        // One whose call was refused goes before those of its address that are older.
+        crowd[3].life.note_refused();
+        let sixth = admit(5);
+        assert!(is_closed(&crowd[3]) && !is_closed(&crowd[2]));
         // Those that called stay, whoever comes.
-        for called in [&early, &other, &late, &crowd[2], &crowd[3], &fifth] {
+        for called in [&early, &other, &late, &crowd[2], &fifth, &sixth] {
             called.life.note_authorised();
         }
         assert_eq!(table.admit(from(5)).err(), Some(NoRoom::Server(6)));

@@ -13,7 +13,9 @@ use crate::support::{
     keys::{SURGEON, VIEWER, all_keys, by, with_keys},
     messages::{SCENE, start, start_message, tick, tick_message},
     metrics::{get, value},
-    raw_http2::{CONTINUATION, END_HEADERS, HEADERS, RawHttp2, call, frame, track_headers},
+    raw_http2::{
+        CONTINUATION, END_HEADERS, HEADERS, RawHttp2, call, frame, track_call, track_headers,
+    },
     server::{TestServer, free_address},
 };
 
@@ -73,6 +75,32 @@ async fn a_connection_without_a_call_that_is_let_in_is_closed() {
     assert!(timeout(5 * first_call_max, raw.until_closed()).await.is_err(), "it was let in");
     let mut scenes = server.scenes.clone();
     scenes.list_scenes(by(SURGEON, ListScenesRequest {})).await.expect("served");
+}
+
+/// It would cost its client nothing to go on for ever.
+#[tokio::test]
+async fn a_connection_whose_calls_are_all_refused_is_closed_soon() {
+    let folder = Folder::new("refused");
+    let keys = folder.write("keys.toml", &all_keys(""));
+    let address = free_address();
+    let mut config = with_keys(&keys);
+    config.metrics.listen = Some(address);
+    let server = TestServer::lazily(config).await;
+    let calls = |n: u32| (0..n).flat_map(|n| track_call(2 * n + 1)).collect::<Vec<u8>>();
+    let begun = Instant::now();
+    let mut raw = RawHttp2::connect(server.address).await;
+    raw.send(&calls(64)).await;
+    timeout(SOON, raw.until_closed()).await.expect("closed");
+    assert!(begun.elapsed() < TransportSettings::default().first_call_max / 2);
+    let (_, text) = get(address, "/metrics").await;
+    let name = "palpate_connections_closed_total{reason=\"refused\"}";
+    assert_eq!(value(&text, name), 1.0, "{text}");
+    // Who errs a few times and then finds its key stays.
+    let mut raw = RawHttp2::connect(server.address).await;
+    assert!(raw.send(&calls(8)).await);
+    assert!(raw.send(&call(17, "SceneService/ListScenes", Some(VIEWER), &[])).await);
+    let later = begun.elapsed() + Duration::from_secs(2);
+    assert!(timeout(later, raw.until_closed()).await.is_err(), "it was let in");
 }
 
 #[tokio::test]

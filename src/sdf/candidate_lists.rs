@@ -1,0 +1,270 @@
+//! The lists of a grid's cells, as small as they can be read quickly: they are half of a field.
+
+use std::ops::Range;
+
+use glam::DVec3;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    candidates::{Candidates, winding_of},
+    short_bound::ShortBound,
+    trilinear::trilinear,
+};
+use crate::geometry::{
+    TriangleId, TriangleMesh,
+    distance::{
+        point_triangle::{ClosestPoint, closest_point},
+        point_triangles::TriangleLanes,
+    },
+    lanes::{LANES, least_lane},
+    tolerance::CANDIDATE_ROUNDING,
+};
+
+/// All lists, one after the other.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct CandidateLists {
+    heads: Vec<ListHead>,
+    ids: Ids,
+    /// Of each eight triangles of a list the shell of the first; see [`first_shell`].
+    shells: Vec<u8>,
+    /// Numbers of lists, ascending, and the winding number of all other triangles at the corners of their cells.
+    far_windings: Vec<(u32, [f32; 8])>,
+}
+
+/// Where a list begins; it ends where the next one does. Eight bytes, for links have hundreds of thousands.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct ListHead {
+    /// Its first triangle.
+    ids: u32,
+    /// Width of a shell around the cell's centre, metres.
+    shell: ShortBound,
+    /// Normals do not tell the side.
+    by_winding: bool,
+}
+
+const _: () = assert!(size_of::<ListHead>() == 8);
+
+/// Most links have few enough triangles for two bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Ids {
+    Short(Vec<u16>),
+    Long(Vec<u32>),
+}
+
+/// A cell's list. A search goes through it by distance from the centre and stops when what is left cannot
+/// be nearer.
+#[derive(Clone, Copy)]
+pub(super) struct CandidateList<'a> {
+    lists: &'a CandidateLists,
+    number: usize,
+    head: &'a ListHead,
+    end: usize,
+}
+
+/// Where the shells of a list begin, which is the `number`th and whose first triangle is at `ids`: no list has more of them
+/// than this leaves room for, as n / 8, rounded up, is at most (ids + n) / 8 - ids / 8 + 1, rounded down each.
+fn first_shell(number: usize, ids: usize) -> usize {
+    ids / LANES + number
+}
+
+impl CandidateLists {
+    /// None yet, for a link with so many ids.
+    pub(super) fn new(triangle_id_end: u32) -> CandidateLists {
+        let is_short = triangle_id_end <= 1 << u16::BITS;
+        CandidateLists {
+            heads: Vec::new(),
+            ids: if is_short { Ids::Short(Vec::new()) } else { Ids::Long(Vec::new()) },
+            shells: Vec::new(),
+            far_windings: Vec::new(),
+        }
+    }
+
+    /// Its number.
+    pub(super) fn add(&mut self, list: &Candidates) -> u32 {
+        debug_assert_eq!(list.shells.len(), list.triangles.len().div_ceil(LANES));
+        let (number, ids) = (self.heads.len(), self.ids.len());
+        self.heads.push(ListHead {
+            ids: u32::try_from(ids).expect("as many as fit into memory"),
+            shell: list.shell,
+            by_winding: list.far_winding.is_some(),
+        });
+        self.ids.extend(&list.triangles);
+        self.shells.resize(first_shell(number, ids), 0);
+        self.shells.extend(&list.shells);
+        self.far_windings.extend(list.far_winding.map(|far| (number as u32, far)));
+        number as u32
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, n: u32) -> CandidateList<'_> {
+        let number = n as usize;
+        let end = self.heads.get(number + 1).map_or(self.ids.len(), |next| next.ids as usize);
+        CandidateList { lists: self, number, head: &self.heads[number], end }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.heads.len()
+    }
+
+    /// Gives back what was reserved for more.
+    pub(super) fn shrink(&mut self) {
+        self.heads.shrink_to_fit();
+        self.ids.shrink();
+        self.shells.shrink_to_fit();
+        self.far_windings.shrink_to_fit();
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.heads[..])
+            + self.ids.bytes()
+            + size_of_val(&self.shells[..])
+            + size_of_val(&self.far_windings[..])
+    }
+
+    pub(super) fn is_well_formed(&self, mesh: &TriangleMesh, by_winding: bool) -> bool {
+        let ends = self.heads.iter().skip(1).map(|next| next.ids as usize).chain([self.ids.len()]);
+        let has_place = |(number, (head, end)): (usize, (&ListHead, usize))| {
+            let ids = head.ids as usize;
+            let n_shells = end.saturating_sub(ids).div_ceil(LANES);
+            ids < end && first_shell(number, ids) + n_shells <= self.shells.len()
+        };
+        let of_windings = self.far_windings.iter().map(|(number, _)| *number as usize);
+        let told = self.heads.iter().enumerate().filter(|(_, head)| head.by_winding);
+        self.heads.first().map_or(self.ids.len() == 0, |first| first.ids == 0)
+            && self.heads.iter().zip(ends).enumerate().all(has_place)
+            && told.map(|(number, _)| number).eq(of_windings)
+            && (by_winding || self.far_windings.is_empty())
+            && self.far_windings.iter().all(|(_, far)| far.iter().all(|w| w.is_finite()))
+            && (0..self.len() as u32).all(|n| self.get(n).is_well_formed(mesh))
+    }
+}
+
+impl Ids {
+    fn len(&self) -> usize {
+        match self {
+            Ids::Short(ids) => ids.len(),
+            Ids::Long(ids) => ids.len(),
+        }
+    }
+
+    #[inline(always)]
+    fn get(&self, i: usize) -> TriangleId {
+        TriangleId(match self {
+            Ids::Short(ids) => u32::from(ids[i]),
+            Ids::Long(ids) => ids[i],
+        })
+    }
+
+    fn extend(&mut self, triangles: &[TriangleId]) {
+        match self {
+            Ids::Short(ids) => ids.extend(triangles.iter().map(|t| t.0 as u16)),
+            Ids::Long(ids) => ids.extend(triangles.iter().map(|t| t.0)),
+        }
+    }
+
+    fn shrink(&mut self) {
+        match self {
+            Ids::Short(ids) => ids.shrink_to_fit(),
+            Ids::Long(ids) => ids.shrink_to_fit(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Ids::Short(ids) => size_of_val(&ids[..]),
+            Ids::Long(ids) => size_of_val(&ids[..]),
+        }
+    }
+}
+
+impl CandidateList<'_> {
+    pub(super) fn len(&self) -> usize {
+        self.end - self.head.ids as usize
+    }
+
+    fn triangles(&self) -> impl Iterator<Item = TriangleId> + Clone + '_ {
+        (self.head.ids as usize..self.end).map(|i| self.lists.ids.get(i))
+    }
+
+    /// By eights, with the shell of the first.
+    fn eights(&self) -> impl Iterator<Item = (Range<usize>, u32)> + '_ {
+        let start = self.head.ids as usize;
+        let first_shell = first_shell(self.number, start);
+        (0..self.len().div_ceil(LANES)).map(move |k| {
+            let first = start + k * LANES;
+            let shell = self.lists.shells[first_shell + k];
+            (first..(first + LANES).min(self.end), u32::from(shell))
+        })
+    }
+
+    /// The nearest triangle to `p`, which is `from_centre` metres from the cell's centre; the smallest id
+    /// among equally near ones.
+    pub(super) fn nearest(
+        &self,
+        mesh: &TriangleMesh,
+        p: DVec3,
+        from_centre: f64,
+    ) -> (TriangleId, ClosestPoint) {
+        debug_assert!(from_centre >= 0.0 && p.is_finite(), "{from_centre} m, {p}");
+        let mut best: Option<(TriangleId, ClosestPoint)> = None;
+        // Farther than this, and shells from here on, nothing is wanted.
+        let (mut wanted, mut end) = (f64::INFINITY, u32::MAX);
+        for (eight, shell) in self.eights() {
+            if shell > end {
+                break;
+            }
+            let first = eight.start;
+            let corners = |i: usize| {
+                mesh.vertices(self.lists.ids.get(i)).map(|v| mesh.positions()[v as usize])
+            };
+            // Eight lower bounds in f32, then the exact distance in f64 where a bound does not decide: the answer is
+            // the same, and a list of the probe takes 0.7 of the time.
+            let mut below = TriangleLanes::new(eight.map(corners)).distances_below(p);
+            loop {
+                let lane = least_lane(&below);
+                if f64::from(below[lane]) > wanted || below[lane] == f32::INFINITY {
+                    break;
+                }
+                below[lane] = f32::INFINITY;
+                let t = self.lists.ids.get(first + lane);
+                let found = closest_point(p, &mesh.triangle(t));
+                let d = found.distance_squared;
+                let is_nearer = |(other, least): &(TriangleId, ClosestPoint)| {
+                    // Lists are not in the order of ids, so a tie is decided by it here.
+                    d < least.distance_squared || d == least.distance_squared && t < *other
+                };
+                if best.as_ref().is_none_or(is_nearer) {
+                    best = Some((t, found));
+                    wanted = d.sqrt() * (1.0 + CANDIDATE_ROUNDING);
+                    end = self.last_shell(d, from_centre);
+                }
+            }
+        }
+        best.expect("a list names one triangle at least")
+    }
+
+    /// The last shell that can hold something as near.
+    fn last_shell(&self, distance_squared: f64, from_centre: f64) -> u32 {
+        let reach = (distance_squared.sqrt() + from_centre) * (1.0 + CANDIDATE_ROUNDING);
+        (reach / self.head.shell.value()) as u32
+    }
+
+    /// The winding number of the whole surface at `p`, `fraction` of the cell from its first corner;
+    /// `None` where the nearest normal tells the side.
+    pub(super) fn winding_at(&self, mesh: &TriangleMesh, p: DVec3, fraction: DVec3) -> Option<f64> {
+        if !self.head.by_winding {
+            return None;
+        }
+        let all = &self.lists.far_windings;
+        let at = all.binary_search_by_key(&(self.number as u32), |(number, _)| *number);
+        let far = all[at.expect("a list by winding has one")].1.map(f64::from);
+        Some(trilinear(&far, fraction).0 + winding_of(mesh, self.triangles(), p))
+    }
+
+    fn is_well_formed(&self, mesh: &TriangleMesh) -> bool {
+        self.triangles().all(|t| mesh.get(t).is_some())
+            && self.eights().map(|(_, shell)| shell).is_sorted()
+            && self.head.shell.is_well_formed()
+            && self.head.shell.value() > 0.0
+    }
+}

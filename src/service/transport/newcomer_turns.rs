@@ -1,0 +1,146 @@
+//! When connections are read that have made no call that was let in.
+//!
+//! They cost their peers nothing. So all of them together have so many turns in a second and no more, in the order in
+//! which they ask: who has a stream never waits for more than a few of them, and who comes amid a flood waits for its turn.
+//! Accepting them goes by turns of its own: whoever is read again and again does not keep others from coming in.
+
+use std::{
+    pin::Pin,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, ReadBuf},
+    time::{Sleep, sleep},
+};
+
+use crate::service::clock::now_ns;
+
+/// From one turn to the next: a turn is some tens of microseconds of work.
+const BETWEEN: Duration = Duration::from_micros(250);
+/// Turns that may be had at once after a pause. A client needs three until its first call is let in.
+const AT_ONCE: u32 = 8;
+/// What is read in a turn: a client's first call fits in.
+const TURN_BYTES: usize = 512;
+
+/// The turns of a server.
+#[derive(Debug, Default)]
+pub struct NewcomerTurns {
+    /// When the next one is that nobody has taken.
+    next_ns: AtomicU64,
+}
+
+impl NewcomerTurns {
+    /// Takes the next turn, and says how long it is until then.
+    pub fn take(&self) -> Duration {
+        self.take_at(now_ns())
+    }
+
+    /// Waits for the next turn.
+    pub async fn turn(&self) {
+        let wait = self.take();
+        if !wait.is_zero() {
+            sleep(wait).await;
+        }
+    }
+
+    fn take_at(&self, now_ns: u64) -> Duration {
+        let between = BETWEEN.as_nanos() as u64;
+        let earliest = now_ns.saturating_sub(between * u64::from(AT_ONCE - 1));
+        let taken = |next: u64| Some(next.max(earliest) + between);
+        let next = self.next_ns.fetch_update(Relaxed, Relaxed, taken).expect("never none");
+        Duration::from_nanos(next.max(earliest).saturating_sub(now_ns))
+    }
+}
+
+/// Bytes of one such connection that wait for its turn.
+#[derive(Default)]
+pub struct HeldBytes {
+    /// Empty at the stream's end.
+    read: Option<Vec<u8>>,
+    wait: Option<Pin<Box<Sleep>>>,
+}
+
+impl HeldBytes {
+    /// There are some.
+    pub fn are_there(&self) -> bool {
+        self.read.is_some()
+    }
+
+    /// Reads a few bytes, and gives them when it is their turn; at once where `has_turn`.
+    pub fn poll_read(
+        &mut self,
+        wire: Pin<&mut (impl AsyncRead + ?Sized)>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+        turns: &NewcomerTurns,
+        has_turn: bool,
+    ) -> Poll<std::io::Result<()>> {
+        if self.read.is_none() {
+            let mut room = [0; TURN_BYTES];
+            let most = room.len().min(buf.remaining());
+            let mut few = ReadBuf::new(&mut room[..most]);
+            ready!(wire.poll_read(cx, &mut few))?;
+            self.read = Some(few.filled().to_vec());
+            let wait = turns.take();
+            self.wait = (!wait.is_zero()).then(|| Box::pin(sleep(wait)));
+        }
+        if let Some(wait) = self.wait.as_mut().filter(|_| !has_turn) {
+            ready!(wait.as_mut().poll(cx));
+        }
+        self.wait = None;
+        let mut read = self.read.take().expect("just read");
+        let now = read.len().min(buf.remaining());
+        buf.put_slice(&read[..now]);
+        if now < read.len() {
+            self.read = Some(read.split_off(now));
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_go_at_once_and_the_others_one_after_the_other() {
+        let turns = NewcomerTurns::default();
+        let now = 1_000_000_000;
+        let waits: Vec<Duration> = (0..20).map(|_| turns.take_at(now)).collect();
+        let at_once = AT_ONCE as usize;
+        assert!(waits[..at_once].iter().all(Duration::is_zero), "{waits:?}");
+        for (n, wait) in waits[at_once..].iter().enumerate() {
+            assert_eq!(*wait, BETWEEN * (n as u32 + 1), "{waits:?}");
+        }
+        // After a pause as before, however long it was.
+        let later = now + 3_600_000_000_000;
+        let waits: Vec<Duration> = (0..=at_once).map(|_| turns.take_at(later)).collect();
+        assert!(waits[..at_once].iter().all(Duration::is_zero), "{waits:?}");
+        assert_eq!(waits[at_once], BETWEEN);
+    }
+
+    #[tokio::test]
+    async fn bytes_come_whole_and_in_order_and_then_the_end() {
+        use tokio::io::AsyncReadExt;
+
+        struct Newcomer(HeldBytes, NewcomerTurns, &'static [u8]);
+        impl AsyncRead for Newcomer {
+            fn poll_read(
+                mut self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buf: &mut ReadBuf<'_>,
+            ) -> Poll<std::io::Result<()>> {
+                let Newcomer(held, turns, sent) = &mut *self;
+                held.poll_read(Pin::new(sent), cx, buf, turns, false)
+            }
+        }
+        let sent: &'static [u8] = (0..5_000).map(|n| n as u8).collect::<Vec<u8>>().leak();
+        let mut newcomer = Newcomer(HeldBytes::default(), NewcomerTurns::default(), sent);
+        let mut got = Vec::new();
+        newcomer.read_to_end(&mut got).await.expect("it ends");
+        assert_eq!(got, sent);
+    }
+}
