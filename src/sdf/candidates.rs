@@ -4,6 +4,7 @@ use glam::DVec3;
 
 use super::{
     exact::{Corner, Exact},
+    region::Region,
     short_bound::ShortBound,
     sign_from_normal::SignFromNormal,
 };
@@ -31,18 +32,20 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// All triangles within `reach` of the centre: with d the distance of the centre and r the cell's
-    /// radius, the nearest triangle of any point of the cell is within d + 2 r of the centre. `None`: too
-    /// many.
+    /// With d the distance of the centre and r the cell's radius, no point of the cell is farther than d + r from the
+    /// surface: its nearest triangle is within that of the cell, and within d + 2 r of the centre. `None`: too many.
     pub(super) fn around(
         mesh: &TriangleMesh,
         exact: &Exact,
-        centre: DVec3,
-        reach: f64,
+        cell: &Region,
+        distance: f64,
     ) -> Option<Candidates> {
-        let reach = reach * (1.0 + CANDIDATE_ROUNDING);
+        let (centre, radius) = (cell.centre(), cell.radius());
+        let from_cell = (distance + radius) * (1.0 + CANDIDATE_ROUNDING);
+        let reach = (distance + 2.0 * radius) * (1.0 + CANDIDATE_ROUNDING);
         let mut near = Vec::new();
-        (exact.near)(&Aabb::around([centre]).grown(reach), &mut near);
+        (exact.near)(&Aabb::around([cell.min, cell.max]).grown(from_cell), &mut near);
+        near.retain(|t| cell.distance_below(&mesh.triangle(*t)) <= from_cell);
         let from_centre =
             |t: TriangleId| (closest_point(centre, &mesh.triangle(t)).distance_squared.sqrt(), t);
         let mut near: Vec<(f64, TriangleId)> =
@@ -54,7 +57,7 @@ impl Candidates {
         // By shells of distance from the centre a search ends early: in the demo's ticks it looks at 8 of 31
         // triangles.
         near.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        debug_assert!(!near.is_empty(), "nothing within {reach} m of {centre}");
+        debug_assert!(!near.is_empty(), "nothing within {from_cell} m of {cell:?}");
         let shell = ShortBound::above(reach / SHELLS);
         let shell_of = |&(d, _): &(f64, TriangleId)| (d / shell.value()).min(SHELLS - 1.0) as u8;
         Some(Candidates {

@@ -104,7 +104,7 @@ pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner;
         // Too loose for the tolerance, but better than nothing where a list would be too long.
         interpolate = Some(cell);
     }
-    match Candidates::around(mesh, exact, centre, distance + 2.0 * radius) {
+    match Candidates::around(mesh, exact, region, distance) {
         Some(list) => Classified::List(list.with_sign(mesh, sign_from_normal, corners)),
         None => Classified::Cell(interpolate.unwrap_or(Cell::Wide)),
     }

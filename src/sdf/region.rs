@@ -37,6 +37,12 @@ impl Region {
         p.clamp(self.min, self.max)
     }
 
+    /// No point of the triangle is nearer to the box than this.
+    pub(super) fn distance_below(&self, [a, b, c]: &[DVec3; 3]) -> f64 {
+        let (min, max) = (a.min(*b).min(*c), a.max(*b).max(*c));
+        (min - self.max).max(self.min - max).max(DVec3::ZERO).length()
+    }
+
     pub(super) fn union(&self, other: &Region) -> Region {
         Region { min: self.min.min(other.min), max: self.max.max(other.max) }
     }

@@ -43,9 +43,13 @@ pub(in crate::scene) fn closest_pair(
     let link_from_scene = scene_from_link.inverse();
     let best: Cell<Option<ClosestTriangles>> = Cell::new(None);
     let slab = Cell::new(Slab::UNKNOWN);
-    // A pair exactly as far as the best one has to be offered too, for its ids may be smaller.
-    let reach =
-        || best.get().map_or(max_distance, |b| b.closest.distance_squared.sqrt() * BOUND_COVER);
+    // A pair exactly as far as the best one has to be offered too, for its ids may be smaller. Where they touch, planes and
+    // boxes may seem apart by what carrying them into the link's frame has rounded.
+    let bounds = link.surface.bounds();
+    let size = bounds.centre().abs().max_element() + bounds.diagonal();
+    let rounding = POSE_ROUNDING * (size + 2.0 * scene_from_link.translation.length());
+    let of_best = |b: ClosestTriangles| b.closest.distance_squared.sqrt() * BOUND_COVER + rounding;
+    let reach = || best.get().map_or(max_distance, of_best);
     let corners = |t: TriangleId| tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
     let offer = |t: TriangleId, triangle: Option<TriangleId>| {
         let corners = corners(t);

@@ -50,7 +50,10 @@ pub fn check_link(
     for c in contacts {
         check_points(c, pair_of(c), about);
         let is_answer = matches!(&answer.distance, Distance::Within(d) if d == c);
-        if !is_answer {
+        if c.wholly_inside {
+            // It stands for all of a link that a tissue has swallowed.
+            check_depth(c, pair_of(c), about);
+        } else if !is_answer {
             let given = value_of(c, pair_of(c).in_link(c.on_tissue.position), about);
             compared.doubtful += usize::from(given.doubtful);
         }

@@ -2,7 +2,10 @@
 
 use glam::DVec3;
 use palpate::{
-    geometry::{SignRule, TriangleId, TriangleMesh, distance::point_triangle::closest_point},
+    geometry::{
+        SignRule, TriangleId, TriangleMesh, distance::point_triangle::closest_point,
+        tolerance::ON_SURFACE,
+    },
     oracle::{Random, brute_force, solid_angle::winding_number, triangle::closest_on_triangle},
     surface::Surface,
 };
@@ -183,6 +186,11 @@ pub fn check_sign(
     let error = distance_error(mesh, oracle.triangle, p);
     let winding = winding_number(mesh, p);
     if oracle.distance <= error || signed.certainty == 0.0 || (winding - 0.5).abs() < 1e-9 {
+        return false;
+    }
+    // As near as this a point is on the surface, of which one side is as true as the other where it is open.
+    let is_on = oracle.distance <= ON_SURFACE * mesh.used_box().diagonal();
+    if is_on && surface.sign_rule() == SignRule::WindingNumber {
         return false;
     }
     let inside = winding > 0.5;
