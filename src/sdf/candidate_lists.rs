@@ -268,3 +268,50 @@ impl CandidateList<'_> {
             && self.head.shell.value() > 0.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{geometry::MeshData, oracle::Random};
+
+    /// Lists of any length, one after the other, of short ids and of long ones.
+    #[test]
+    fn each_list_is_read_as_it_was_added() {
+        let mut random = Random::new(4);
+        for id_end in [1_000, 70_000] {
+            let mut lists = CandidateLists::new(id_end);
+            let added: Vec<Candidates> = (0..500).map(|_| any(id_end, &mut random)).collect();
+            for (number, list) in added.iter().enumerate() {
+                assert_eq!(lists.add(list), number as u32);
+            }
+            lists.shrink();
+            let positions = vec![glam::Vec3::ZERO; 3];
+            let triangles = vec![[0, 1, 2]; id_end as usize];
+            let mesh = TriangleMesh::new(MeshData { positions, triangles });
+            assert!(lists.is_well_formed(&mesh, true) && !lists.is_well_formed(&mesh, false));
+            for (number, list) in added.iter().enumerate() {
+                let read = lists.get(number as u32);
+                assert_eq!((read.len(), read.head.shell), (list.triangles.len(), list.shell));
+                assert!(read.triangles().eq(list.triangles.iter().copied()));
+                assert!(
+                    read.eights().map(|(_, shell)| shell as u8).eq(list.shells.iter().copied())
+                );
+                let far = lists.far_windings.iter().find(|(n, _)| *n == number as u32);
+                assert_eq!(far.map(|(_, far)| *far), list.far_winding);
+                assert_eq!(read.head.by_winding, list.far_winding.is_some());
+            }
+        }
+    }
+
+    fn any(id_end: u32, random: &mut Random) -> Candidates {
+        let n = 1 + random.below(40);
+        let mut shells: Vec<u8> = (0..n.div_ceil(LANES)).map(|_| random.below(256) as u8).collect();
+        shells.sort_unstable();
+        Candidates {
+            triangles: (0..n).map(|_| TriangleId(random.below(id_end as usize) as u32)).collect(),
+            shell: ShortBound::above(random.f64()),
+            shells,
+            far_winding: (random.below(3) == 0).then(|| [random.f64() as f32; 8]),
+        }
+    }
+}

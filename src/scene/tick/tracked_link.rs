@@ -188,7 +188,9 @@ impl TrackedLink {
             all
         });
         answer.is_cut_short = !(found.has_all_contacts && found.is_nearest && has_all_pairs);
-        tick.flags.degraded |= answer.is_cut_short || !is_done;
+        // The sweep may be done and have taken a contact for earlier than it was.
+        let is_late = sweeps && time.was_over();
+        tick.flags.degraded |= answer.is_cut_short || !is_done || is_late;
         if is_done {
             self.start_is_complete = found.has_all_contacts;
         }

@@ -9,7 +9,7 @@ use glam::DVec3;
 use palpate::{
     client::{Client, Device, ServerAddress, TrackLoop},
     geometry::Pose,
-    proto::{self, RenderOptions, TrackResponse, UnsweptReason, Vec3},
+    proto::{self, FlagMask, RenderOptions, TrackResponse, UnsweptReason, Vec3},
     servo::ServoOptions,
 };
 
@@ -221,16 +221,16 @@ async fn what_an_instrument_passed_while_its_server_died_is_told_by_the_next() {
     let mut below = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer of the other");
     let status = haptics.status();
     assert_eq!((status.reconnected, status.sessions_lost), (1, 1), "{status:?}");
-    // Met on the way, at its first touch: 2 cm of 10. A busy machine may take more ticks than one, and times of which it
-    // knows no more than that they are not later.
-    let (at_once, until) = (!goes_on(&below), Instant::now() + SOON);
+    // Met on the way, at its first touch: 2 cm of 10. On a busy machine the time of a tick may be over before that is
+    // known, and it tells no more than that it was not later; or it takes more ticks than one.
+    let (in_time, until) = (!is_degraded(&below), Instant::now() + SOON);
     let mut first = first_toi(&below);
     while goes_on(&below) {
         assert!(Instant::now() < until, "{below:?}");
         below = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer");
         first = first.min(first_toi(&below));
     }
-    assert!(first <= 0.21 && (first >= 0.15 || !at_once), "{first}, at once: {at_once}");
+    assert!(first <= 0.21 && (first >= 0.15 || !in_time), "{first}, in time: {in_time}");
     // There, and nothing else is on the way.
     let still = haptics.tick(&[(1, ball_at(-0.07))]).await.expect("an answer");
     assert_eq!(n_contacts(&still), 0, "{still:?}");
@@ -239,6 +239,11 @@ async fn what_an_instrument_passed_while_its_server_died_is_told_by_the_next() {
 fn ball_at(height_m: f64) -> proto::Pose {
     let position = Vec3 { x: 0.02, y: 0.035, z: height_m };
     proto::Pose { position_m: Some(position), orientation: None }
+}
+
+/// Its time was over before all was found.
+fn is_degraded(answer: &TrackResponse) -> bool {
+    answer.flags & FlagMask::Degraded as u32 != 0
 }
 
 /// The next tick sweeps on.
