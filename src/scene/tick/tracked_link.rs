@@ -399,7 +399,11 @@ impl TrackedLink {
         sweeps: bool,
         is_done: bool,
     ) -> Option<UnsweptReason> {
-        let Some(last) = &self.last else { return Some(UnsweptReason::FirstTick) };
+        // A loop that goes on from elsewhere sweeps in its first tick, and may go on in the next.
+        let Some(last) = &self.last else {
+            let goes_on = sweeps && !is_done;
+            return Some(if goes_on { UnsweptReason::GoingOn } else { UnsweptReason::FirstTick });
+        };
         let is_new = |t: &(TissueId, RevisionGuard)| !tick.log.has_seen(t.0, last.tick);
         match () {
             () if !sweeps => Some(UnsweptReason::NotAskedFor),
