@@ -19,7 +19,7 @@ use crate::{
             topology::{EditSite, SignRule, Topology},
         },
         side::Side,
-        tolerance::ON_SURFACE,
+        tolerance::{ON_SURFACE, SUMMED_WINDING},
         winding::{Winding, winding_number},
     },
     index::{BoxTest, LatLonOptions, NearestTriangle, Quality, SkipList, Updated},
@@ -242,30 +242,36 @@ impl Surface {
         let nearest = self.list.nearest_tracked(p, max_distance, &mut point.tangents);
         let NearestTriangle { triangle, closest } = nearest?;
         let pseudo = point.normal_at(&self.mesh, triangle, closest.feature);
-        Some(self.signed_by(p, triangle, closest, &pseudo))
+        let winding = |clear: f64| match self.is_closed() {
+            true => point.winding_at(p, clear, || self.winding(p)),
+            false => self.winding(p),
+        };
+        Some(self.signed_by(p, triangle, closest, &pseudo, winding))
     }
 
     /// The signed distance of a point whose nearest triangle, and closest point on it, are known.
     pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
         // Always, also where the winding number decides: the normal is what is left for a point on the surface.
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
-        self.signed_by(p, triangle, closest, &pseudo)
+        self.signed_by(p, triangle, closest, &pseudo, |_| self.winding(p))
     }
 
-    /// The same with the pseudonormal at the closest point.
+    /// The same with the pseudonormal at the closest point. `winding` is asked for about a ball of some radius that no
+    /// triangle reaches.
     fn signed_by(
         &self,
         p: DVec3,
         triangle: TriangleId,
         closest: ClosestPoint,
         pseudo: &Pseudonormal,
+        winding: impl FnOnce(f64) -> Winding,
     ) -> SignedNearest {
         debug_assert!(p.is_finite() && closest.distance_squared >= 0.0, "{closest:?} from {p}");
         let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
         let by_winding = self.is_by_winding_at(triangle);
         // A ray from a point on the surface meets an edge of it, and the number is the mean of both sides.
-        let is_on = || distance <= ON_SURFACE * self.bounds().diagonal();
-        let winding = (by_winding && !is_on()).then(|| self.winding(p));
+        let clear = distance - ON_SURFACE * self.bounds().diagonal();
+        let winding = (by_winding && clear > 0.0).then(|| winding(clear));
         let side = Side::of(away, pseudo, winding, self.topology.closed());
         // On an open surface one side is as true as the other, and so on one that crosses itself.
         let is_either = by_winding && winding.is_none();
@@ -283,7 +289,12 @@ impl Surface {
     pub fn winding(&self, p: DVec3) -> Winding {
         // Near an open end the side changes without a triangle: the winding number says so, a normal cannot.
         let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p);
-        counted.unwrap_or_else(|| Winding { number: winding_number(&self.mesh, p), error: 0.0 })
+        counted.unwrap_or_else(|| {
+            let summed = winding_number(&self.mesh, p);
+            // A closed surface encloses a point a whole number of times, but for the rounding of the sum.
+            let is_whole = self.is_closed() && (summed - summed.round()).abs() < SUMMED_WINDING;
+            Winding { number: if is_whole { summed.round() } else { summed }, error: 0.0 }
+        })
     }
 
     /// Whether a point is inside, and how certain that is. Works at any distance.

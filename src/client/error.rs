@@ -31,6 +31,8 @@ pub enum ClientError {
         call: &'static str,
         /// The innermost cause.
         reason: String,
+        /// In the server's own words: it is there, and may serve again, as when its lease is over or it is starting.
+        is_told: bool,
     },
     /// A mesh file that no scene takes.
     #[error("{0}")]
@@ -75,15 +77,18 @@ impl ClientError {
             let reason = format!("away; another that was asked says: {}", status.message());
             return ClientError::gone(server, call, reason);
         }
+        // Servers describe what they refuse; neither the transport nor a proxy does.
+        let is_told = !status.details().is_empty();
         // A status from the server has no source; one that the transport made up has.
         let broken = status.source().map(innermost);
         match (status.code(), broken) {
             // Whether the server, a proxy or the transport says so: nobody is there to serve.
-            (Code::Unavailable, reason) => ClientError::gone(
-                server,
+            (Code::Unavailable, reason) => ClientError::Gone {
+                server: server.to_string(),
                 call,
-                reason.unwrap_or_else(|| status.message().to_owned()),
-            ),
+                reason: reason.unwrap_or_else(|| status.message().to_owned()),
+                is_told,
+            },
             (_, Some(reason)) => ClientError::gone(server, call, reason),
             (Code::FailedPrecondition, None) => match owner(status) {
                 Some(address) => ClientError::Elsewhere { call, address },
@@ -107,6 +112,16 @@ impl ClientError {
         ClientError::gone(server, call, format!("it has said nothing for {since:?}"))
     }
 
+    /// The error for a stream on which a server says tick after tick that it does not serve now.
+    pub(super) fn unserved(
+        server: &ServerAddress,
+        call: &'static str,
+        message: &str,
+    ) -> ClientError {
+        let (server, reason) = (server.to_string(), message.to_owned());
+        ClientError::Gone { server, call, reason, is_told: true }
+    }
+
     /// The error in an answer that refuses its tick.
     pub(super) fn of_refusal(answer: &TrackResponse) -> Option<ClientError> {
         let refusal = answer.refusal.as_ref()?;
@@ -123,7 +138,7 @@ impl ClientError {
     }
 
     fn gone(server: &ServerAddress, call: &'static str, reason: String) -> ClientError {
-        ClientError::Gone { server: server.to_string(), call, reason }
+        ClientError::Gone { server: server.to_string(), call, reason, is_told: false }
     }
 }
 

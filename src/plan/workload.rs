@@ -33,7 +33,7 @@ pub struct Workload {
     #[arg(long, value_name = "SHARE", default_value_t = 0.1, value_parser = share)]
     pub moved: f64,
     /// Megabytes of the distance fields of a scene's tools; `palpate inspect TOOL --field` says how many.
-    #[arg(long, value_name = "MB", default_value_t = 57.0, value_parser = not_negative)]
+    #[arg(long, value_name = "MB", default_value_t = 32.0, value_parser = not_negative)]
     pub field_mb: f64,
     /// Links that a loop drives.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=64))]

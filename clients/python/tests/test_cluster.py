@@ -6,9 +6,10 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+import grpc
 import numpy as np
 import pytest
 from support import SERVER_BIN, DevCertificates, ServerProgram, octahedron
@@ -16,6 +17,7 @@ from support import SERVER_BIN, DevCertificates, ServerProgram, octahedron
 import palpate
 from palpate.answers import DeformResponse, TrackResponse
 from palpate.connection import ServerAddress
+from palpate.contract import message
 from palpate.errors import Elsewhere
 from palpate.owners import HOPS_MAX, Owners, Route
 
@@ -286,6 +288,65 @@ def test_a_loop_leaves_an_owner_that_is_silent(theatre: Theatre) -> None:
         time.sleep(0.5)
         hand.let_go()
         assert hand.loop.reconnected == 1
+
+
+class Unsure(grpc.GenericRpcHandler):
+    """In front of a server; on demand each tick is refused, as one does that the store is out of reach of."""
+
+    def __init__(self, server: str) -> None:
+        self._channel = grpc.insecure_channel(server)
+        self.is_unsure = False
+
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        call = self._channel.stream_stream(details.method)
+
+        def forward(requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+            answers = call(requests, metadata=details.invocation_metadata)
+            context.add_callback(answers.cancel)
+            try:
+                for answer in answers:
+                    yield self._refused(answer) if self.is_unsure and details.method.endswith("/Track") else answer
+            except grpc.RpcError as error:
+                context.abort(error.code(), error.details())
+
+        return grpc.stream_stream_rpc_method_handler(forward)
+
+    def _refused(self, answer: bytes) -> bytes:
+        sequence = message("TrackResponse").FromString(answer).sequence
+        refusal = {"code": grpc.StatusCode.UNAVAILABLE.value[0], "message": "its lease is over"}
+        return bytes(message("TrackResponse")(sequence=sequence, refusal=refusal).SerializeToString())
+
+
+def test_a_loop_leaves_a_server_that_refuses_every_tick(theatre: Theatre) -> None:
+    unsure = Unsure(theatre.first)
+    front = grpc.server(ThreadPoolExecutor(16), handlers=[unsure])
+    port = front.add_insecure_port("127.0.0.1:0")
+    front.start()
+    try:
+        with palpate.connect(f"127.0.0.1:{port}, {theatre.first}") as server:
+            scene, _, probe = furnish(server)
+            hand = Hand(scene, probe)
+            time.sleep(0.2)
+            hand.gap_s()
+            unsure.is_unsure = True
+            assert 2.0 < hand.comes_back(1) < SOON_S
+            hand.let_go()
+            assert (hand.loop.reconnected, hand.loop.sessions_lost) == (1, 1)
+        # With no other it is waited for, longer than one that is gone.
+        with palpate.connect(f"127.0.0.1:{port}") as server:
+            unsure.is_unsure = False
+            with server.scene("shared").track([probe], reconnect_s=0.5) as loop:
+                loop.tick([0, 0, 0.06])
+                unsure.is_unsure = True
+                until = time.monotonic() + 3.0
+                while time.monotonic() < until:
+                    loop.send([0, 0, 0.06])
+                    time.sleep(0.01)
+                unsure.is_unsure = False
+                loop.tick([0, 0, 0.06])
+                assert loop.reconnected == 0
+    finally:
+        front.stop(None)
 
 
 def test_the_owner_is_reached_with_the_same_key_and_certificates(tmp_path: Path) -> None:

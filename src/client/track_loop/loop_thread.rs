@@ -39,7 +39,8 @@ const HOPS_MAX: u32 = 4;
 const OPEN_MAX: Duration = Duration::from_secs(2);
 /// How long a new loop waits for its refusal. One that takes longer is told by the first tick.
 const REFUSAL_MAX: Duration = Duration::from_millis(100);
-/// A server that owes an answer for so long is left and sought anew: a network that is cut says nothing.
+/// A server that owes an answer for so long is left and sought anew: a network that is cut says nothing. So is one that
+/// refuses every tick for so long: the store may be out of its reach alone, and another has the scene by then.
 const SILENT_MAX: Duration = Duration::from_secs(2);
 
 type TrackStream = Duplex<TrackRequest, TrackResponse>;
@@ -56,6 +57,8 @@ pub(super) struct LoopThread {
     session_at: (String, Option<Host>),
     /// When the stream broke off that was answered last.
     lost_at: Option<Instant>,
+    /// Since when the server says that it cannot tell whether the scene is its own.
+    unsure_since: Option<Instant>,
     /// Servers since then that have named another.
     hops: u32,
     reconnect_max: Duration,
@@ -96,6 +99,7 @@ impl LoopThread {
             session_at: server.place(),
             server,
             lost_at: None,
+            unsure_since: None,
             hops: 0,
             start,
             reconnect_max: options.reconnect_max,
@@ -202,10 +206,13 @@ impl LoopThread {
 
     /// Seeks the server after a stream broke off.
     async fn come_back(&mut self, mut failure: ClientError) -> Result<TrackStream, ClientError> {
-        let until = *self.lost_at.get_or_insert_with(Instant::now) + self.reconnect_max;
         let mut tries = 0;
         loop {
             let mut pause = if tries == 0 { Duration::ZERO } else { PAUSE };
+            if matches!(failure, ClientError::Gone { is_told: true, .. }) {
+                self.lost_at = None;
+            }
+            let until = *self.lost_at.get_or_insert_with(Instant::now) + self.reconnect_max;
             let is_refused = match &failure {
                 ClientError::Gone { .. } | ClientError::Connect { .. } => {
                     // The first try is at the same server: it has the session.
@@ -287,6 +294,26 @@ impl LoopThread {
         Ok(())
     }
 
+    /// By a server that is there, and may have the scene again. It is left after a while for another, if there is one; where
+    /// none has the scene, as while the store is out of everybody's reach, the loop comes by again.
+    fn refused(&mut self, message: &str) -> Result<(), ClientError> {
+        let since = *self.unsure_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < SILENT_MAX {
+            return Ok(());
+        }
+        let here = self.server.clone();
+        let (place, n_homes) = (here.place(), self.home.len());
+        let is_elsewhere = |_| {
+            self.go_home();
+            self.server.place() != place
+        };
+        if !(0..n_homes).any(is_elsewhere) {
+            return Ok(());
+        }
+        self.unsure_since = None;
+        Err(ClientError::unserved(&here, "Track", message))
+    }
+
     /// Puts the device's newest pose among what waits.
     fn sample(&mut self) {
         let Some(at) = self.feed.as_mut().and_then(DeviceFeed::pose) else { return };
@@ -310,10 +337,13 @@ impl LoopThread {
         }
         // No answer either: for a moment the scene may pass to another server, and the stream goes on or says to which.
         let passes = |refusal: &Refusal| refusal.code as i32 == Code::Unavailable as i32;
-        if answer.is_notice || answer.refusal.as_ref().is_some_and(passes) {
+        if answer.is_notice {
             return Ok(());
         }
-        (self.lost_at, self.hops) = (None, 0);
+        if let Some(refusal) = answer.refusal.as_ref().filter(|r| passes(r)) {
+            return self.refused(&refusal.message);
+        }
+        (self.lost_at, self.unsure_since, self.hops) = (None, None, 0);
         if let Some(with_session) = self.is_coming_back.take() {
             self.shared.came_back(with_session);
         }

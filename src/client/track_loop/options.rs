@@ -6,7 +6,7 @@ use crate::servo::DeviceFeed;
 
 /// How a loop runs.
 pub struct LoopOptions {
-    /// How long it tries to come back once its connection broke.
+    /// How long it tries to come back once its connection broke, and no server says that it will serve again.
     pub reconnect_max: Duration,
     /// A device whose models it gives, and whose poses it sends at [`LoopOptions::rate_hz`].
     pub device: Option<DeviceFeed>,

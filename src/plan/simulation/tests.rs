@@ -37,7 +37,7 @@ fn workload(scenes: u64) -> Workload {
         triangles: 70_000,
         deform_hz: 60.0,
         moved: 0.1,
-        field_mb: 57.0,
+        field_mb: 32.0,
         links: 3,
     }
 }

@@ -14,6 +14,11 @@ use palpate::{
 };
 
 use super::theatre::{LEASE, Theatre};
+#[cfg(feature = "s3")]
+use crate::support::{
+    bucket::{Wire, WireState},
+    keeping::Keeping,
+};
 use crate::{
     seed::scaled,
     support::{messages::SCENE, slab::slab_and_ball},
@@ -200,6 +205,43 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_server_stops_or_dies() {
     theatre.servers[1].process.signal("KILL");
     let gap = hand.comes_back(2).await;
     println!("killed: n = 1, no answer for {gap:?}");
+    hand.is_held_again().await;
+    hand.lift().await;
+    hand.press().await;
+}
+
+/// The store is out of reach of the hand's own server, which refuses each tick, and then of both for longer than a loop
+/// seeks a server that is gone.
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hand_leaves_a_server_that_alone_has_lost_the_store() {
+    let Some(keeping) = Keeping::in_bucket("hands-store") else { return };
+    let wires = [Wire::to(keeping.store()).await, Wire::to(keeping.store()).await];
+    let mut theatre = Theatre::of(keeping, 0);
+    for wire in &wires {
+        theatre.join(&[("AWS_ENDPOINT_URL", format!("http://{}", wire.address))]);
+    }
+    let client = slab_and_ball(&ServerAddress::new(&theatre.addresses.text()), SCENE).await;
+    let mut hand = Hand::hold(&client).await;
+    hand.press().await;
+    // It was made by the first that answered.
+    wires[0].set(WireState::Silent);
+    let gap = hand.comes_back(1).await;
+    println!("its server alone without the store: n = 1, no answer for {gap:?}");
+    hand.is_held_again().await;
+    assert_eq!(hand.haptics.status().sessions_lost, 1, "it is at the other");
+
+    wires[1].set(WireState::Silent);
+    let until = Instant::now() + palpate::client::LoopOptions::default().reconnect_max + 2 * LEASE;
+    while Instant::now() < until {
+        hand.rests().await;
+        hand.haptics.check().expect("whoever refuses is there");
+    }
+    assert!(hand.haptics.status().age > LEASE, "nobody can be sure of the scene");
+    wires.iter().for_each(|wire| wire.set(WireState::Up));
+    let from = Instant::now();
+    hand.comes_back(2).await;
+    println!("no server with the store: answered {:?} after it was back", from.elapsed());
     hand.is_held_again().await;
     hand.lift().await;
     hand.press().await;

@@ -110,6 +110,16 @@ impl Theatre {
         self
     }
 
+    /// One more server, which has these variables too.
+    pub fn join(&mut self, variables: &[(&'static str, String)]) {
+        let of_all = self.variables.len();
+        self.variables.extend_from_slice(variables);
+        let server = self.start();
+        self.variables.truncate(of_all);
+        self.servers.push(server);
+        self.tell();
+    }
+
     fn start(&mut self) -> SharedServer {
         let mut variables = self.variables.clone();
         if let Some(place) = self.places.pop() {

@@ -9,7 +9,7 @@ pub struct Keeping {
     /// Of all servers; with an object store each has one of its own in it.
     folder: Folder,
     #[cfg(feature = "s3")]
-    _bucket: Option<super::bucket::Bucket>,
+    bucket: Option<super::bucket::Bucket>,
     variables: Vec<(&'static str, String)>,
     n_servers: AtomicUsize,
 }
@@ -19,7 +19,7 @@ impl Keeping {
         Keeping {
             folder: Folder::new(name),
             #[cfg(feature = "s3")]
-            _bucket: None,
+            bucket: None,
             variables: Vec::new(),
             n_servers: AtomicUsize::new(0),
         }
@@ -30,7 +30,13 @@ impl Keeping {
     pub fn in_bucket(name: &str) -> Option<Keeping> {
         let bucket = super::bucket::Bucket::open()?;
         let variables = super::bucket::Bucket::variables(bucket.address);
-        Some(Keeping { _bucket: Some(bucket), variables, ..Keeping::in_folder(name) })
+        Some(Keeping { bucket: Some(bucket), variables, ..Keeping::in_folder(name) })
+    }
+
+    /// Where the bucket is, for a test that has the network to it in its hands.
+    #[cfg(feature = "s3")]
+    pub fn store(&self) -> std::net::SocketAddr {
+        self.bucket.as_ref().expect("in a bucket").address
     }
 
     /// A container `palpate` of Azurite, which stands in for Azure; `None` where `PALPATE_AZURITE` names no address of one.

@@ -117,6 +117,8 @@ class HapticLoop:
         self._hops = 0
         # When the stream that is open was begun, and when the one broke off that was answered last.
         self._begun_at = self._lost_at = self._answered_at
+        # Since when the server says that it cannot tell whether the scene is its own.
+        self._unsure_since: float | None = None
         self._call: Any = None
         # A stream was accepted, so that what breaks off comes back.
         self._was_open = False
@@ -305,6 +307,9 @@ class HapticLoop:
         # A stream of which nothing was asked for long was a good one too.
         if self._is_answered or now - self._begun_at > self._reconnect_s:
             self._lost_at = now
+        # One that says so is there, and may serve again.
+        if self._was_open and isinstance(failure, Unavailable) and failure.is_told:
+            self._lost_at = now
         if isinstance(failure, NotFound) and failure.subject == "session":
             # It ended before the loop came back. What the hand touches is begun anew.
             self._token = b""
@@ -420,9 +425,13 @@ class HapticLoop:
             # The stream was not refused.
             self._connection.host.keep()
             self._token, self._session_at = raw.session_token, self._connection.place()
-        # No answer either: for a moment the scene may pass to another server, and the stream goes on or says to which.
-        if raw.is_notice or raw.HasField("refusal") and raw.refusal.code == _UNAVAILABLE:
+        if raw.is_notice:
             return
+        # No answer either: for a moment the scene may pass to another server, and the stream goes on or says to which.
+        if raw.HasField("refusal") and raw.refusal.code == _UNAVAILABLE:
+            self._refused(raw.refusal.message)
+            return
+        self._unsure_since = None
         if not self._is_answered and self._is_return:
             # In this order: who sees that it came back sees with what.
             self.sessions_lost += not self._is_resumed
@@ -443,6 +452,19 @@ class HapticLoop:
             self._heard_at = math.inf
             self._on_answer(answer)
             self._heard_at = time.monotonic()
+
+
+    def _refused(self, text: str) -> None:
+        """By a server that is there, and may have the scene again. It is left after a while for another, if there is one;
+        where none has the scene, as while the store is out of everybody's reach, the loop comes by again."""
+        now, here = time.monotonic(), self._connection
+        if self._unsure_since is None:
+            self._unsure_since = now
+        if now - self._unsure_since < _SILENT_S or not self._server.owners.leave(self._scene_id, here):
+            return
+        self._connection = self._server.owners.of(self._scene_id)
+        self._unsure_since = None
+        raise Unavailable(f"{here.address} does not serve the scene: {text}", is_told=True)
 
 
 def _teleport(tools: Iterable[Any], put: Sequence[int]) -> None:
