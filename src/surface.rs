@@ -243,8 +243,8 @@ impl Surface {
         let NearestTriangle { triangle, closest } = nearest?;
         let pseudo = point.normal_at(&self.mesh, triangle, closest.feature);
         let winding = |clear: f64| match self.is_closed() {
-            true => point.winding_at(p, clear, || self.winding(p)),
-            false => self.winding(p),
+            true => point.winding_at(p, clear, || self.winding_beyond(p, clear)),
+            false => self.winding_beyond(p, clear),
         };
         Some(self.signed_by(p, triangle, closest, &pseudo, winding))
     }
@@ -253,7 +253,7 @@ impl Surface {
     pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
         // Always, also where the winding number decides: the normal is what is left for a point on the surface.
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
-        self.signed_by(p, triangle, closest, &pseudo, |_| self.winding(p))
+        self.signed_by(p, triangle, closest, &pseudo, |clear| self.winding_beyond(p, clear))
     }
 
     /// The same with the pseudonormal at the closest point. `winding` is asked for about a ball of some radius that no
@@ -287,8 +287,13 @@ impl Surface {
     /// the edges, as in a soup of slivers, and a ray meets as many boxes as overlap there: 25 ns for each triangle at
     /// most, 5 ms for 200 k. A tick asks whether its time is over before each.
     pub fn winding(&self, p: DVec3) -> Winding {
+        self.winding_beyond(p, 0.0)
+    }
+
+    /// The same of a point that no triangle is nearer to than `clear` metres.
+    fn winding_beyond(&self, p: DVec3, clear: f64) -> Winding {
         // Near an open end the side changes without a triangle: the winding number says so, a normal cannot.
-        let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p);
+        let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), (p, clear));
         counted.unwrap_or_else(|| {
             let summed = winding_number(&self.mesh, p);
             // A closed surface encloses a point a whole number of times, but for the rounding of the sum.
@@ -417,7 +422,7 @@ mod tests {
             let s = surface(data);
             let (mesh, cap) = (s.mesh(), s.boundary().cap());
             let counted =
-                |p: DVec3| counted_winding(&s.list, mesh, cap, p).expect("a ray is clear");
+                |p: DVec3| counted_winding(&s.list, mesh, cap, (p, 0.0)).expect("a ray is clear");
             let is_near = |got: Winding, exact: f64| (got.number - exact).abs() < got.error + 1e-4;
             let corners = |t: &[u32; 3]| t.map(|v| mesh.position(v));
             let middle = |[a, b, c]: [DVec3; 3]| (a + b + c) / 3.0;
