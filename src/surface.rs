@@ -19,7 +19,7 @@ use crate::{
             topology::{EditSite, SignRule, Topology},
         },
         side::Side,
-        tolerance::{ON_SURFACE, SUMMED_WINDING},
+        tolerance::{ON_SURFACE, SIDE_IS_CLEAR},
         winding::{Winding, winding_number},
     },
     index::{BoxTest, LatLonOptions, NearestTriangle, Quality, SkipList, Updated},
@@ -242,9 +242,10 @@ impl Surface {
         let nearest = self.list.nearest_tracked(p, max_distance, &mut point.tangents);
         let NearestTriangle { triangle, closest } = nearest?;
         let pseudo = point.normal_at(&self.mesh, triangle, closest.feature);
-        let winding = |clear: f64| match self.is_closed() {
-            true => point.winding_at(p, clear, || self.winding_beyond(p, clear)),
-            false => self.winding_beyond(p, clear),
+        let radius = closest.distance_squared.sqrt() - SIDE_IS_CLEAR * self.bounds().diagonal();
+        let winding = || match self.is_closed() && radius > 0.0 {
+            true => point.winding_at(p, radius, || self.winding(p)),
+            false => self.winding(p),
         };
         Some(self.signed_by(p, triangle, closest, &pseudo, winding))
     }
@@ -253,25 +254,24 @@ impl Surface {
     pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
         // Always, also where the winding number decides: the normal is what is left for a point on the surface.
         let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
-        self.signed_by(p, triangle, closest, &pseudo, |clear| self.winding_beyond(p, clear))
+        self.signed_by(p, triangle, closest, &pseudo, || self.winding(p))
     }
 
-    /// The same with the pseudonormal at the closest point. `winding` is asked for about a ball of some radius that no
-    /// triangle reaches.
+    /// The same with the pseudonormal at the closest point.
     fn signed_by(
         &self,
         p: DVec3,
         triangle: TriangleId,
         closest: ClosestPoint,
         pseudo: &Pseudonormal,
-        winding: impl FnOnce(f64) -> Winding,
+        winding: impl FnOnce() -> Winding,
     ) -> SignedNearest {
         debug_assert!(p.is_finite() && closest.distance_squared >= 0.0, "{closest:?} from {p}");
         let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
         let by_winding = self.is_by_winding_at(triangle);
         // A ray from a point on the surface meets an edge of it, and the number is the mean of both sides.
-        let clear = distance - ON_SURFACE * self.bounds().diagonal();
-        let winding = (by_winding && clear > 0.0).then(|| winding(clear));
+        let is_on = || distance <= ON_SURFACE * self.bounds().diagonal();
+        let winding = (by_winding && !is_on()).then(winding);
         let side = Side::of(away, pseudo, winding, self.topology.closed());
         // On an open surface one side is as true as the other, and so on one that crosses itself.
         let is_either = by_winding && winding.is_none();
@@ -287,19 +287,9 @@ impl Surface {
     /// the edges, as in a soup of slivers, and a ray meets as many boxes as overlap there: 25 ns for each triangle at
     /// most, 5 ms for 200 k. A tick asks whether its time is over before each.
     pub fn winding(&self, p: DVec3) -> Winding {
-        self.winding_beyond(p, 0.0)
-    }
-
-    /// The same of a point that no triangle is nearer to than `clear` metres.
-    fn winding_beyond(&self, p: DVec3, clear: f64) -> Winding {
         // Near an open end the side changes without a triangle: the winding number says so, a normal cannot.
-        let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), (p, clear));
-        counted.unwrap_or_else(|| {
-            let summed = winding_number(&self.mesh, p);
-            // A closed surface encloses a point a whole number of times, but for the rounding of the sum.
-            let is_whole = self.is_closed() && (summed - summed.round()).abs() < SUMMED_WINDING;
-            Winding { number: if is_whole { summed.round() } else { summed }, error: 0.0 }
-        })
+        let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p);
+        counted.unwrap_or_else(|| Winding { number: winding_number(&self.mesh, p), error: 0.0 })
     }
 
     /// Whether a point is inside, and how certain that is. Works at any distance.
@@ -422,7 +412,7 @@ mod tests {
             let s = surface(data);
             let (mesh, cap) = (s.mesh(), s.boundary().cap());
             let counted =
-                |p: DVec3| counted_winding(&s.list, mesh, cap, (p, 0.0)).expect("a ray is clear");
+                |p: DVec3| counted_winding(&s.list, mesh, cap, p).expect("a ray is clear");
             let is_near = |got: Winding, exact: f64| (got.number - exact).abs() < got.error + 1e-4;
             let corners = |t: &[u32; 3]| t.map(|v| mesh.position(v));
             let middle = |[a, b, c]: [DVec3; 3]| (a + b + c) / 3.0;

@@ -86,13 +86,13 @@ pub const GRAZING: f64 = 1e-10;
 /// normal is within 89 degrees of the displacement is then no longer grazed.
 pub const BESIDE_SURFACE: f64 = 1e2 * GRAZING;
 
-/// A sum of solid angles this near to a whole number is that number, around a point of a closed surface. Millions of
-/// angles round to some 1e-10; a point on the surface has a half.
-pub const SUMMED_WINDING: f64 = 1e-6;
-
 /// A point is on the surface when it is nearer than this share of the bounds' diagonal: ten times what rays cannot
 /// tell apart. With less the winding number would be asked where it is the mean of both sides.
 pub const ON_SURFACE: f64 = 10.0 * GRAZING;
+
+/// A point is clear of the surface from this share of the bounds' diagonal on: a hundred times where points beside it are asked
+/// for those that no ray leaves clearly. With less a count that was told in such a crease would be carried on from it.
+pub const SIDE_IS_CLEAR: f64 = 1e2 * BESIDE_SURFACE;
 
 /// A field's root is larger than the surface by this at least, metres: a surface may be a single point, and cells
 /// must still be far wider than the rounding of their coordinates.

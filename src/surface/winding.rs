@@ -26,23 +26,17 @@ struct Capped<'a> {
     list: &'a SkipList,
     mesh: &'a TriangleMesh,
     cap: &'a Cap,
-    /// How far from a point those are that are asked in its place, metres.
-    beside_m: f64,
 }
 
 /// The winding number of a surface around `p`: what a ray counts with the boundary capped, less the cap's share. On the
-/// surface or on the cap it is the mean of both sides. `clear`: no triangle is nearer, metres. `None` when all rays that were
-/// tried graze an edge.
+/// surface or on the cap it is the mean of both sides. `None` when all rays that were tried graze an edge.
 pub(super) fn counted_winding(
     list: &SkipList,
     mesh: &TriangleMesh,
     cap: &Cap,
-    (p, clear): (DVec3, f64),
+    p: DVec3,
 ) -> Option<Winding> {
-    let beside_m = BESIDE_SURFACE * list.bounds().diagonal();
-    // Those of a point that is off the surface are on its side.
-    let beside_m = if clear > 0.0 { beside_m.min(0.5 * clear) } else { beside_m };
-    Capped { list, mesh, cap, beside_m }.winding(p)
+    Capped { list, mesh, cap }.winding(p)
 }
 
 impl Capped<'_> {
@@ -54,7 +48,7 @@ impl Capped<'_> {
             Some(Winding { number: self.crossings(p)? - number, error })
         };
         let beside = |direction: &DVec3| {
-            let step = *direction * self.beside_m;
+            let step = *direction * (BESIDE_SURFACE * self.list.bounds().diagonal());
             let (a, b) = at(p + step).zip(at(p - step))?;
             let number = 0.5 * (a.number + b.number);
             Some(Winding { number, error: a.error.max(b.error) })
