@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import grpc
 import numpy as np
@@ -291,23 +292,26 @@ def test_a_loop_leaves_an_owner_that_is_silent(theatre: Theatre) -> None:
 
 
 class Unsure(grpc.GenericRpcHandler):
-    """In front of a server; on demand each tick is refused, as one does that the store is out of reach of."""
+    """In front of a server; on demand each tick is refused, as by one that the store is out of reach of."""
 
     def __init__(self, server: str) -> None:
         self._channel = grpc.insecure_channel(server)
         self.is_unsure = False
 
-    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-        call = self._channel.stream_stream(details.method)
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
+        details = handler_call_details
+        call: Any = self._channel.stream_stream(details.method)
 
         def forward(requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
             answers = call(requests, metadata=details.invocation_metadata)
-            context.add_callback(answers.cancel)
+            context.add_callback(lambda: None if answers.cancel() else None)
             try:
+                # A loop is open by then, before any tick of it is answered.
+                context.send_initial_metadata(answers.initial_metadata())
                 for answer in answers:
                     yield self._refused(answer) if self.is_unsure and details.method.endswith("/Track") else answer
             except grpc.RpcError as error:
-                context.abort(error.code(), error.details())
+                context.abort(error.code(), error.details() or "")
 
         return grpc.stream_stream_rpc_method_handler(forward)
 
@@ -319,7 +323,9 @@ class Unsure(grpc.GenericRpcHandler):
 
 def test_a_loop_leaves_a_server_that_refuses_every_tick(theatre: Theatre) -> None:
     unsure = Unsure(theatre.first)
-    front = grpc.server(ThreadPoolExecutor(16), handlers=[unsure])
+    # As the server does, it lets a client ask often whether it is there.
+    options = [("grpc.http2.max_ping_strikes", 0), ("grpc.keepalive_permit_without_calls", 1)]
+    front = grpc.server(ThreadPoolExecutor(16), handlers=[unsure], options=options)
     port = front.add_insecure_port("127.0.0.1:0")
     front.start()
     try:

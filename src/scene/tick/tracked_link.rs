@@ -234,7 +234,9 @@ impl TrackedLink {
             let time = if is_in_turn { tick.time.share(SHARE) } else { tick.time.share(1.0) };
             let mut search = ContactSearch::new(&pair, contacts, &mut self.depth_bounds, &time);
             let has_all = if is_late {
-                let deepest = self.deepest.filter(|(of, _)| of == tissue);
+                // It may have been cut away since.
+                let is_there = |t: TriangleId| revision.surface.mesh().get(t).is_some();
+                let deepest = self.deepest.filter(|(of, t)| of == tissue && is_there(*t));
                 deepest.into_iter().for_each(|(_, t)| search.look_at(t));
                 false
             } else if is_in_turn {

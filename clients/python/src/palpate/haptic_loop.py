@@ -453,10 +453,12 @@ class HapticLoop:
             self._on_answer(answer)
             self._heard_at = time.monotonic()
 
-
     def _refused(self, text: str) -> None:
-        """By a server that is there, and may have the scene again. It is left after a while for another, if there is one;
-        where none has the scene, as while the store is out of everybody's reach, the loop comes by again."""
+        """By a server that is there, and may have the scene again.
+
+        It is left after a while for another, if there is one. Where none has the scene, as while the store is out of
+        everybody's reach, the loop comes by again.
+        """
         now, here = time.monotonic(), self._connection
         if self._unsure_since is None:
             self._unsure_since = now
