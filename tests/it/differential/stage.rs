@@ -101,6 +101,14 @@ impl Stage {
         self.session.tick(self.sequence, &poses, 0, &TimeLeft::endless()).expect("accepted").clone()
     }
 
+    /// One whose time is over before it begins.
+    pub fn late_tick(&mut self, pose: &ToolPose) -> TickAnswer {
+        self.sequence += 1;
+        let (poses, clock) = ([pose.clone()], || 2);
+        let over = TimeLeft::until(&clock, 1);
+        self.session.tick(self.sequence, &poses, 0, &over).expect("accepted").clone()
+    }
+
     /// A tick whose every link is held to brute force, and to a session without a past.
     pub fn check(&mut self, pose: &ToolPose, about: &str) -> TickAnswer {
         let answer = self.tick(pose);

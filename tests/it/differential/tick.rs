@@ -13,6 +13,7 @@ use palpate::{
         Contact, Distance, NearestSurface, TickAnswer,
         query::{QueryTarget, distances},
         tick::{TickOptions, scene_from_link},
+        tissue::edit::TopologyEdit,
     },
     time_left::TimeLeft,
 };
@@ -395,6 +396,32 @@ fn contacts_are_found_in_turn() {
         n_contacts += truth.len();
     }
     assert!(n_contacts > scaled(6) * 10, "{n_contacts}");
+}
+
+/// What was deepest is all that a tick looks at whose time is over before it begins. It may have been cut away.
+#[test]
+fn a_late_tick_looks_at_what_was_deepest_while_that_is_there() {
+    let mut random = Seed::or(43).random(0);
+    let mut n_cut = 0;
+    for _ in 0..scaled(30) {
+        let mut stage = Stage::new(&[shapes::organ(600, 3)], &[shapes::capsule(0.004, 0.03, 8)]);
+        let pose = stage.pose(stage.random_pose(-0.003, &mut random));
+        let Some(deepest) = stage.tick(&pose).links[0].contacts.first().copied() else { continue };
+        let told = |answer: &TickAnswer| -> Vec<TriangleId> {
+            assert!(answer.flags.degraded, "{answer:?}");
+            answer.links[0].contacts.iter().map(|c| c.on_tissue.triangle).collect()
+        };
+        let late = told(&stage.late_tick(&pose));
+        assert!(late.iter().all(|t| *t == deepest.on_tissue.triangle), "{late:?}");
+        let tissue = &stage.scene.tissues()[0];
+        let edit =
+            TopologyEdit { removed: vec![deepest.on_tissue.triangle], ..TopologyEdit::default() };
+        tissue.edit(edit, stage.scene.limits(), 0).expect("cut");
+        let late = stage.late_tick(&pose);
+        assert!(!told(&late).contains(&deepest.on_tissue.triangle), "it is gone");
+        n_cut += 1;
+    }
+    assert!(n_cut > scaled(30) / 3, "{n_cut} cut");
 }
 
 /// A tissue that is open or has several bodies answers like its winding number.
