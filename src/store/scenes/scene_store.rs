@@ -111,8 +111,10 @@ impl SceneStore {
             if is_without_servers(data_dir).map_err(failed)? {
                 store.forget_deleted(data_dir).map_err(failed)?;
             }
-            file.unlock().map_err(failed)?;
         }
+        // Its lock goes with it: under Wine one that was unlocked is still in the way of the next.
+        drop(file);
+        let file = lock_file(&path).map_err(failed)?;
         // Nobody has it alone for longer than that takes.
         file.lock_shared().map_err(failed)?;
         match &mut store.kind {
