@@ -238,13 +238,6 @@ async fn a_hand_leaves_a_server_that_alone_has_lost_the_store() {
         hand.haptics.check().expect("whoever refuses is there");
     }
     assert!(hand.haptics.status().age > LEASE, "nobody can be sure of the scene");
-    wires.iter().for_each(|wire| wire.set(WireState::Up));
-    let from = Instant::now();
-    hand.comes_back(2).await;
-    println!("no server with the store: answered {:?} after it was back", from.elapsed());
-    hand.is_held_again().await;
-    hand.lift().await;
-    hand.press().await;
 }
 
 /// The ball is above the slab in the last answer, and below it when its loop is back, at another server.
