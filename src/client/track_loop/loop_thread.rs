@@ -57,7 +57,7 @@ pub(super) struct LoopThread {
     session_at: (String, Option<Host>),
     /// When the stream broke off that was answered last.
     lost_at: Option<Instant>,
-    /// Since when the server says that it cannot tell whether the scene is its own.
+    /// Since when, on this stream, the server says that it cannot tell whether the scene is its own.
     unsure_since: Option<Instant>,
     /// Servers since then that have named another.
     hops: u32,
@@ -255,6 +255,7 @@ impl LoopThread {
     /// Until the stream breaks off, or the loop is closed.
     async fn drive(&mut self, stream: TrackStream) -> Result<(), ClientError> {
         let Duplex { requests, mut answers } = stream;
+        self.unsure_since = None;
         let mut sampling = self.sampling.map(interval);
         if let Some(sampling) = &mut sampling {
             // Late samples are not made up for: the newest pose stands for all.
@@ -310,7 +311,6 @@ impl LoopThread {
         if !(0..n_homes).any(is_elsewhere) {
             return Ok(());
         }
-        self.unsure_since = None;
         Err(ClientError::unserved(&here, "Track", message))
     }
 

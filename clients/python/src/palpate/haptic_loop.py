@@ -117,7 +117,7 @@ class HapticLoop:
         self._hops = 0
         # When the stream that is open was begun, and when the one broke off that was answered last.
         self._begun_at = self._lost_at = self._answered_at
-        # Since when the server says that it cannot tell whether the scene is its own.
+        # Since when, on this stream, the server says that it cannot tell whether the scene is its own.
         self._unsure_since: float | None = None
         self._call: Any = None
         # A stream was accepted, so that what breaks off comes back.
@@ -349,6 +349,7 @@ class HapticLoop:
         """One stream, from its start to its end. None: it ended because the loop was closed."""
         is_over = threading.Event()
         self._begun_at = time.monotonic()
+        self._unsure_since = None
         try:
             has_session = bool(self._token) and self._session_at == self._connection.place()
             self._is_return, self._is_resumed, self._is_answered = self._was_open, has_session, False
@@ -465,7 +466,6 @@ class HapticLoop:
         if now - self._unsure_since < _SILENT_S or not self._server.owners.leave(self._scene_id, here):
             return
         self._connection = self._server.owners.of(self._scene_id)
-        self._unsure_since = None
         raise Unavailable(f"{here.address} does not serve the scene: {text}", is_told=True)
 
 
