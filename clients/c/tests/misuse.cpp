@@ -335,6 +335,10 @@ void links(palpate_session* session) {
         code = palpate_check(session);
     }
     expect(code, PALPATE_INVALID_ARGUMENT, "two links of a tool that has one", "link_poses");
+    // Another such pose may have been on its way. What is felt again answers poses after it.
+    press(session);
+    palpate_check(session);
+    DOES(palpate_check(session));
 }
 
 void sessions(palpate_server* server, const std::string& folder) {
@@ -400,7 +404,6 @@ void sessions(palpate_server* server, const std::string& folder) {
     // Lifted, and pressed again.
     press(session);
     links(session);
-    press(session);
     // Two threads: each call gives a wrench, or says that another is at it.
     std::atomic<int> busy{0};
     auto device = [&] {
@@ -420,7 +423,7 @@ void sessions(palpate_server* server, const std::string& folder) {
         std::size_t found = 0;
         for (int k = 0; k < 2000; ++k) {
             const palpate_code code = palpate_newest(session, &newest);
-            MUST(code == PALPATE_OK || code == PALPATE_NO_ANSWER);
+            if (code != PALPATE_NO_ANSWER) expect(code, PALPATE_OK, "what another thread looks at");
             palpate_contacts(session, contacts, 64, &found);
             palpate_status(session, &status);
         }
