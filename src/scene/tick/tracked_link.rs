@@ -365,7 +365,9 @@ impl TrackedLink {
                     // As if it had always been where it is, and all else thicker by how far it can have moved.
                     let slack_m = (tick.log.travel_m() - front.travel_m) * BOUND_COVER;
                     let displacement_m = segment.displacement_max(link) + segment.slack_m + slack_m;
-                    if displacement_m == 0.0 || displacement_m < front.clearance_m {
+                    // Where the start is open, what is crossed there all along was not told yet.
+                    let rests = displacement_m == 0.0 && !start_is_open;
+                    if rests || displacement_m < front.clearance_m {
                         continue;
                     }
                     let motion = MotionSince::NONE;
