@@ -165,7 +165,8 @@ impl ServoState {
         (DVec3::new(x[0], x[1], x[2]), DVec3::new(x[3], x[4], x[5]))
     }
 
-    /// K (proxy - device) - B v, with B = K T: K times the motion of one sample.
+    /// K (proxy - device) - B v, with B = K T: K times the motion of one sample. Formula 2 of [`crate::servo`], its
+    /// sources there.
     fn spring(&self, x_d: &Displacement, is_beyond: bool, shift: DVec3, turn: DVec3) -> Wrench {
         let Some(held) = &self.held else { return Wrench::default() };
         // Where it may not rise the force is the spring's, up to what was sent: a hand that goes back loses nothing of it.

@@ -236,22 +236,6 @@ fn a_late_tick_loses_no_contact() {
     assert!(n_in_time > 0 && n_going_on > 0, "{n_in_time} in time, {n_going_on} going on");
 }
 
-/// A tool that rests in the tissue while ticks have no time, and then goes out of it: what it crossed all along is told.
-#[test]
-fn what_is_crossed_where_late_ticks_rest_is_told_from_the_start() {
-    let (inside, outside) = (to(0.0, 0.001, -1e-4), to(0.0, 0.001, 0.002));
-    for n_late in 1..4 {
-        let mut bench = Bench::new(sheet(), needle(), OPTIONS());
-        for _ in 0..n_late {
-            let answer = bench.tick_of(0, inside);
-            assert!(answer.links[0].is_cut_short && answer.links[0].contacts.is_empty());
-        }
-        let (end, swept) = bench.tick(outside);
-        assert!(swept);
-        assert_eq!(first_met(&end.contacts), Some(0.0), "after {n_late} late ticks");
-    }
-}
-
 /// Between two ticks the tissue jumps over the tool and back: where it was between counts.
 #[test]
 fn tissue_that_moves_there_and_back_is_met() {

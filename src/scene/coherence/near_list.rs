@@ -2,7 +2,7 @@
 //!
 //! A search for the closest pair looks a little farther than it must, by a skin, and lists the triangles that it came
 //! by. Until link and tissue have together moved through the skin, the closest pair is among the listed triangles, and
-//! no search is needed: 7 % fewer instructions of the grasper's ticks. Answers are the same, ties included.
+//! no search is needed. Answers are the same, ties included.
 //!
 //! A list that also knows how far each triangle was when it was last measured has half as many to measure, and is no
 //! faster: to know a triangle's distance takes 15 us, to know that it is beyond the closest pair 2.

@@ -337,6 +337,8 @@ impl TrackedLink {
         while let Some((front, segment)) = self.path.first_segment() {
             // There a tick was coalesced, or had no time.
             let start_is_open = front.put || self.path.is_whole() && !self.start_is_complete;
+            // Where the start is open, what is crossed all along was not told yet.
+            let rests = |displacement_m: f64| displacement_m == 0.0 && !start_is_open;
             let swept = segment.into_iter().flat_map(|s| tick.tissues.iter().map(move |t| (s, t)));
             for (segment, (tissue, revision)) in swept {
                 // A tissue that was added later was not there to be met.
@@ -350,7 +352,7 @@ impl TrackedLink {
                     // The sweep runs when link and tissue have together moved at least as far as the last clearance.
                     // To be within the margin at the start is not to have touched: a needle may be near a membrane on
                     // one side, and near it on the other a tick later.
-                    if displacement_m == 0.0 || displacement_m < start.clearance_m {
+                    if rests(displacement_m) || displacement_m < start.clearance_m {
                         continue;
                     }
                     // Every triangle within the margin at the end is among the contacts, and on a path that is shorter
@@ -365,9 +367,7 @@ impl TrackedLink {
                     // As if it had always been where it is, and all else thicker by how far it can have moved.
                     let slack_m = (tick.log.travel_m() - front.travel_m) * BOUND_COVER;
                     let displacement_m = segment.displacement_max(link) + segment.slack_m + slack_m;
-                    // Where the start is open, what is crossed there all along was not told yet.
-                    let rests = displacement_m == 0.0 && !start_is_open;
-                    if rests || displacement_m < front.clearance_m {
+                    if rests(displacement_m) || displacement_m < front.clearance_m {
                         continue;
                     }
                     let motion = MotionSince::NONE;

@@ -56,7 +56,7 @@ impl Link {
             return reading;
         }
         // By the box tree and not by the surface's index: a near triangle known, the direction to it is one more axis
-        // along which nearly all else is farther. A point takes 9 k instructions instead of 17 k.
+        // along which nearly all else is farther.
         let near = reading.exact.map(|(t, _)| t).or(near);
         let reach = reading.lower.abs().max(reading.upper.abs()) * BOUND_COVER;
         let guess = Guess { triangle: near, direction: -reading.value * reading.gradient };

@@ -7,13 +7,13 @@ use std::{
 
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
-    geometry::{MeshData, Pose, TriangleId},
+    geometry::{MeshData, Pose, TriangleId, triangle_triangle::meet},
     oracle::{Random, brute_force, shapes, solid_angle::winding_number},
     scene::{
         Contact, Distance, NearestSurface, TickAnswer,
         query::{QueryTarget, distances},
-        tick::{TickOptions, scene_from_link},
-        tissue::edit::TopologyEdit,
+        tick::{TickOptions, ToolPose, scene_from_link},
+        tissue::{deform::Deformation, edit::TopologyEdit},
     },
     time_left::TimeLeft,
 };
@@ -422,6 +422,47 @@ fn a_late_tick_looks_at_what_was_deepest_while_that_is_there() {
         n_cut += 1;
     }
     assert!(n_cut > scaled(30) / 3, "{n_cut} cut");
+}
+
+/// A tool rests in one tissue and another moves while ticks have no time; then it goes out. What it crossed all along is
+/// told, and since when.
+#[test]
+fn what_late_ticks_crossed_at_rest_is_told_from_the_start() {
+    let mut random = Seed::or(44).random(0);
+    let ball = shapes::sphere(0.02, 3);
+    let beside = |by: f32| ball.positions.iter().map(|p| *p + Vec3::X * by).collect();
+    let other = MeshData { positions: beside(0.3), ..ball.clone() };
+    let mut n_crossed = 0;
+    for _ in 0..scaled(30) {
+        let mut stage =
+            Stage::new(&[shapes::organ(600, 3), other.clone()], &[shapes::capsule(0.004, 0.03, 8)]);
+        let inside = stage.random_pose(-0.003, &mut random);
+        let away = Pose { translation: inside.translation + DVec3::Z, ..inside };
+        let [inside, away] =
+            [inside, away].map(|at| ToolPose { teleport: false, ..stage.pose(at) });
+        let tissues = stage.scene.tissues();
+        let now = tissues[0].current();
+        let from_link = scene_from_link(&stage.tool, 0, &inside);
+        let link = stage.tool.links[0].surface.mesh();
+        let link = brute_force::placed(link, &from_link);
+        let mesh = now.surface.mesh();
+        let is_crossed = |t: &TriangleId| link.iter().any(|own| meet(&mesh.triangle(*t), own));
+        let crossed: Vec<TriangleId> = mesh.triangle_ids().filter(is_crossed).collect();
+        for by in [0.301, 0.302] {
+            assert!(stage.late_tick(&inside).flags.degraded);
+            tissues[1].deform(Deformation::Dense(beside(by)), 0).expect("all are there");
+        }
+        stage.late_tick(&inside);
+        let answer = stage.tick(&away);
+        assert!(answer.flags.swept, "{:?}", answer.flags);
+        for t in &crossed {
+            let is_it = |c: &&Contact| (c.tissue, c.on_tissue.triangle) == (tissues[0].id(), *t);
+            let met = answer.links[0].contacts.iter().find(is_it);
+            assert_eq!(met.and_then(|c| c.toi), Some(0.0), "{t:?}: {met:?}");
+        }
+        n_crossed += crossed.len();
+    }
+    assert!(n_crossed > scaled(30), "{n_crossed} crossed");
 }
 
 /// A tissue that is open or has several bodies answers like its winding number.

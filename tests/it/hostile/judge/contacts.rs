@@ -101,7 +101,10 @@ impl Judge<'_> {
             let truth = if depth > 0.0 { -depth } else { gap };
             let found = given.iter().find(|c| (c.tissue, c.triangle) == (tissue.id, *id));
             let Some(found) = found else {
-                let what = format!("{about}: no contact of {id} of {}, {truth} away", tissue.id);
+                let what = format!(
+                    "{about}: no contact of {id} of {}, {truth} away, told {} and at most {:?}",
+                    tissue.id, told.signed_distance_m, told.depth_max_m
+                );
                 self.tally.find(Broken::Missed, what);
                 continue;
             };
