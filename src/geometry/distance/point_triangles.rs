@@ -56,27 +56,30 @@ fn distance_below(a: Vec3, b: Vec3, c: Vec3) -> f32 {
     let far_squared = greater(greater(dot(a, a), dot(b, b)), dot(c, c));
     let long_squared = greater(greater(dot(ab, ab), dot(bc, bc)), dot(ca, ca));
     let far = far_squared.sqrt();
-    let edges = lesser(lesser(segment(a, ab), segment(b, bc)), segment(c, ca));
-    let to_edges = edges.sqrt() - ROUNDING * far;
+    let on_edges = nearer(nearer(on_segment(a, ab), on_segment(b, bc)), on_segment(c, ca));
+    let edges = dot(on_edges, on_edges).sqrt();
+    let to_edges = edges - ROUNDING * far;
     let normal = cross(ab, bc);
-    let slack = ROUNDING * long_squared + f32::MIN_POSITIVE;
-    // Where the foot on the plane may be inside; the plane is never farther than the triangle. Doubt goes to inside: the
-    // plane's distance is the lower one.
+    // With u = 2^-24, corners are off by u of the farthest's distance f, edges by u (2 f + l), l being the longest, the
+    // normal n by 6 u l (f + l), and a point q of an edge by u (4 f + 3 l).
     let long = long_squared.sqrt();
     let of_normal = long * (far + long);
+    // Where the foot on the plane may be inside; the plane is never farther than the triangle. Doubt goes to inside: the
+    // plane's distance is the lower one.
     let may_be_in = |b: Vec3, c: Vec3| {
         let area = cross(b, c);
-        // With u = 2^-24, corners are off by u of the farthest's distance f, edges by u (2 f + l), l being the longest, the
-        // normal n by 6 u l (f + l), the area w by 5 u f^2, and their product by 3 u |n| |w|. One bound of the products'
-        // terms, u l^2 f^2, would let the plane answer for all of a shaft's long facets: lists were then read by twelve
-        // exact distances instead of two.
+        // The area w is off by 5 u f^2, and the product by 3 u |n| |w|. One bound of all, u l^2 f^2, would let planes
+        // answer for a shaft's long facets: lists were then read by twelve exact distances instead of two.
         let error =
             of_normal * (taxicab(area) + ROUNDING * far_squared) + far_squared * taxicab(normal);
         dot(normal, area) >= -(ROUNDING * error + f32::MIN_POSITIVE)
     };
     let inside = may_be_in(b, c) & may_be_in(c, a) & may_be_in(a, b);
-    let height = greater(dot(normal, a).abs() - slack * far, 0.0);
-    let to_plane = height / (dot(normal, normal).sqrt() + slack) * (1.0 - ROUNDING);
+    // From the nearest point of the edges on: from a corner a tenth of a metre away nothing is left of a height of 0.1 mm.
+    let long_normal = dot(normal, normal).sqrt();
+    let slack = ROUNDING * (of_normal * edges + long_normal * (far + long));
+    let height = greater(dot(normal, on_edges).abs() - slack, 0.0);
+    let to_plane = height / (long_normal + f32::MIN_POSITIVE) * (1.0 - ROUNDING);
     if inside { lesser(to_plane, to_edges) } else { to_edges }
 }
 
@@ -86,14 +89,19 @@ fn taxicab(v: Vec3) -> f32 {
     v.x.abs() + v.y.abs() + v.z.abs()
 }
 
-/// Squared distance of the segment that begins at `a`.
+/// The point nearest to the origin of the segment that begins at `a`.
 #[inline(always)]
-fn segment(a: Vec3, along: Vec3) -> f32 {
+pub(super) fn on_segment(a: Vec3, along: Vec3) -> Vec3 {
     // The least normal number keeps an edge without length from dividing by zero.
     let s = -dot(a, along) / greater(dot(along, along), f32::MIN_POSITIVE);
     let s = lesser(greater(s, 0.0), 1.0);
-    let nearest = Vec3::new(a.x + along.x * s, a.y + along.y * s, a.z + along.z * s);
-    dot(nearest, nearest)
+    Vec3::new(a.x + along.x * s, a.y + along.y * s, a.z + along.z * s)
+}
+
+/// The one nearer to the origin.
+#[inline(always)]
+pub(super) fn nearer(a: Vec3, b: Vec3) -> Vec3 {
+    if dot(a, a) < dot(b, b) { a } else { b }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@
 
 use glam::{DVec3, Vec3};
 
+use super::point_triangles::{nearer, on_segment};
 use crate::geometry::{
     lanes::{LANES, cross, dot, greater, lesser, minus},
     tolerance::{SINGLE_DISTANCE_ROUNDING as ROUNDING, SINGLE_NORMAL_SQUARED_MIN},
@@ -121,20 +122,6 @@ fn tangent([a, b, c]: [Vec3; 3], slack: f32) -> (Vec3, f32) {
     // Each coordinate of the origin is off by `slack`, and g's coordinates add up to no more than the root of 3.
     // Differences, products and sums lose some 8 units of the farthest corner's distance.
     (along, -support - (2.0 * slack + ROUNDING * far))
-}
-
-/// The point nearest to the origin of the segment that begins at `a`.
-#[inline(always)]
-fn on_segment(a: Vec3, along: Vec3) -> Vec3 {
-    // The least normal number keeps an edge without length from dividing by zero.
-    let s = -dot(a, along) / greater(dot(along, along), f32::MIN_POSITIVE);
-    let s = lesser(greater(s, 0.0), 1.0);
-    Vec3::new(a.x + along.x * s, a.y + along.y * s, a.z + along.z * s)
-}
-
-#[inline(always)]
-fn nearer(a: Vec3, b: Vec3) -> Vec3 {
-    if dot(a, a) < dot(b, b) { a } else { b }
 }
 
 #[inline(always)]
