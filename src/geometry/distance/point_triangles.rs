@@ -185,7 +185,7 @@ mod tests {
                 wanted += below.iter().filter(|d| f64::from(**d) <= nearest).count();
             }
         }
-        // One facet, or two where an edge is nearest, and what is as near to rounding. Once it was fourteen.
+        // One facet, or two where an edge is nearest, and what is as near to rounding. By one bound of all rounding it was sixteen.
         assert!(wanted < 3 * ROUNDS, "{wanted} in {ROUNDS} rounds");
     }
 }
