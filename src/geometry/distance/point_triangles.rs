@@ -75,7 +75,7 @@ fn distance_below(a: Vec3, b: Vec3, c: Vec3) -> f32 {
         dot(normal, area) >= -(ROUNDING * error + f32::MIN_POSITIVE)
     };
     let inside = may_be_in(b, c) & may_be_in(c, a) & may_be_in(a, b);
-    // From the nearest point of the edges on: from a corner a tenth of a metre away nothing is left of a height of 0.1 mm.
+    // From the nearest point of the edges on: seen from a corner 0.1 m away, rounding takes all of a height of 0.1 mm.
     let long_normal = dot(normal, normal).sqrt();
     let slack = ROUNDING * (of_normal * edges + long_normal * (far + long));
     let height = greater(dot(normal, on_edges).abs() - slack, 0.0);
@@ -185,7 +185,8 @@ mod tests {
                 wanted += below.iter().filter(|d| f64::from(**d) <= nearest).count();
             }
         }
-        // One facet, or two where an edge is nearest, and what is as near to rounding. By one bound of all rounding it was sixteen.
+        // One facet, or two where an edge is nearest, and what is as near to rounding. By one bound of all rounding it
+        // was sixteen.
         assert!(wanted < 3 * ROUNDS, "{wanted} in {ROUNDS} rounds");
     }
 }
