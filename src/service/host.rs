@@ -10,6 +10,7 @@ pub(super) mod fields;
 pub(super) mod live_view;
 pub(super) mod memory_limit;
 pub(super) mod notifier;
+pub(super) mod opening_turns;
 pub(super) mod quota;
 pub(super) mod scene_error;
 pub(super) mod scene_life;

@@ -100,6 +100,7 @@ impl From<Ended> for Refused {
             }
             Ended::Elsewhere { .. }
             | Ended::Unsure { .. }
+            | Ended::Opening { .. }
             | Ended::Replaced { .. }
             | Ended::ShuttingDown
             | Ended::Recovering => Refused::server(Code::Unavailable, message),

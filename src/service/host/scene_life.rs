@@ -87,6 +87,14 @@ pub enum Ended {
         /// The scene.
         id: String,
     },
+    /// It is not here yet.
+    #[error(
+        "scene {id:?}: this server is still finding out whose it is, or taking it in; come back for it"
+    )]
+    Opening {
+        /// The scene.
+        id: String,
+    },
     /// The whole server ends.
     #[error("the server is shutting down")]
     ShuttingDown,

@@ -18,6 +18,7 @@ use super::{
     durable::scene_journal::{ChangeTurn, CommitThread, DurableRevisions, NotKept, SceneJournal},
     live_view::device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
+    opening_turns::OpeningTurns,
     quota::{self, Ledger, Reservation, RoomRefused, Share},
     scene_error::SceneRegistryError,
     scene_life::{Ended, SceneLife, ServerLife},
@@ -26,7 +27,6 @@ use super::{
 };
 use crate::service::{
     access::caller::Caller,
-    catch_panic::catch_panic_blocking,
     convert::{FieldError, scene_id},
     metrics::Metrics,
     recording::{recorders::Recorders, scene_recorder::SceneRecorder},
@@ -74,6 +74,7 @@ struct Sharing {
     membership: Arc<Membership>,
     /// Takes a scene in that is not here; above this file, as it reads scenes and their fields.
     opener: Arc<Opener>,
+    turns: OpeningTurns,
 }
 
 /// A scene and its writer.
@@ -142,7 +143,8 @@ impl SceneRegistry {
 
     /// Shares its scenes with other servers from now on. `opener`: takes one in that is asked for and not here.
     pub fn share(&self, membership: Arc<Membership>, opener: Arc<Opener>) {
-        let is_first = self.sharing.set(Sharing { membership, opener }).is_ok();
+        let turns = OpeningTurns::default();
+        let is_first = self.sharing.set(Sharing { membership, opener, turns }).is_ok();
         debug_assert!(is_first, "it is shared once");
     }
 
@@ -174,8 +176,9 @@ impl SceneRegistry {
         };
         self.server.check_served()?;
         let (opener, registry) = (Arc::clone(&sharing.opener), Arc::clone(self));
-        let id = id.to_owned();
-        Ok(catch_panic_blocking(move || opener(&registry, &id, from)).await??)
+        let of = id.to_owned();
+        let open = move || if registry.has(&of) { Ok(()) } else { opener(&registry, &of, from) };
+        Ok(sharing.turns.run(id, open).await??)
     }
 
     /// What a tick may take in the engine.

@@ -9,9 +9,10 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Sleep, sleep, timeout};
 use tokio_stream::Stream;
 use tonic::Status;
 use tracing::Span;
@@ -25,6 +26,7 @@ use crate::{
         clock::now_ns,
         convert::Problem,
         host::{
+            scene_life::Ended,
             scene_registry::SceneRegistry,
             sessions::{SessionLease, SessionRegistry},
         },
@@ -50,6 +52,10 @@ pub struct Track<S> {
     /// While its scene is taken in; the first request waits for that.
     opening: Option<(Opened, TrackRequest)>,
 }
+
+/// How long a loop waits for its scene to be taken in. Then it is told to come back: one that hears nothing for 2 s seeks
+/// another server, and ends after a while where none says that it will serve.
+const OPEN_MAX: Duration = Duration::from_secs(1);
 
 type Opened = Pin<Box<dyn Future<Output = Result<(), Refused>> + Send>>;
 
@@ -172,7 +178,10 @@ fn open(registry: &Arc<SceneRegistry>, first: &TrackRequest) -> Opened {
     match &first.message {
         Some(Message::Start(sent)) if registry.may_open(&sent.scene_id) => {
             let (registry, id) = (Arc::clone(registry), sent.scene_id.clone());
-            Box::pin(async move { registry.open(&id).await })
+            Box::pin(async move {
+                let opened = timeout(OPEN_MAX, registry.open(&id)).await;
+                opened.unwrap_or_else(|_| Err(Ended::Opening { id }.into()))
+            })
         }
         _ => Box::pin(ready_now(Ok(()))),
     }

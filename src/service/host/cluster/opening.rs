@@ -2,12 +2,10 @@
 //! says that its owner hangs.
 
 use std::{
-    collections::HashSet,
     io,
     sync::{Arc, atomic::Ordering::Relaxed},
 };
 
-use parking_lot::{Condvar, Mutex};
 use tracing::info;
 
 use super::{
@@ -23,13 +21,10 @@ use crate::service::{
 };
 use crate::store::lease::claim::{ClaimFrom, ClaimState, Opening, SceneClaim};
 
-/// Takes scenes in that are asked for, each once.
+/// Takes scenes in that are asked for.
 pub struct SceneOpener {
     fields: Fields,
     membership: Arc<Membership>,
-    /// Scenes that are being opened.
-    under_way: Mutex<HashSet<String>>,
-    done: Condvar,
 }
 
 /// Other servers may be first so often before the caller is told to ask again.
@@ -38,34 +33,15 @@ const TRIES: usize = 3;
 impl SceneOpener {
     /// Links get their fields from `fields`.
     pub fn new(fields: &Fields, membership: &Arc<Membership>) -> SceneOpener {
-        let (under_way, done) = Default::default();
-        let (fields, membership) = (fields.clone(), Arc::clone(membership));
-        SceneOpener { fields, membership, under_way, done }
+        SceneOpener { fields: fields.clone(), membership: Arc::clone(membership) }
     }
 
-    /// Takes a scene into the registry if it is there and may be claimed; nothing when it is not there, or here already. Waits
-    /// for the disk, and for the end of the lease of an owner that is not silent.
+    /// Takes a scene into the registry if it is there and may be claimed; nothing when it is not there. Waits for the
+    /// disk, and for the end of the lease of an owner that is not silent. By one caller at a time for each scene.
     ///
     /// # Errors
     /// Names the owner; or why the scene cannot be taken.
     pub fn open(
-        &self,
-        registry: &SceneRegistry,
-        id: &str,
-        from: ClaimFrom,
-    ) -> Result<(), SceneRegistryError> {
-        let mut under_way = self.under_way.lock();
-        while !under_way.insert(id.to_owned()) {
-            self.done.wait(&mut under_way);
-        }
-        drop(under_way);
-        let opened = if registry.has(id) { Ok(()) } else { self.take(registry, id, from) };
-        self.under_way.lock().remove(id);
-        self.done.notify_all();
-        opened
-    }
-
-    fn take(
         &self,
         registry: &SceneRegistry,
         id: &str,
