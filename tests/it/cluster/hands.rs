@@ -240,6 +240,32 @@ async fn a_hand_leaves_a_server_that_alone_has_lost_the_store() {
     assert!(hand.haptics.status().age > LEASE, "nobody can be sure of the scene");
 }
 
+/// A store is slow, or a field takes long to build: longer than a loop seeks a server that says nothing.
+#[cfg(feature = "s3")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_loop_comes_back_for_a_scene_that_is_still_taken_in() {
+    let Some(keeping) = Keeping::in_bucket("hands-taken") else { return };
+    let wire = Wire::to(keeping.store()).await;
+    let mut theatre = Theatre::of(keeping, 1);
+    let request_max = ("PALPATE_STORE_REQUEST_MAX", "1m".to_owned());
+    theatre.join(&[("AWS_ENDPOINT_URL", format!("http://{}", wire.address)), request_max]);
+    let at = |n: usize| ServerAddress::new(&theatre.servers[n].address.to_string());
+    slab_and_ball(&at(0), SCENE).await;
+    let client = Client::connect(&at(1)).await.expect("it listens");
+    theatre.servers[0].process.signal("KILL");
+    wire.set(WireState::Silent);
+    let start = TrackStart { scene_id: SCENE.to_owned(), tool_ids: vec![1], ..Default::default() };
+    // For as long as the lease the dead one is named.
+    let reconnect_max = 2 * LEASE;
+    let options = palpate::client::LoopOptions { reconnect_max, ..Default::default() };
+    let haptics = client.haptics_with(start, options).await.expect("it is not refused");
+    tokio::time::sleep(reconnect_max + LEASE).await;
+    haptics.check().expect("whoever takes the scene in is there");
+    wire.set(WireState::Up);
+    let touched = haptics.tick(&[(1, ball_at(0.005))]).await.expect("an answer");
+    assert!(n_contacts(&touched) > 0, "it touches the slab's top");
+}
+
 /// The ball is above the slab in the last answer, and below it when its loop is back, at another server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_an_instrument_passed_while_its_server_died_is_told_by_the_next() {
