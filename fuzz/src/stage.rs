@@ -37,9 +37,10 @@ pub fn tools_only() -> Arc<Scene> {
 
 /// A tool of one triangle, so cheap that it can come and go.
 pub fn add_blade(scene: &Scene) -> Arc<Tool> {
-    static FIELD: LazyLock<Field> = LazyLock::new(|| link("edge", blade(), Pose::IDENTITY).field);
+    static FIELD: LazyLock<Arc<Field>> =
+        LazyLock::new(|| link("edge", blade(), Pose::IDENTITY).field);
     let mesh = loaded(blade());
-    let edge = Link::new("edge".to_owned(), mesh, Pose::IDENTITY, |_| FIELD.clone());
+    let edge = Link::new("edge".to_owned(), mesh, Pose::IDENTITY, |_| Field::clone(&FIELD));
     add_tool(scene, "blade", vec![edge], vec![])
 }
 
