@@ -254,7 +254,8 @@ async fn a_loop_comes_back_for_a_scene_that_is_still_taken_in() {
     let client = Client::connect(&at(1)).await.expect("it listens");
     theatre.servers[0].process.signal("KILL");
     wire.set(WireState::Silent);
-    let start = TrackStart { scene_id: SCENE.to_owned(), tool_ids: vec![1], ..Default::default() };
+    let start =
+        proto::TrackStart { scene_id: SCENE.to_owned(), tool_ids: vec![1], ..Default::default() };
     // For as long as the lease the dead one is named.
     let reconnect_max = 2 * LEASE;
     let options = palpate::client::LoopOptions { reconnect_max, ..Default::default() };
