@@ -182,9 +182,8 @@ impl TissueTriangle<'_> {
         // Most triangles within the margin are beside the link. While the bound says that all of such a triangle is
         // outside, one link triangle and the exact distance at its closest point may do, without the field.
         let beside = known.near.filter(|_| lower > 0.0).and_then(|t| self.beside(t));
-        if let Some(DeepestPoint { barycentric, reading, .. }) = beside.filter(serves) {
-            let reading = Reading { exact: None, ..reading };
-            let best = self.exactly(DeepestPoint { barycentric, reading, lower }, known.near);
+        if let Some(found) = beside.filter(serves) {
+            let best = self.exactly(DeepestPoint { lower, ..found }, known.near);
             return (Some(best), best.bound(&known.corners, known.lower, 0.0));
         }
         let start = beside.unwrap_or_else(|| {
@@ -487,7 +486,8 @@ impl TissueTriangle<'_> {
             return None;
         }
         let Some(found) = found else {
-            return Some((None, outside.bound(triangle, reach, 0.0)));
+            let bound = outside.bound(triangle, reach, 0.0);
+            return Some((None, DepthBound { near: bound.near.or(near), ..bound }));
         };
         let nearest = self.at_pair(found.triangle, &found.closest)?;
         let bound = nearest.bound(triangle, nearest.lower, 0.0);
@@ -495,9 +495,12 @@ impl TissueTriangle<'_> {
         Some((is_near.then(|| self.exactly(nearest, bound.near)), bound))
     }
 
-    /// Where a triangle outside the link is nearest to one of its triangles, `None` when they cross.
+    /// Where a triangle outside the link is nearest to one of its triangles, `None` when they cross. Another triangle may be
+    /// nearer there: the distance is an upper bound, and a contact is yet to be had exactly.
     fn beside(&self, t: TriangleId) -> Option<DeepestPoint> {
-        self.at_pair(t, &closest_pair(self.triangle, &self.link.surface.mesh().triangle(t)))
+        let pair = closest_pair(self.triangle, &self.link.surface.mesh().triangle(t));
+        let found = self.at_pair(t, &pair)?;
+        Some(DeepestPoint { reading: Reading { exact: None, ..found.reading }, ..found })
     }
 
     /// The closest point of a triangle outside to one of the link. About an open end the side changes off the

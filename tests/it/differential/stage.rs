@@ -1,6 +1,6 @@
 //! A scene with one tool, and a session that poses it.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{cell::Cell, collections::HashSet, sync::Arc};
 
 use glam::{DQuat, DVec3};
 use palpate::{
@@ -103,10 +103,16 @@ impl Stage {
 
     /// One whose time is over before it begins.
     pub fn late_tick(&mut self, pose: &ToolPose) -> TickAnswer {
+        self.tick_until(pose, 0)
+    }
+
+    /// One whose time is over once the clock has been read so many times.
+    pub fn tick_until(&mut self, pose: &ToolPose, n_readings: u64) -> TickAnswer {
         self.sequence += 1;
-        let (poses, clock) = ([pose.clone()], || 2);
-        let over = TimeLeft::until(&clock, 1);
-        self.session.tick(self.sequence, &poses, 0, &over).expect("accepted").clone()
+        let (poses, n_read) = ([pose.clone()], Cell::new(0));
+        let clock = || n_read.replace(n_read.get() + 1);
+        let time = TimeLeft::until(&clock, n_readings);
+        self.session.tick(self.sequence, &poses, 0, &time).expect("accepted").clone()
     }
 
     /// A tick whose every link is held to brute force, and to a session without a past.

@@ -398,6 +398,40 @@ fn contacts_are_found_in_turn() {
     assert!(n_contacts > scaled(6) * 10, "{n_contacts}");
 }
 
+/// However little time a tick has, a contact that it gives is as far as it says, and at the link's nearest point.
+#[test]
+fn contacts_of_late_ticks_are_where_they_are_told() {
+    let mut random = Seed::or(47).random(0);
+    let mut stage = Stage::new(&[shapes::organ(1_500, 3)], &[shapes::capsule(0.004, 0.03, 24)]);
+    stage.set_options(|options| options.contact_margin_m = 0.004);
+    let mesh = stage.tool.links[0].surface.mesh().clone();
+    let (mut n_contacts, mut n_late) = (0, 0);
+    for _ in 0..scaled(8) {
+        let mut at = stage.random_pose(-0.001, &mut random);
+        for i in 0..100 {
+            at.translation += random.unit_vector() * random.range(0.0, 5e-4);
+            let pose = ToolPose { teleport: i == 0, ..stage.pose(at) };
+            let answer = match i % 2 {
+                0 => stage.tick(&pose),
+                _ => stage.tick_until(&pose, random.below(200) as u64),
+            };
+            let link_from_scene = scene_from_link(&stage.tool, 0, &pose).inverse();
+            n_late += usize::from(answer.links[0].is_cut_short);
+            for c in answer.links[0].contacts.iter().filter(|c| !c.wholly_inside && c.toi.is_none())
+            {
+                let p = link_from_scene.point(c.on_tissue.position);
+                let distance =
+                    brute_force::nearest(&mesh, p).expect("a link has triangles").distance;
+                let off = (c.signed_distance_m.abs() - distance).abs();
+                assert!(off < 1e-9, "{c:?}, in truth {distance}");
+                n_contacts += 1;
+            }
+        }
+    }
+    println!("{n_contacts} contacts, {n_late} late ticks");
+    assert!(n_contacts > scaled(8) * 500 && n_late > scaled(8) * 20, "{n_contacts}, {n_late}");
+}
+
 /// What was deepest is all that a tick looks at whose time is over before it begins. It may have been cut away.
 #[test]
 fn a_late_tick_looks_at_what_was_deepest_while_that_is_there() {

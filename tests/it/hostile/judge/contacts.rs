@@ -11,6 +11,7 @@ use super::{Broken, Judge, Place, ROUNDING_M, Seen, Soup, has, link::Samples};
 const LOOKED_AT: usize = 12;
 
 /// One of the parallel arrays' entries.
+#[derive(Debug)]
 struct Contact {
     tissue: u32,
     triangle: u32,
@@ -155,9 +156,8 @@ impl Judge<'_> {
             if c.is_stand_in { (c.on_tool, &*tissue.soup) } else { (c.on_tissue, link) };
         let place = Place::of(p, other);
         let is_as_far = (place.distance - c.distance.abs()).abs() <= ROUNDING_M;
-        self.tally.hold(is_as_far, Broken::Distance, || {
-            format!("{about}: contact {} away, in truth {place:?}", c.distance)
-        });
+        self.tally
+            .hold(is_as_far, Broken::Distance, || format!("{about}: {c:?}, in truth {place:?}"));
         let certainty = if c.is_stand_in { told.sign_certainty } else { 1.0 };
         let is_right =
             place.is_in_doubt(other.is_closed) || place.is_inside() == (c.distance < 0.0);
