@@ -27,7 +27,7 @@ pub struct SettingArgs {
     /// A Unix domain socket that serves the same beside it [env: PALPATE_UNIX_SOCKET].
     #[arg(long, value_name = "PATH")]
     pub unix_socket: Option<PathBuf>,
-    /// Where built distance fields are kept [default: $XDG_DATA_HOME/palpate or ~/.local/share/palpate]
+    /// Where scenes and built distance fields are kept [default: $XDG_DATA_HOME/palpate or ~/.local/share/palpate]
     /// [env: PALPATE_DATA_DIR].
     #[arg(long, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
