@@ -22,7 +22,7 @@ mod volume;
 mod wide_node;
 
 pub use deforming::{DeformingTree, Front, Trees};
-pub use nearest::{Guess, NearestInTree, NearestTo};
+pub use nearest::{AllBeyond, Guess, NearestInTree, NearestTo};
 pub use pairs::{LeafPair, Rigid};
 pub use placed::PlacedTree;
 pub use tree::BoxTree;

@@ -39,7 +39,7 @@ mod vertex_face;
 pub use edge_edge::edge_edge;
 pub use owners::{Owned, Owners};
 pub use triangle_pair::{
-    FeaturePair, MovingTriangle, Shared, TriangleContact, every_contact, triangle_pair,
+    FeaturePair, MovingTriangle, Shared, TriangleContact, every_contact, stay_apart, triangle_pair,
 };
 pub use verdict::{Culled, FeatureVerdict};
 pub use vertex_face::vertex_face;

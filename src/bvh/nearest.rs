@@ -7,7 +7,7 @@ use crate::geometry::{
     TriangleId, TriangleMesh,
     distance::{
         point_triangle::{ClosestPoint, closest_point},
-        triangle_triangle::{ClosestPair, closest_pair_within},
+        triangle_triangle::{ClosestPair, closest_pair_or_bound},
     },
     lanes::{LANES, least_lane},
     tolerance::UNITY_ROUNDING,
@@ -21,8 +21,11 @@ pub trait NearestTo {
     type Found: Copy;
     /// A triangle, or a point thrice.
     fn corners(&self) -> Triangle;
-    /// Where a triangle is closest; `None` only when it is farther than `limit`, square metres.
-    fn closest(&self, triangle: &Triangle, limit: f64) -> Option<Self::Found>;
+    /// Where a triangle is closest.
+    ///
+    /// # Errors
+    /// It is farther than `limit`, square metres; how far at least.
+    fn closest(&self, triangle: &Triangle, limit: f64) -> Result<Self::Found, f64>;
     /// Its squared distance, square metres.
     fn distance_squared(found: &Self::Found) -> f64;
     /// From this to the triangle, metres.
@@ -36,6 +39,15 @@ pub struct Guess {
     pub triangle: Option<TriangleId>,
     /// Towards what is nearest, of any length; zero when nothing is known.
     pub direction: DVec3,
+}
+
+/// Nothing is near.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AllBeyond {
+    /// All is at least so far, metres.
+    pub distance: f64,
+    /// Towards what seemed nearest, unit or zero.
+    pub along: DVec3,
 }
 
 /// The nearest triangle; the smallest id among equally near ones.
@@ -54,8 +66,8 @@ impl NearestTo for DVec3 {
         [*self; 3]
     }
 
-    fn closest(&self, triangle: &Triangle, _limit: f64) -> Option<ClosestPoint> {
-        Some(closest_point(*self, triangle))
+    fn closest(&self, triangle: &Triangle, _limit: f64) -> Result<ClosestPoint, f64> {
+        Ok(closest_point(*self, triangle))
     }
 
     fn distance_squared(found: &ClosestPoint) -> f64 {
@@ -75,8 +87,8 @@ impl NearestTo for Triangle {
         *self
     }
 
-    fn closest(&self, triangle: &Triangle, limit: f64) -> Option<ClosestPair> {
-        closest_pair_within(self, triangle, limit)
+    fn closest(&self, triangle: &Triangle, limit: f64) -> Result<ClosestPair, f64> {
+        closest_pair_or_bound(self, triangle, limit)
     }
 
     fn distance_squared(found: &ClosestPair) -> f64 {
@@ -101,18 +113,37 @@ impl BoxTree {
         guess: Guess,
         time: &TimeLeft,
     ) -> Option<NearestInTree<T::Found>> {
-        debug_assert!(max_distance >= 0.0, "{max_distance} m");
+        self.nearest_or_bound(mesh, to, (max_distance, max_distance), guess, time).ok()
+    }
+
+    /// The same.
+    ///
+    /// # Errors
+    /// Nothing is within `max_distance` metres; how far all is at least is told up to `told` metres. It tells nothing
+    /// once the time is over.
+    pub fn nearest_or_bound<T: NearestTo>(
+        &self,
+        mesh: &TriangleMesh,
+        to: &T,
+        (max_distance, told): (f64, f64),
+        guess: Guess,
+        time: &TimeLeft,
+    ) -> Result<NearestInTree<T::Found>, AllBeyond> {
+        debug_assert!(max_distance >= 0.0 && told >= max_distance, "{max_distance}, {told} m");
         let single = SingleTriangle::of(&to.corners(), self.farthest(), 0.0);
-        let limit = max_distance * max_distance;
+        let (limit, apart) = (max_distance * max_distance, told * told);
         // A likely triangle first: its distance limits the search, and the displacement to it is one more axis along
         // which nearly all else is farther.
-        let mut search = TreeSearch { tree: self, mesh, to, single, limit, best: None, time };
+        let mut search =
+            TreeSearch { tree: self, mesh, to, single, limit, apart, best: None, time };
         search.look_along(guess.direction);
         guess.triangle.into_iter().for_each(|t| search.offer(t));
         if !self.wide_nodes.is_empty() {
             search.descend(0);
         }
-        search.best
+        let beyond =
+            || AllBeyond { distance: search.apart.sqrt(), along: search.single.further_axis() };
+        search.best.ok_or_else(beyond)
     }
 
     /// Gives every triangle that is within `reach` metres of one in the tree's frame to `visit`, and some that
@@ -157,30 +188,34 @@ impl BoxTree {
         true
     }
 
-    /// A lower bound of the projections of all triangles on a unit vector, in the tree's frame, metres; infinite for
-    /// an empty tree.
-    pub fn begins_along(&self, along: DVec3) -> f64 {
+    /// The least projection of all triangles of `mesh`, which the tree was built of, on a unit vector in the tree's frame,
+    /// metres; infinite for an empty tree.
+    pub fn begins_along(&self, mesh: &TriangleMesh, along: DVec3) -> f64 {
         debug_assert!((along.length() - 1.0).abs() <= UNITY_ROUNDING, "{along}");
-        let mut least = f32::INFINITY;
+        let mut least = f64::INFINITY;
         if !self.wide_nodes.is_empty() {
-            self.begin(0, along.as_vec3().to_array(), &mut least);
+            self.begin(0, mesh, along, &mut least);
         }
-        f64::from(least)
+        least
     }
 
-    fn begin(&self, wide_node: u32, along: [f32; 3], least: &mut f32) {
+    fn begin(&self, wide_node: u32, mesh: &TriangleMesh, along: DVec3, least: &mut f64) {
         let wide_node = &self.wide_nodes[wide_node as usize];
-        let mut begins = wide_node.begins(along, self.farthest());
+        let mut begins = wide_node.begins(along.as_vec3().to_array(), self.farthest());
         loop {
             let lane = least_lane(&begins);
             // Nearest first, so nothing that is left can begin earlier.
-            if begins[lane] >= *least {
+            if f64::from(begins[lane]) >= *least {
                 return;
             }
-            if wide_node.below[lane] & LEAF == 0 {
-                self.begin(wide_node.below[lane], along, least);
+            let below = wide_node.below[lane];
+            if below & LEAF == 0 {
+                self.begin(below, mesh, along, least);
             } else {
-                *least = begins[lane];
+                // A box of a triangle has corners that the triangle has not: of a long one, far before it.
+                let triangle = mesh.triangle(self.triangles[(below & !LEAF) as usize]);
+                let [a, b, c] = triangle.map(|p| p.dot(along));
+                *least = least.min(a.min(b).min(c));
             }
             begins[lane] = f32::INFINITY;
         }
@@ -196,6 +231,9 @@ struct TreeSearch<'a, T: NearestTo> {
     single: SingleTriangle,
     /// Triangles farther than this are of no use, square metres; one exactly as far is.
     limit: f64,
+    /// All that was looked at and is of no use is at least so far, square metres; boxes that are farther are not looked
+    /// into.
+    apart: f64,
     best: Option<NearestInTree<T::Found>>,
     time: &'a TimeLeft<'a>,
 }
@@ -209,7 +247,7 @@ impl<T: NearestTo> TreeSearch<'_, T> {
             let lane = least_lane(&bounds);
             let below = wide_node.below[lane];
             // Coordinates are limited, so that only lanes without a box are infinitely far.
-            if f64::from(bounds[lane]) > self.limit || bounds[lane] == f32::INFINITY {
+            if f64::from(bounds[lane]) > self.apart || bounds[lane] == f32::INFINITY {
                 break;
             }
             if self.time.is_over() {
@@ -227,17 +265,27 @@ impl<T: NearestTo> TreeSearch<'_, T> {
     fn offer(&mut self, t: TriangleId) {
         let triangle = self.mesh.triangle(t);
         // One axis and no division: most triangles of a leaf met late are told apart by it.
-        if self.single.is_beyond(&triangle, self.limit) {
+        let gap = self.single.gap_squared(&triangle);
+        if gap > self.limit {
+            self.apart = self.apart.min(gap);
             return;
         }
-        let Some(closest) = self.to.closest(&triangle, self.limit) else { return };
+        let closest = match self.to.closest(&triangle, self.limit) {
+            Ok(closest) => closest,
+            Err(bound) => return self.apart = self.apart.min(bound),
+        };
         let d = T::distance_squared(&closest);
         debug_assert!(d >= 0.0, "{d} to {t:?}");
         // Of equally near ones the smallest id, whatever order they are met in.
         let ties =
             |b: &NearestInTree<T::Found>| T::distance_squared(&b.closest) == d && b.triangle <= t;
-        if d <= self.limit && !self.best.as_ref().is_some_and(ties) {
-            self.limit = d;
+        if d > self.limit {
+            if d < self.apart {
+                self.apart = d;
+                self.look_along(self.to.displacement(&closest));
+            }
+        } else if !self.best.as_ref().is_some_and(ties) {
+            (self.limit, self.apart) = (d, d);
             self.best = Some(NearestInTree { triangle: t, closest });
             self.look_along(self.to.displacement(&closest));
         }
@@ -356,9 +404,7 @@ mod tests {
                 let along = random.unit_vector();
                 let first = mesh.positions().iter().map(|p| p.as_dvec3().dot(along));
                 let first = first.fold(f64::INFINITY, f64::min);
-                let begins = tree.begins_along(along);
-                // A box of a triangle has corners that the triangle has not.
-                assert!(begins <= first && begins > first - 0.01, "{begins}, {first}");
+                assert_eq!(tree.begins_along(&mesh, along), first);
             }
         }
     }

@@ -203,14 +203,20 @@ impl SingleTriangle {
         SingleTriangle { normal: normal.to_array(), height, ..self }
     }
 
-    /// True only when a triangle is farther along the normal than `limit`, square metres.
-    pub(super) fn is_beyond(&self, t: &Triangle, limit: f64) -> bool {
+    /// The further axis, unit or zero.
+    pub(super) fn further_axis(&self) -> DVec3 {
+        Vec3::from_array(self.normal).as_dvec3().normalize_or_zero()
+    }
+
+    /// A triangle is at least so far along the normal, square metres.
+    pub(super) fn gap_squared(&self, t: &Triangle) -> f64 {
         let normal = Vec3::from_array(self.normal).as_dvec3();
         let [a, b, c] = t.map(|p| normal.dot(p));
         let [least, most] = self.height.map(f64::from);
         // In f64 from here on, so that only the slack of the corners in f32 is to be taken off.
         let gap = (a.min(b).min(c) - most).max(least - a.max(b).max(c)) - f64::from(self.slack);
-        gap > 0.0 && gap * gap * (1.0 - SLAB_ROUNDING) > limit
+        let gap = gap.max(0.0);
+        gap * gap * (1.0 - SLAB_ROUNDING)
     }
 }
 

@@ -22,12 +22,17 @@ pub(super) struct Separation<'a> {
     apart: f64,
 }
 
+/// Of corners whose components from one of them are at most `extent`, those that seem farther apart along a direction
+/// than this are farther than `thickness`, metres.
+pub(super) fn apart(thickness: f64, extent: DVec3) -> f64 {
+    debug_assert!(extent.is_finite() && extent.min_element() >= 0.0, "{extent}");
+    thickness + SEPARATION_ROUNDINGS * UNIT_ROUNDOFF * (thickness + extent.element_sum())
+}
+
 impl<'a> Separation<'a> {
     /// `extent` as [`MovingFeatures::extent`]; `thickness` in metres.
     pub fn new(moving: &'a MovingFeatures, extent: DVec3, thickness: f64) -> Separation<'a> {
-        debug_assert!(extent.is_finite() && extent.min_element() >= 0.0, "{extent}");
-        let apart =
-            thickness + SEPARATION_ROUNDINGS * UNIT_ROUNDOFF * (thickness + extent.element_sum());
+        let apart = apart(thickness, extent);
         Separation { moving, gaps: [moving.gaps(0), moving.gaps(1)], apart }
     }
 

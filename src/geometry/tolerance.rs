@@ -175,6 +175,11 @@ pub const BOUND_COVER: f64 = 1.0 + 1e-9;
 /// A smaller value would let a vertex move farther than its tissue is said to have moved.
 pub const SINGLE_LENGTH_COVER: f64 = 1.0 + 1e-6;
 
+/// What a unit vector that is rounded to `f32` is shortened by, so that it is no longer than 1: each component is off by
+/// 2^-24 of itself, and once more when it is shortened, 1.2e-7 in all. Without it a bound along the vector would be too
+/// large.
+pub const SINGLE_UNIT_SLACK: f32 = 1e-6;
+
 /// Covers the rounding of a squared distance to a sample, relative: some ten units of 2^-53, a hundred times over. A
 /// smaller value would let a sample speak for a point just outside its ball.
 pub const SAMPLE_ROUNDING: f64 = 1e-11;

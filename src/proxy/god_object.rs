@@ -177,6 +177,9 @@ impl GodObject {
                 SearchEnd::OutOfTime => return None,
                 SearchEnd::Complete if self.search.clearance_m == 0.0 => return None,
                 SearchEnd::Complete => {
+                    if self.search.contacts.len() > ROWS_MAX {
+                        self.search.forget();
+                    }
                     let NearSearch { pairs, contacts, .. } = &mut self.search;
                     // Four times as many are near at twice the margin, on a flat patch.
                     if 4 * pairs.len() < SURVEY_PAIRS_MAX {
@@ -360,7 +363,7 @@ impl GodObject {
                 }
                 SearchEnd::OutOfTime => return SearchEnd::OutOfTime,
                 SearchEnd::Complete => {
-                    std::mem::swap(&mut self.contacts, &mut self.search.contacts);
+                    self.contacts.clone_from(&self.search.contacts);
                     let held = self.posture.scene_from_tool.point(self.hold);
                     let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
                     reduce(&mut self.contacts, &frame, &self.stiffness, &mut self.distances);

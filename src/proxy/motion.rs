@@ -12,7 +12,7 @@ use crate::coupling::{
 };
 use crate::scene::Tool;
 use crate::{
-    ccd::{MovingTriangle, Owned, Shared, triangle_pair},
+    ccd::{MovingTriangle, Owned, Shared, stay_apart, triangle_pair},
     geometry::tolerance::{STAND_OFF_M, STAND_OFF_MIN_M},
 };
 use glam::DVec3;
@@ -101,6 +101,9 @@ impl ProxyMotion<'_> {
             own.map(|p| scene_from_link.point(p))
         });
         let link = MovingTriangle { t0, t1, owned: Owned::ALL };
+        if stay_apart(&tissue, &link, pair.along.as_dvec3(), thickness) {
+            return None;
+        }
         // Two meshes share no vertex, so all features of both are tested.
         triangle_pair(&tissue, &link, Shared::NONE, thickness).map(|found| found.toi)
     }

@@ -4,10 +4,10 @@
 //! feature on either side. Any other pair of closest points is nearer a little farther along one of the surfaces, and
 //! as a constraint it would push sideways at inner edges of a flat tessellation.
 
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 
 use super::{
-    pair_list::{Around, ListEnd, PairList},
+    pair_list::{Around, ListEnd, PairList, Standing},
     posed_link::PosedLink,
     seen_tissues::TissuesInMotion,
     tissue_view::TissueView,
@@ -19,7 +19,7 @@ use crate::geometry::{
         segment_segment::closest_parameters,
         triangle_triangle::{ClosestPair, closest_pair_or_bound},
     },
-    tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK},
+    tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK, SINGLE_UNIT_SLACK},
 };
 use crate::scene::TissueId;
 
@@ -39,6 +39,17 @@ pub(super) struct NearSearch {
     pub(super) contacts: Vec<NearContact>,
     /// The least distance of all pairs, metres; the margin when there is none.
     pub(super) clearance_m: f64,
+    known: Option<LastSearch>,
+}
+
+/// The last search was complete, and its pairs and contacts are still there: while nothing moves the next one has only to
+/// look at what it left out. A tick ends with a look about for the local model, and the next one begins where it stood.
+#[derive(Clone, Copy, Debug)]
+struct LastSearch {
+    standing: Standing,
+    margin_m: f64,
+    /// No two triangles are flat on each other: such a pair has contacts that a wider margin adds.
+    grows: bool,
 }
 
 /// Two triangles near each other.
@@ -50,6 +61,9 @@ pub(super) struct NearTriangles {
     pub(super) link: usize,
     pub(super) link_triangle: TriangleId,
     pub(super) distance_m: f64,
+    /// Between their closest points from the tissue's to the link's, scene frame; no longer than 1 however it is rounded,
+    /// and zero when they cross.
+    pub(super) along: Vec3,
 }
 
 /// Which features meet: the same contact from whichever triangles it is found. Vertices ascend; `u32::MAX` is none.
@@ -97,7 +111,13 @@ impl NearSearch {
             pairs: Vec::with_capacity(NEAR_PAIRS_MAX),
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             clearance_m: 0.0,
+            known: None,
         }
+    }
+
+    /// Contacts are about to be left out.
+    pub(super) fn forget(&mut self) {
+        self.known = None;
     }
 
     /// Finds all pairs of triangles within `margin` metres of each other, `pairs_max` at most.
@@ -109,29 +129,46 @@ impl NearSearch {
         late: &dyn Fn() -> bool,
     ) -> SearchEnd {
         debug_assert!(pairs_max <= NEAR_PAIRS_MAX, "room for {pairs_max} pairs");
-        self.pairs.clear();
-        self.contacts.clear();
-        self.clearance_m = margin;
-        match self.list.reach(margin, tissues, around, pairs_max, late) {
+        let end = self.list.reach(margin, tissues, around, pairs_max, late);
+        let standing = self.list.standing();
+        let known = self.known.take().filter(|k| {
+            end == ListEnd::Complete && k.standing == standing && (margin <= k.margin_m || k.grows)
+        });
+        // Nothing is nearer than a distance below 0.
+        let from = known.map_or(-1.0, |k| k.margin_m);
+        self.pairs.retain(|p| p.distance_m <= margin.min(from));
+        self.contacts.retain(|c| c.gap_m <= margin.min(from));
+        self.clearance_m = self.pairs.iter().fold(margin, |least, p| least.min(p.distance_m));
+        match end {
             ListEnd::Complete => (),
             ListEnd::Full => return SearchEnd::Full,
             ListEnd::OutOfTime => return SearchEnd::OutOfTime,
         }
-        let end = self.measure(tissues, around, (margin, pairs_max), late);
-        if end == SearchEnd::Complete {
+        if self.pairs.len() > pairs_max {
+            return SearchEnd::Full;
+        }
+        let mut grows = known.is_none_or(|k| k.grows);
+        if margin > from {
+            let end = self.measure(tissues, around, (from, margin, pairs_max), late, &mut grows);
+            if end != SearchEnd::Complete {
+                return end;
+            }
             self.contacts.sort_unstable_by_key(|c| (c.key, c.tissue_triangle, c.link_triangle));
             self.contacts.dedup_by_key(|c| c.key);
         }
-        end
+        self.known = Some(LastSearch { standing, margin_m: margin, grows });
+        SearchEnd::Complete
     }
 
-    /// Measures the listed pairs that can be within the margin.
+    /// Measures the listed pairs that can be within the margin and are farther than `from` metres. `grows`: until flat
+    /// ones are met.
     fn measure(
         &mut self,
         tissues: &TissuesInMotion,
         around: &Around,
-        (margin, pairs_max): (f64, usize),
+        (from, margin, pairs_max): (f64, f64, usize),
         late: &dyn Fn() -> bool,
+        grows: &mut bool,
     ) -> SearchEnd {
         // Those that are a little farther are told apart too, so that the next round need not measure them again.
         let told = margin + self.list.last_step_m();
@@ -140,7 +177,9 @@ impl NearSearch {
         let mut corners: Option<((u32, TriangleId), [DVec3; 3])> = None;
         for place in 0..self.list.pairs.len() {
             let listed = self.list.pairs[place];
-            if self.list.lower_bound(&listed) > margin * BOUND_COVER {
+            let bound = self.list.lower_bound(&listed);
+            // The bound of a known pair is its distance.
+            if bound > margin * BOUND_COVER || bound * BOUND_COVER <= from {
                 continue;
             }
             if late() {
@@ -168,16 +207,23 @@ impl NearSearch {
                 tissue,
                 link: posed.link.surface.mesh().triangle(own),
             };
+            // Where they were nearest hardly turns: of those beyond the margin half are told apart so.
+            let apart = pair.apart_along(listed.along.as_dvec3());
+            if apart > margin * BOUND_COVER {
+                self.list.measured(place, apart, listed.along);
+                continue;
+            }
             let found = match closest_pair_or_bound(&pair.tissue, &pair.link, told * told) {
                 Ok(found) => found,
                 Err(bound_squared) => {
-                    self.list.measured(place, bound_squared.sqrt());
+                    self.list.measured(place, bound_squared.sqrt(), listed.along);
                     continue;
                 }
             };
             let distance_m = found.distance_squared.sqrt();
-            self.list.measured(place, distance_m);
-            if distance_m > margin {
+            let along = found.direction().unwrap_or(DVec3::ZERO);
+            self.list.measured(place, distance_m, shortened(along));
+            if distance_m > margin || distance_m <= from {
                 continue;
             }
             if self.pairs.len() == pairs_max {
@@ -190,14 +236,15 @@ impl NearSearch {
                 link: number,
                 link_triangle: own,
                 distance_m,
+                along: shortened(pair.posed.scene_from_link.vector(along)),
             });
-            self.offer(&pair, &found, margin);
+            *grows &= !self.offer(&pair, &found, margin);
         }
         SearchEnd::Complete
     }
 
-    /// Keeps the contacts of a pair.
-    fn offer(&mut self, pair: &PairInLink, found: &ClosestPair, margin: f64) {
+    /// Keeps the contacts of a pair. True when it is flat.
+    fn offer(&mut self, pair: &PairInLink, found: &ClosestPair, margin: f64) -> bool {
         let is_flat = pair.is_flat();
         self.keep(pair, (found.barycentric_a, found.barycentric_b), is_flat, margin);
         if is_flat {
@@ -205,6 +252,7 @@ impl NearSearch {
             // in common hold both apart, however the tool is turned.
             pair.each_corner(|weights| self.keep(pair, weights, true, margin));
         }
+        is_flat
     }
 
     fn keep(&mut self, pair: &PairInLink, weights: (DVec3, DVec3), is_flat: bool, margin: f64) {
@@ -228,6 +276,14 @@ struct PairInLink<'a> {
 }
 
 impl PairInLink<'_> {
+    /// How far the link's triangle is from the tissue's along a direction at least, metres.
+    fn apart_along(&self, along: DVec3) -> f64 {
+        let [of_link, of_tissue] = [&self.link, &self.tissue].map(|t| t.map(|p| p.dot(along)));
+        let [a, b, c] = of_link;
+        let [p, q, r] = of_tissue;
+        a.min(b).min(c) - p.max(q).max(r)
+    }
+
     /// The two are as good as parallel.
     fn is_flat(&self) -> bool {
         let normal = |t: &[DVec3; 3]| (t[1] - t[0]).cross(t[2] - t[0]);
@@ -316,6 +372,11 @@ impl PairInLink<'_> {
             gap_m,
         })
     }
+}
+
+/// A unit vector in single precision that is no longer than 1 however it is rounded.
+fn shortened(unit: DVec3) -> Vec3 {
+    unit.as_vec3() * (1.0 - SINGLE_UNIT_SLACK)
 }
 
 /// The vertices with a weight, ascending.

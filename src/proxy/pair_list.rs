@@ -5,6 +5,8 @@
 //! near pair is listed. Each listed pair also knows how far apart it was when it was last measured, so that of some
 //! hundred pairs a round measures those that can be near by now.
 
+use glam::Vec3;
+
 use super::{posed_link::PosedLink, seen_tissues::TissuesInMotion};
 use crate::coupling::posture::Posture;
 use crate::geometry::{
@@ -36,6 +38,15 @@ pub(super) struct PairList {
     tick_travel_m: f64,
     /// The motion noted last, metres.
     last_step_m: f64,
+    /// Lists that were made.
+    n_made: u64,
+}
+
+/// Of a list: two that are equal are of one list with nothing moved in between.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Standing {
+    n_made: u64,
+    travel_m: f64,
 }
 
 /// Two triangles that may come near each other.
@@ -48,6 +59,9 @@ pub(super) struct ListedPair {
     pub(super) link_triangle: TriangleId,
     /// They are farther apart than this less the travel, metres.
     beyond_m: f64,
+    /// Between their closest points when they were measured, from the tissue's to the link's, in the link's frame; no
+    /// longer than 1 however it is rounded, zero when it is not known.
+    pub(super) along: Vec3,
 }
 
 /// How the making of a list ended.
@@ -80,7 +94,13 @@ impl PairList {
             skin_m: PROXY_SKIN_MIN_M,
             tick_travel_m: 0.0,
             last_step_m: 0.0,
+            n_made: 0,
         }
+    }
+
+    /// Where the list stands.
+    pub(super) fn standing(&self) -> Standing {
+        Standing { n_made: self.n_made, travel_m: self.travel_m }
     }
 
     /// The proxy was put somewhere, or a tissue moved by nobody knows how much.
@@ -114,8 +134,9 @@ impl PairList {
     }
 
     /// A pair was measured: it is no nearer than this, metres.
-    pub(super) fn measured(&mut self, place: usize, distance_m: f64) {
-        self.pairs[place].beyond_m = distance_m + self.travel_m;
+    pub(super) fn measured(&mut self, place: usize, distance_m: f64, along: Vec3) {
+        let pair = &mut self.pairs[place];
+        (pair.beyond_m, pair.along) = (distance_m + self.travel_m, along);
     }
 
     /// Makes sure that every pair within `margin` metres is listed. `pairs_max`: how many of them the search may find.
@@ -163,6 +184,7 @@ impl PairList {
         self.of.clear();
         self.of.extend(tissues.views().map(|(place, view)| (view.id, tissues.topology(place))));
         (self.reach_m, self.travel_m) = (reach_m, 0.0);
+        self.n_made += 1;
         let reach = reach_m * BOUND_COVER;
         for (place, view) in tissues.views() {
             // The index knows the newest positions only.
@@ -192,6 +214,7 @@ impl PairList {
                             link: number as u32,
                             link_triangle: own,
                             beyond_m,
+                            along: Vec3::ZERO,
                         });
                         true
                     });

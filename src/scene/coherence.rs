@@ -8,3 +8,4 @@ pub(super) mod distance_samples;
 pub(super) mod last_seen;
 pub(super) mod near_list;
 pub(super) mod probe_memory;
+pub(super) mod support_plane;

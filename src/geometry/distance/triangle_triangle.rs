@@ -36,19 +36,13 @@ impl ClosestPair {
 /// The closest points of two triangles: of a vertex of one and the face of the other, or of two edges, unless an
 /// edge of one crosses the other's face.
 pub fn closest_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
-    closest_pair_within(a, b, f64::INFINITY).expect("no limit")
+    closest_pair_or_bound(a, b, f64::INFINITY).expect("no limit")
 }
 
-/// [`closest_pair`], unless the plane of one triangle tells that they are farther apart than `limit`, square
-/// metres.
-pub fn closest_pair_within(a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Option<ClosestPair> {
-    closest_pair_or_bound(a, b, limit).ok()
-}
-
-/// The same, or the square of the distance that the planes tell, square metres: more than `limit`.
+/// The same, unless the plane of one triangle tells that they are farther apart than `limit`, square metres.
 ///
 /// # Errors
-/// The planes tell that the triangles are farther apart than `limit`.
+/// They are farther apart; the square of the distance that the planes tell, square metres, which is more than `limit`.
 pub fn closest_pair_or_bound(
     a: &[DVec3; 3],
     b: &[DVec3; 3],

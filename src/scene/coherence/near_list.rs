@@ -2,12 +2,11 @@
 //!
 //! A search for the closest pair looks a little farther than it must, by a skin, and lists the triangles that it came
 //! by. Until link and tissue have together moved through the skin, the closest pair is among the listed triangles, and
-//! no search is needed. Answers are the same, ties included.
-//!
-//! A list that also knows how far each triangle was when it was last measured has half as many to measure, and is no
-//! faster: to know a triangle's distance takes 15 us, to know that it is beyond the closest pair 2.
+//! no search is needed. Each listed triangle has bounds of its own: how far it was when it was last measured, which motion
+//! uses up, and a plane that had all of the link behind it, which holds as long as the triangle is before it. While one of
+//! them is beyond the closest pair, the triangle is not measured again. Answers are the same, ties included.
 
-use super::last_seen::LastSeen;
+use super::{last_seen::LastSeen, support_plane::SupportPlane};
 use crate::geometry::{
     Pose, TriangleId,
     tolerance::{BOUND_COVER, NEAR_LIST_SKIN_M},
@@ -20,7 +19,10 @@ pub(in crate::scene) struct NearList {
     /// The last closest pair, of tissue and link.
     pub(in crate::scene) pair: Option<(TriangleId, TriangleId)>,
     /// Every triangle of the tissue that was within the list's radius, and some that were not.
-    pub(in crate::scene) triangles: Vec<TriangleId>,
+    triangles: Vec<ListedTriangle>,
+    /// How far link and tissue have moved so far, metres: the sum over all ticks, for the bounds of the triangles.
+    travel: f64,
+    last_scene_from_link: Pose,
     /// All other triangles are farther from the link where it was listed for, metres; below 0 when the list tells
     /// nothing.
     radius: f64,
@@ -32,10 +34,36 @@ pub(in crate::scene) struct NearList {
     seen: LastSeen,
 }
 
+/// A triangle of the list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::scene) struct ListedTriangle {
+    triangle: TriangleId,
+    /// The list's travel at which the link may have come to it, metres.
+    may_touch_at: f64,
+    plane: SupportPlane,
+}
+
+/// What is known of how far a triangle is from a link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::scene) struct TriangleBound {
+    /// At least so far now, metres.
+    pub(in crate::scene) distance: f64,
+    /// Before this plane, if that is far, it will be farther still.
+    pub(in crate::scene) plane: SupportPlane,
+}
+
+impl TriangleBound {
+    /// Nothing.
+    pub(in crate::scene) const UNKNOWN: TriangleBound =
+        TriangleBound { distance: 0.0, plane: SupportPlane::UNKNOWN };
+}
+
 /// Triangles that are listed. More than these cost as much as a search.
 const TRIANGLES_MAX: usize = 512;
 /// The skin is as thick as the motion of so many ticks ...
 const SKIN_TICKS: f64 = 8.0;
+/// A triangle is shown to be farther than the closest pair by this share of the skin.
+const AHEAD: f64 = 0.75;
 /// ... but no thicker than so many tolerances of the field, or [`NEAR_LIST_SKIN_M`] where that is more.
 const SKIN_TOLERANCES_MAX: f64 = 8.0;
 /// The radius of a list that tells nothing.
@@ -47,6 +75,8 @@ impl NearList {
         NearList {
             pair: None,
             triangles: Vec::with_capacity(TRIANGLES_MAX),
+            travel: 0.0,
+            last_scene_from_link: Pose::IDENTITY,
             radius: NO_LIST,
             scene_from_link: Pose::IDENTITY,
             ticks: 0,
@@ -66,7 +96,10 @@ impl NearList {
     ) -> f64 {
         match self.seen.follow(tissue, revision) {
             // The pair keeps the last tick's triangles: a good start even where the list tells nothing.
-            Some(moved) => self.radius -= moved,
+            Some(moved) => {
+                self.radius -= moved;
+                self.travel += moved * BOUND_COVER;
+            }
             None => {
                 self.radius = NO_LIST;
                 self.triangles.clear();
@@ -74,6 +107,8 @@ impl NearList {
             }
         }
         self.ticks += 1;
+        self.travel += link.displacement(&self.last_scene_from_link, scene_from_link) * BOUND_COVER;
+        self.last_scene_from_link = *scene_from_link;
         self.displacement = link.displacement(&self.scene_from_link, scene_from_link);
         self.radius - self.displacement * BOUND_COVER
     }
@@ -89,16 +124,41 @@ impl NearList {
         (SKIN_TICKS * self.displacement / f64::from(self.ticks)).clamp(tolerance, thickest)
     }
 
+    /// How much farther than the closest pair a triangle should be shown to be, metres.
+    pub(in crate::scene) fn ahead(&self, link: &Link) -> f64 {
+        AHEAD * self.skin(link)
+    }
+
     /// A search begins, and with it a new list.
     pub(in crate::scene) fn begin(&mut self, scene_from_link: &Pose) {
         self.triangles.clear();
-        (self.scene_from_link, self.ticks) = (*scene_from_link, 0);
+        (self.scene_from_link, self.ticks, self.travel) = (*scene_from_link, 0, 0.0);
     }
 
     /// The search came by a triangle.
-    pub(in crate::scene) fn note(&mut self, t: TriangleId) {
+    pub(in crate::scene) fn note(&mut self, triangle: TriangleId, bound: TriangleBound) {
+        let TriangleBound { distance, plane } = bound;
+        debug_assert!(distance >= 0.0, "{distance} m");
         if self.triangles.len() < TRIANGLES_MAX {
-            self.triangles.push(t);
+            let may_touch_at = self.travel + distance;
+            self.triangles.push(ListedTriangle { triangle, may_touch_at, plane });
+        }
+    }
+
+    /// Measures listed triangles that may be within `reach` metres. `measure` is given a plane that was between a triangle
+    /// and the link, and says how far it is, until there is no more time.
+    pub(in crate::scene) fn measure(
+        &mut self,
+        reach: impl Fn() -> f64,
+        mut measure: impl FnMut(TriangleId, SupportPlane) -> Option<TriangleBound>,
+    ) {
+        for listed in &mut self.triangles {
+            if listed.may_touch_at - self.travel > reach() {
+                continue;
+            }
+            let Some(bound) = measure(listed.triangle, listed.plane) else { return };
+            listed.may_touch_at = self.travel + bound.distance;
+            listed.plane = bound.plane;
         }
     }
 
@@ -113,7 +173,7 @@ impl NearList {
         debug_assert!(radius >= 0.0, "listed to {radius} m");
         // A full list may have lost some.
         if self.triangles.len() < TRIANGLES_MAX {
-            self.triangles.retain(|t| near(*t));
+            self.triangles.retain(|listed| near(listed.triangle));
             self.radius = radius;
         } else {
             self.abandon();

@@ -8,9 +8,15 @@ use std::cell::Cell;
 
 use glam::DVec3;
 
-use crate::scene::{Link, Revision, TissueId, coherence::near_list::NearList};
+use crate::scene::{
+    Link, Revision, TissueId,
+    coherence::{
+        near_list::{NearList, TriangleBound},
+        support_plane::SupportPlane,
+    },
+};
 use crate::{
-    bvh::Guess,
+    bvh::{AllBeyond, Guess},
     geometry::{
         Aabb, Pose, TriangleId,
         distance::triangle_triangle::ClosestPair,
@@ -48,36 +54,64 @@ pub(in crate::scene) fn closest_pair(
     let bounds = link.surface.bounds();
     let size = bounds.centre().abs().max_element() + bounds.diagonal();
     let rounding = POSE_ROUNDING * (size + 2.0 * scene_from_link.translation.length());
-    let of_best = |b: ClosestTriangles| b.closest.distance_squared.sqrt() * BOUND_COVER + rounding;
+    let best_distance = |b: &ClosestTriangles| b.closest.distance_squared.sqrt();
+    let of_best = |b: ClosestTriangles| best_distance(&b) * BOUND_COVER + rounding;
     let reach = || best.get().map_or(max_distance, of_best);
     let corners = |t: TriangleId| tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
-    let offer = |t: TriangleId, triangle: Option<TriangleId>| {
+    let (skin, ahead) = (near.skin(link), near.ahead(link));
+    // A little farther than the best is looked for, to know for longer.
+    let offer = |t: TriangleId, likely: Option<TriangleId>, plane: SupportPlane| {
         let corners = corners(t);
-        if slab.get().is_before(&corners, reach()) {
-            return;
+        // Triangles about one vertex of the tissue are equally near, to the same triangle of the link: one of a greater id
+        // is no better than the best. Where they as good as touch, rounding says which is, and all are looked at.
+        let known = best.get().filter(|b| best_distance(b) * (BOUND_COVER - 1.0) > rounding);
+        let no_better = known.filter(|b| t > b.tissue_triangle);
+        let enough = no_better.map_or(f64::INFINITY, |b| best_distance(&b) / BOUND_COVER);
+        for plane in [slab.get().plane, plane] {
+            let distance = plane.before(&corners);
+            if distance > reach() || distance >= enough {
+                return TriangleBound { distance, plane };
+            }
         }
-        let guess = Guess { triangle, direction: slab.get().along };
-        let Some(found) = link.tree.nearest(mesh, &corners, reach(), guess, time) else { return };
-        let pair = ClosestTriangles {
-            tissue_triangle: t,
-            link_triangle: found.triangle,
-            closest: found.closest,
+        let is_known = plane.along != DVec3::ZERO;
+        let direction = if is_known { plane.along } else { slab.get().plane.along };
+        let triangle = likely.or(known.map(|b| b.link_triangle));
+        let guess = Guess { triangle, direction };
+        let limits = (reach(), reach() + ahead);
+        let found = link.tree.nearest_or_bound(mesh, &corners, limits, guess, time);
+        let bound = match found {
+            Ok(found) => {
+                let pair = ClosestTriangles {
+                    tissue_triangle: t,
+                    link_triangle: found.triangle,
+                    closest: found.closest,
+                };
+                if best.get().is_none_or(|b| is_before(&pair, &b)) {
+                    best.set(Some(pair));
+                    slab.set(Slab::between(&pair, link, &link_from_scene));
+                }
+                let distance = best_distance(&pair) / BOUND_COVER - rounding;
+                TriangleBound { distance: distance.max(0.0), plane }
+            }
+            Err(AllBeyond { distance, along }) => {
+                TriangleBound { distance, plane: SupportPlane::across(along, link) }
+            }
         };
-        if best.get().is_none_or(|b| is_before(&pair, &b)) {
-            best.set(Some(pair));
-            slab.set(Slab::between(&pair, link, &link_from_scene));
-        }
+        if time.was_over() { TriangleBound::UNKNOWN } else { bound }
     };
     // Ties go to the smaller ids, so that the order of these offers does not show.
-    near.pair.into_iter().for_each(|(t, l)| offer(t, Some(l)));
-    near.triangles.iter().take_while(|_| !time.is_over_now()).for_each(|t| offer(*t, None));
+    if let Some((t, l)) = near.pair {
+        offer(t, Some(l), SupportPlane::UNKNOWN);
+    }
+    near.measure(reach, |t, plane| (!time.is_over_now()).then(|| offer(t, None, plane)));
     // What is not listed is farther than `others`; as near may still win a tie.
     if reach() >= others && !time.is_over_now() {
         if best.get().is_none() {
             let first = near_an_extreme(tissue, link, scene_from_link, max_distance, time);
-            first.into_iter().for_each(|t| offer(t, None));
+            if let Some(t) = first {
+                offer(t, None, SupportPlane::UNKNOWN);
+            }
         }
-        let skin = near.skin(link);
         let list_radius = || reach() + skin;
         let bounds = scene_from_link.aabb(link.surface.bounds()).grown(list_radius());
         let is_near = |b: &Aabb| {
@@ -89,18 +123,17 @@ pub(in crate::scene) fn closest_pair(
         // listed triangles beyond the last radius go.
         near.begin(scene_from_link);
         tissue.overlap(&(bounds, &is_near), |t| {
-            let may_be_near = || !slab.get().is_before(&corners(t), list_radius());
+            let may_be_near = || slab.get().plane.before(&corners(t)) <= list_radius();
             if is_near(&tissue.mesh().triangle_box(t)) && may_be_near() {
-                near.note(t);
-                if !time.is_over_now() {
-                    offer(t, None);
-                }
+                let plane = SupportPlane::UNKNOWN;
+                let is_late = time.is_over_now();
+                near.note(t, if is_late { TriangleBound::UNKNOWN } else { offer(t, None, plane) });
             }
         });
         if time.was_over() {
             near.abandon();
         } else {
-            near.end(list_radius(), |t| !slab.get().is_before(&corners(t), list_radius()));
+            near.end(list_radius(), |t| slab.get().plane.before(&corners(t)) <= list_radius());
         }
     }
     debug_assert!(best.get().is_none_or(|b| b.closest.distance_squared >= 0.0));
@@ -129,21 +162,17 @@ fn near_an_extreme(
     nearest
 }
 
-/// A plane with all of a link behind it: what is farther before it than the reach is not near.
+/// A support plane of a link, and where it is in the scene: what is farther before it than the reach is not near.
 #[derive(Clone, Copy, Debug)]
 struct Slab {
-    /// The plane's unit normal, in link frame; zero when no plane is known.
-    along: DVec3,
-    /// The same in scene frame, and how far along it the scene's origin is, metres.
+    plane: SupportPlane,
+    /// Its normal in scene frame, and how far along it the scene's origin is, metres.
     in_scene: DVec3,
     origin: f64,
-    /// Where the link begins along it, metres.
-    begins: f64,
 }
 
 impl Slab {
-    const UNKNOWN: Slab =
-        Slab { along: DVec3::ZERO, in_scene: DVec3::ZERO, origin: 0.0, begins: f64::NEG_INFINITY };
+    const UNKNOWN: Slab = Slab { plane: SupportPlane::UNKNOWN, in_scene: DVec3::ZERO, origin: 0.0 };
 
     /// Across the line between the closest points.
     fn between(pair: &ClosestTriangles, link: &Link, link_from_scene: &Pose) -> Slab {
@@ -152,35 +181,28 @@ impl Slab {
         };
         debug_assert!((along.length() - 1.0).abs() <= CONTACT_SLACK, "direction {along}");
         Slab {
-            along,
+            plane: SupportPlane::across(along, link),
             in_scene: link_from_scene.rotation.transpose() * along,
             origin: link_from_scene.translation.dot(along),
-            begins: link.tree.begins_along(along),
         }
     }
 
-    /// Whether a triangle in link frame is farther before the plane than `reach` metres.
-    fn is_before(&self, corners: &[DVec3; 3], reach: f64) -> bool {
-        let ends = corners.map(|p| p.dot(self.along));
-        self.begins - ends[0].max(ends[1]).max(ends[2]) > reach
-    }
-
-    /// The same of a box in scene frame.
+    /// Whether a box in scene frame is farther before the plane than `reach` metres.
     fn is_box_before(&self, b: &Aabb, reach: f64) -> bool {
         let (centre, half) = (b.centre(), 0.5 * b.size());
         // The box is not carried into the link's frame, only its centre's place along the normal is.
         let rounding = POSE_ROUNDING * ((centre.abs() + half).element_sum() + self.origin.abs());
         let ends = self.origin + centre.dot(self.in_scene) + half.dot(self.in_scene.abs());
-        self.begins - (ends + rounding) > reach
+        self.plane.begins - (ends + rounding) > reach
     }
 }
 
-/// Nearer first, then the smaller ids: the answer does not depend on the order of the search.
+/// Nearer first, then the smaller ids: the answer does not depend on the order of the search. What rounding may have
+/// parted is equally near.
 fn is_before(a: &ClosestTriangles, b: &ClosestTriangles) -> bool {
     let key = |p: &ClosestTriangles| (p.tissue_triangle, p.link_triangle);
-    a.closest
-        .distance_squared
-        .total_cmp(&b.closest.distance_squared)
-        .then_with(|| key(a).cmp(&key(b)))
-        .is_lt()
+    let [of_a, of_b] = [a, b].map(|p| p.closest.distance_squared);
+    // Of a squared distance, twice.
+    let cover = BOUND_COVER * BOUND_COVER;
+    of_a * cover < of_b || of_a <= of_b * cover && key(a) < key(b)
 }

@@ -186,6 +186,10 @@ fn late_it_stays_where_it_is_and_arrives_later() {
         assert!(!stage.crosses(&got), "after {asked}");
         assert!(matches!(got.state, RenderState::Late | RenderState::Touching), "{:?}", got.state);
     }
+    // Where it stands it knows what is near, and needs no time.
+    let got = stage.tick_in_time(&|| true);
+    assert_eq!(got.state, RenderState::Touching);
+    stage.pose.scene_from_tool = to(0.002, 0.0, RADIUS - 0.01);
     let got = stage.tick_in_time(&|| true);
     assert_eq!(got.state, RenderState::Late);
     let got = stage.tick_in_time(&|| false);

@@ -1,0 +1,38 @@
+//! A plane with all of a link on one side: a bound that no motion loosens.
+//!
+//! A distance that was found once loosens with all motion since. A link is rigid, and what is before a plane of its frame is
+//! before the link however far it has come. Where the link bulges towards a triangle, as most tools do, the plane across the
+//! line between their closest points is as far from the triangle as the link is.
+
+use glam::DVec3;
+
+use crate::scene::Link;
+
+/// A plane of a link's frame with all of the link behind it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::scene) struct SupportPlane {
+    /// The plane's unit normal into the link; zero when no plane is known.
+    pub(in crate::scene) along: DVec3,
+    /// Where the link begins along it, metres.
+    pub(in crate::scene) begins: f64,
+}
+
+impl SupportPlane {
+    /// No plane.
+    pub(in crate::scene) const UNKNOWN: SupportPlane =
+        SupportPlane { along: DVec3::ZERO, begins: f64::NEG_INFINITY };
+
+    /// Across a direction, unit or zero.
+    pub(in crate::scene) fn across(along: DVec3, link: &Link) -> SupportPlane {
+        if along == DVec3::ZERO {
+            return SupportPlane::UNKNOWN;
+        }
+        SupportPlane { along, begins: link.tree.begins_along(link.surface.mesh(), along) }
+    }
+
+    /// How far before the plane a triangle in link frame is at least, metres; less than nothing when it is not.
+    pub(in crate::scene) fn before(&self, corners: &[DVec3; 3]) -> f64 {
+        let ends = corners.map(|p| p.dot(self.along));
+        self.begins - ends[0].max(ends[1]).max(ends[2])
+    }
+}
