@@ -361,6 +361,14 @@ mod tests {
                 assert_eq!(tree.nearest(&mesh, &t, reach, Guess::default(), endless), Some(found));
                 let short = got * (1.0 - 1e-9);
                 assert!(got == 0.0 || tree.nearest(&mesh, &t, short, guess, endless).is_none());
+                // What is beyond is as far as is told of it.
+                let (most, told) = (got * random.range(0.0, 0.999), got * random.range(1.0, 2.0));
+                if got > 0.0 {
+                    let bound = tree.nearest_or_bound(&mesh, &t, (most, told), guess, endless);
+                    let AllBeyond { distance, along } = bound.expect_err("it is nearer than that");
+                    assert!(distance > most && distance <= reach, "{distance} of {got}");
+                    assert!(along == DVec3::ZERO || (along.length() - 1.0).abs() < 1e-12);
+                }
             }
         }
     }

@@ -267,6 +267,7 @@ mod tests {
     use glam::DQuat;
 
     use super::*;
+    use crate::oracle::Random;
 
     fn still(t: [DVec3; 3]) -> MovingTriangle {
         MovingTriangle { t0: t, t1: t, owned: Owned::ALL }
@@ -333,6 +334,32 @@ mod tests {
         println!("{taken} steps, {alone} with a limit for each test");
         assert!(taken <= 1_600, "{taken} steps");
         assert!(alone > 5_000, "it is easy: {alone} steps");
+    }
+
+    /// Looked at instant by instant they are farther apart than the thickness, whatever direction was asked along; along
+    /// their closest points few that are so go unseen.
+    #[test]
+    fn what_stays_apart_is_apart_at_every_instant() {
+        let mut random = Random::new(11);
+        let (mut n_told, mut n_apart) = (0, 0);
+        for round in 0..4_000 {
+            let mut point = || random.point(DVec3::splat(-1.0), DVec3::splat(1.0));
+            let [t0, other] = [(); 2].map(|()| std::array::from_fn(|_| point()));
+            let by = point() * 2.0;
+            let a = MovingTriangle { t0, t1: t0.map(|p| p + 0.3 * point()), owned: Owned::ALL };
+            let b0 = other.map(|p| p + by);
+            let b = MovingTriangle { t0: b0, t1: b0.map(|p| p + point()), owned: Owned::ALL };
+            let thickness = 0.2;
+            let gap = |t: f64| closest_pair(&a.at(t), &b.at(t)).distance_squared.sqrt();
+            let least = (0..=32).map(|k| gap(f64::from(k) / 32.0)).fold(f64::INFINITY, f64::min);
+            let nearest = closest_pair(&a.t0, &b.t0).direction();
+            let along = if round % 4 == 0 { point().try_normalize() } else { nearest };
+            let told = along.is_some_and(|along| stay_apart(&a, &b, along, thickness));
+            assert!(!told || least > thickness, "{least} m apart in round {round}");
+            n_told += u32::from(told);
+            n_apart += u32::from(least > thickness);
+        }
+        assert!(n_told > n_apart / 3 && n_told < n_apart, "{n_told} of {n_apart}");
     }
 
     #[test]
