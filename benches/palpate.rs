@@ -14,6 +14,8 @@ mod continuous_test;
 mod counting;
 #[path = "palpate/cubic.rs"]
 mod cubic;
+#[path = "palpate/grasper_tick.rs"]
+mod grasper_tick;
 #[path = "palpate/growth.rs"]
 mod growth;
 #[path = "palpate/guigue_devillers.rs"]
@@ -74,7 +76,7 @@ static ALLOCATOR: Counting = Counting;
 /// What is measured: its id in the targets, its name, and how.
 type Measure = (&'static str, &'static str, fn(&mut Run));
 
-const MEASURES: [Measure; 17] = [
+const MEASURES: [Measure; 18] = [
     ("P1", "triangle_pairs", triangle_pairs::run),
     ("P2", "tissue_distance", tissue_distance::run),
     ("P3", "tool_field", tool_field::run),
@@ -83,6 +85,7 @@ const MEASURES: [Measure; 17] = [
     ("P6", "continuous_test", continuous_test::run),
     ("P7", "triangle_test", triangle_test::run),
     ("P8", "tick", tick::run),
+    ("P8b", "grasper_tick", grasper_tick::run),
     ("P9", "round_trip", round_trip::run),
     ("P10", "ticks_under_deformation", ticks_under_deformation::run),
     ("P11", "server_cpu", round_trip::run_cpu),
