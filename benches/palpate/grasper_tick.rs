@@ -19,15 +19,16 @@ use palpate::{
         Limits, Link, Scene, Tissue, TissueOptions, Tool, ToolParts,
         tick::{TickOptions, ToolPose},
         tissue::deform::Deformation,
-        tool::field::{default_field, field_of},
+        tool::field::field_of,
     },
-    sdf::FieldOptions,
+    sdf::{Field, FieldOptions},
     surface::Surface,
     time_left::TimeLeft,
 };
 
 use crate::{
     run::{Figures, Run},
+    tick::SMOKE_TOLERANCE,
     turns::Effort,
 };
 
@@ -51,8 +52,6 @@ const LIFT_M: f64 = 0.006;
 const SWEEP_S: f64 = 8.0;
 const PRESS_S: f64 = 1.25;
 const TICK_S: f64 = 1e-3;
-/// Tolerance of the fields in a smoke run, as a share of a link's diagonal.
-const SMOKE_TOLERANCE: f64 = 5e-3;
 
 /// Prints a line for each way to press.
 pub fn run(run: &mut Run) {
@@ -89,7 +88,7 @@ struct Grasp {
     session: RenderedSession,
     sequence: u64,
     rest: Vec<Vec3>,
-    /// Where the surface is below the tip's arc.
+    /// Of the arc.
     centre: DVec3,
     depth_m: f64,
     give: f64,
@@ -190,10 +189,7 @@ fn loaded(data: MeshData) -> LoadedMesh {
     load(data, &LoadOptions::default()).expect("a mesh")
 }
 
-fn field(effort: Effort, surface: &Surface) -> palpate::sdf::Field {
-    let coarse = || {
-        let tolerance_m = Some(SMOKE_TOLERANCE * surface.bounds().diagonal());
-        field_of(surface, &FieldOptions { tolerance_m, ..FieldOptions::default() })
-    };
-    if effort == Effort::Smoke { coarse() } else { default_field(surface) }
+fn field(effort: Effort, surface: &Surface) -> Field {
+    let tolerance_m = effort.of(None, Some(SMOKE_TOLERANCE * surface.bounds().diagonal()));
+    field_of(surface, &FieldOptions { tolerance_m, ..FieldOptions::default() })
 }

@@ -47,7 +47,7 @@ const DEPTH_MAX_M: f64 = 2e-3;
 /// Probe points: the tip and some up the shaft, metres.
 const PROBES_M: [f64; 4] = [0.0, 0.002, 0.004, 0.006];
 /// Tolerance of the field in a smoke run, as a share of the tool's diagonal.
-const SMOKE_TOLERANCE: f64 = 5e-3;
+pub const SMOKE_TOLERANCE: f64 = 5e-3;
 /// What brute force and the tick differ in at most, metres: rounding of coordinates to `f32`.
 const ROUNDING_M: f64 = 1e-7;
 /// Ticks whose answers brute force looks at.

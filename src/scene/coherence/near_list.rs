@@ -20,7 +20,7 @@ pub(in crate::scene) struct NearList {
     pub(in crate::scene) pair: Option<(TriangleId, TriangleId)>,
     /// Every triangle of the tissue that was within the list's radius, and some that were not.
     triangles: Vec<ListedTriangle>,
-    /// How far link and tissue have moved so far, metres: the sum over all ticks, for the bounds of the triangles.
+    /// How far link and tissue have moved since it was made, metres: the sum over all ticks, for the bounds of its triangles.
     travel: f64,
     last_scene_from_link: Pose,
     /// All other triangles are farther from the link where it was listed for, metres; below 0 when the list tells
@@ -62,10 +62,11 @@ impl TriangleBound {
 const TRIANGLES_MAX: usize = 512;
 /// The skin is as thick as the motion of so many ticks ...
 const SKIN_TICKS: f64 = 8.0;
-/// A triangle is shown to be farther than the closest pair by this share of the skin.
-const AHEAD: f64 = 0.75;
 /// ... but no thicker than so many tolerances of the field, or [`NEAR_LIST_SKIN_M`] where that is more.
 const SKIN_TOLERANCES_MAX: f64 = 8.0;
+/// A triangle is shown to be farther than the closest pair by this share of the skin. With none
+/// of it a grasper's closest pairs took 300 us a tick, and 200 with this, with half and with all of it.
+const AHEAD: f64 = 0.75;
 /// The radius of a list that tells nothing.
 const NO_LIST: f64 = -1.0;
 
