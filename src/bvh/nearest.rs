@@ -5,6 +5,7 @@ use glam::{DVec3, Vec3};
 use super::{tree::BoxTree, volume::LEAF, wide_node::SingleTriangle};
 use crate::geometry::{
     TriangleId, TriangleMesh,
+    direction::span_along,
     distance::{
         point_triangle::{ClosestPoint, closest_point},
         triangle_triangle::{ClosestPair, closest_pair_or_bound},
@@ -132,10 +133,11 @@ impl BoxTree {
         debug_assert!(max_distance >= 0.0 && told >= max_distance, "{max_distance}, {told} m");
         let single = SingleTriangle::of(&to.corners(), self.farthest(), 0.0);
         let (limit, apart) = (max_distance * max_distance, told * told);
+        let settled = (max_distance + SETTLED * (told - max_distance)).powi(2);
         // A likely triangle first: its distance limits the search, and the displacement to it is one more axis along
         // which nearly all else is farther.
         let mut search =
-            TreeSearch { tree: self, mesh, to, single, limit, apart, best: None, time };
+            TreeSearch { tree: self, mesh, to, single, limit, settled, apart, best: None, time };
         search.look_along(guess.direction);
         guess.triangle.into_iter().for_each(|t| search.offer(t));
         if !self.wide_nodes.is_empty() {
@@ -214,13 +216,20 @@ impl BoxTree {
             } else {
                 // A box of a triangle has corners that the triangle has not: of a long one, far before it.
                 let triangle = mesh.triangle(self.triangles[(below & !LEAF) as usize]);
-                let [a, b, c] = triangle.map(|p| p.dot(along));
-                *least = least.min(a.min(b).min(c));
+                let [begin, _] = span_along(&triangle, along);
+                *least = least.min(begin);
             }
             begins[lane] = f32::INFINITY;
         }
     }
 }
+
+/// Where nothing is near, how far all is need not be known to the last: boxes beyond this share of what is told are not
+/// looked into. With all of it a grasper's ticks in tissue took a sixth longer.
+const SETTLED: f64 = 0.25;
+
+/// And neither are those that are nearer than what was found by no more than this share of its square.
+const NEARLY: f64 = 0.1;
 
 /// The state of one query.
 struct TreeSearch<'a, T: NearestTo> {
@@ -231,6 +240,9 @@ struct TreeSearch<'a, T: NearestTo> {
     single: SingleTriangle,
     /// Triangles farther than this are of no use, square metres; one exactly as far is.
     limit: f64,
+    /// While nothing is near, boxes that are farther than this are told to be as far as they are, and not looked into,
+    /// square metres.
+    settled: f64,
     /// All that was looked at and is of no use is at least so far, square metres; boxes that are farther are not looked
     /// into.
     apart: f64,
@@ -247,7 +259,12 @@ impl<T: NearestTo> TreeSearch<'_, T> {
             let lane = least_lane(&bounds);
             let below = wide_node.below[lane];
             // Coordinates are limited, so that only lanes without a box are infinitely far.
-            if f64::from(bounds[lane]) > self.apart || bounds[lane] == f32::INFINITY {
+            let bound = f64::from(bounds[lane]);
+            if bound > self.apart || bounds[lane] == f32::INFINITY {
+                break;
+            }
+            if bound > self.settled {
+                self.apart = bound;
                 break;
             }
             if self.time.is_over() {
@@ -282,6 +299,7 @@ impl<T: NearestTo> TreeSearch<'_, T> {
         if d > self.limit {
             if d < self.apart {
                 self.apart = d;
+                self.settled = self.settled.min((d * (1.0 - NEARLY)).max(self.limit));
                 self.look_along(self.to.displacement(&closest));
             }
         } else if !self.best.as_ref().is_some_and(ties) {

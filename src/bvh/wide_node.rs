@@ -8,6 +8,7 @@ use glam::{DVec3, Vec3};
 use super::volume::BoxNode;
 use crate::geometry::{
     Aabb, Dop16, Pose,
+    direction::span_along,
     lanes::{LANES, greater, lesser},
     tolerance::SLAB_ROUNDING,
     triangle_triangle::Triangle,
@@ -211,10 +212,9 @@ impl SingleTriangle {
     /// A triangle is at least so far along the normal, square metres.
     pub(super) fn gap_squared(&self, t: &Triangle) -> f64 {
         let normal = Vec3::from_array(self.normal).as_dvec3();
-        let [a, b, c] = t.map(|p| normal.dot(p));
-        let [least, most] = self.height.map(f64::from);
+        let ([begins, ends], [least, most]) = (span_along(t, normal), self.height.map(f64::from));
         // In f64 from here on, so that only the slack of the corners in f32 is to be taken off.
-        let gap = (a.min(b).min(c) - most).max(least - a.max(b).max(c)) - f64::from(self.slack);
+        let gap = (begins - most).max(least - ends) - f64::from(self.slack);
         let gap = gap.max(0.0);
         gap * gap * (1.0 - SLAB_ROUNDING)
     }

@@ -10,6 +10,7 @@ use super::{
     verdict::judge,
 };
 use crate::geometry::{
+    direction::span_along,
     distance::{
         point_triangle::closest_point, segment_segment::closest_parameters,
         triangle_triangle::closest_pair,
@@ -179,13 +180,20 @@ pub fn stay_apart(a: &MovingTriangle, b: &MovingTriangle, along: DVec3, thicknes
     // From one corner, for coordinates are large where triangles are small.
     let from = a.t0[0];
     let (mut extent, mut gap) = (DVec3::ZERO, f64::INFINITY);
-    for (p, q) in [(&a.t0, &b.t0), (&a.t1, &b.t1)] {
-        let [p, q] = [p, q].map(|t| t.map(|x| x - from));
-        extent = p.iter().chain(&q).fold(extent, |extent, x| extent.max(x.abs()));
-        let [p, q] = [p, q].map(|t| t.map(|x| x.dot(along)));
-        gap = gap.min(q[0].min(q[1]).min(q[2]) - p[0].max(p[1]).max(p[2]));
+    for (a, b) in [(&a.t0, &b.t0), (&a.t1, &b.t1)] {
+        let (a, b) = (seen_from(from, a), seen_from(from, b));
+        for corner in a.iter().chain(&b) {
+            extent = extent.max(corner.abs());
+        }
+        let ([_, ends], [begins, _]) = (span_along(&a, along), span_along(&b, along));
+        gap = gap.min(begins - ends);
     }
     gap > separation::apart(thickness, extent)
+}
+
+#[inline(always)]
+fn seen_from(from: DVec3, [p, q, r]: &[DVec3; 3]) -> [DVec3; 3] {
+    [*p - from, *q - from, *r - from]
 }
 
 fn vertex_face(of: &MovingTriangle, k: usize, face: &MovingTriangle) -> MovingFeatures {

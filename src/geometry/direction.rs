@@ -9,6 +9,13 @@ pub fn direction(of: DVec3) -> Option<DVec3> {
     (of.length_squared() >= f64::MIN_POSITIVE).then(|| of.normalize())
 }
 
+/// Where a triangle begins and ends along a direction.
+#[inline(always)]
+pub fn span_along([a, b, c]: &[DVec3; 3], along: DVec3) -> [f64; 2] {
+    let (a, b, c) = (a.dot(along), b.dot(along), c.dot(along));
+    [a.min(b).min(c), a.max(b).max(c)]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! Closest points of points, segments and triangles.
 
+mod edge_lanes;
 mod edge_pairs;
 pub mod point_triangle;
 pub mod point_triangles;

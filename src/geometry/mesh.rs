@@ -122,7 +122,8 @@ impl TriangleMesh {
 
     /// The triangle's corners, exact.
     pub fn triangle(&self, t: TriangleId) -> [DVec3; 3] {
-        self.vertices(t).map(|v| self.position(v))
+        let [a, b, c] = self.vertices(t);
+        [self.position(a), self.position(b), self.position(c)]
     }
 
     /// One vertex, exact.

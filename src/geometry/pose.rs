@@ -31,6 +31,12 @@ impl Pose {
         self.rotation * p + self.translation
     }
 
+    /// A triangle in the frame mapped to.
+    #[inline(always)]
+    pub fn triangle(&self, [a, b, c]: &[DVec3; 3]) -> [DVec3; 3] {
+        [self.point(*a), self.point(*b), self.point(*c)]
+    }
+
     /// A direction in the frame mapped to.
     pub fn vector(&self, v: DVec3) -> DVec3 {
         self.rotation * v

@@ -124,7 +124,7 @@ impl Surroundings<'_> {
         let tissue = mesh.triangle(pair.tissue_triangle);
         let scene_from_link = self.posture.scene_from_link(pair.link);
         let own = self.tool.links[pair.link].surface.mesh().triangle(pair.link_triangle);
-        let own = own.map(|p| scene_from_link.point(p));
+        let own = scene_from_link.triangle(&own);
         let velocities =
             mesh.vertices(pair.tissue_triangle).map(|v| self.motion.velocity(pair.tissue, v));
         let keeps = Keeps { link: pair.link, planes, velocities: &velocities, allowance: a };

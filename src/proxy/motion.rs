@@ -13,7 +13,10 @@ use crate::coupling::{
 use crate::scene::Tool;
 use crate::{
     ccd::{MovingTriangle, Owned, Shared, stay_apart, triangle_pair},
-    geometry::tolerance::{STAND_OFF_M, STAND_OFF_MIN_M},
+    geometry::{
+        Pose,
+        tolerance::{STAND_OFF_M, STAND_OFF_MIN_M},
+    },
 };
 use glam::DVec3;
 
@@ -73,8 +76,17 @@ impl ProxyMotion<'_> {
             let end = self.from.moved(self.displacement, ends[1], self.hold, self.screws);
             let times = ends.map(|s| time + (time_end - time) * s);
             let mut first = 1.0f64;
+            // Pairs of a link follow each other.
+            let mut posed: Option<(usize, [Pose; 2])> = None;
             for pair in self.pairs.iter().filter(near) {
-                let toi = self.pair_contact(pair, [&start, &end], times, thickness);
+                let (_, poses) = match &mut posed {
+                    Some(posed) if posed.0 == pair.link => posed,
+                    posed => posed.insert((
+                        pair.link,
+                        [&start, &end].map(|posture| posture.scene_from_link(pair.link)),
+                    )),
+                };
+                let toi = self.pair_contact(pair, poses, times, thickness);
                 first = toi.map_or(first, |toi| first.min(toi));
             }
             if first < 1.0 {
@@ -88,7 +100,7 @@ impl ProxyMotion<'_> {
     fn pair_contact(
         &self,
         pair: &NearTriangles,
-        postures: [&Posture; 2],
+        poses: &[Pose; 2],
         times: [f64; 2],
         thickness: f64,
     ) -> Option<f64> {
@@ -96,10 +108,8 @@ impl ProxyMotion<'_> {
         let [t0, t1] = times.map(|time| view.triangle_at(pair.tissue_triangle, time));
         let tissue = MovingTriangle { t0, t1, owned: Owned::ALL };
         let own = self.tool.links[pair.link].surface.mesh().triangle(pair.link_triangle);
-        let [t0, t1] = postures.map(|posture| {
-            let scene_from_link = posture.scene_from_link(pair.link);
-            own.map(|p| scene_from_link.point(p))
-        });
+        let [start, end] = poses;
+        let (t0, t1) = (start.triangle(&own), end.triangle(&own));
         let link = MovingTriangle { t0, t1, owned: Owned::ALL };
         if stay_apart(&tissue, &link, pair.along.as_dvec3(), thickness) {
             return None;

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::geometry::{
     TriangleId, TriangleMesh,
+    direction::span_along,
     distance::{
         point_triangle::{Feature, closest_point},
         segment_segment::closest_parameters,
@@ -278,10 +279,9 @@ struct PairInLink<'a> {
 impl PairInLink<'_> {
     /// How far the link's triangle is from the tissue's along a direction at least, metres.
     fn apart_along(&self, along: DVec3) -> f64 {
-        let [of_link, of_tissue] = [&self.link, &self.tissue].map(|t| t.map(|p| p.dot(along)));
-        let [a, b, c] = of_link;
-        let [p, q, r] = of_tissue;
-        a.min(b).min(c) - p.max(q).max(r)
+        let ([begins, _], [_, ends]) =
+            (span_along(&self.link, along), span_along(&self.tissue, along));
+        begins - ends
     }
 
     /// The two are as good as parallel.

@@ -23,6 +23,6 @@ impl<'a> PosedLink<'a> {
 
     /// A triangle of a tissue in the link's frame.
     pub(super) fn in_link(&self, view: &TissueView, t: TriangleId) -> [DVec3; 3] {
-        view.triangle_at(t, view.time).map(|p| self.link_from_scene.point(p))
+        self.link_from_scene.triangle(&view.triangle_at(t, view.time))
     }
 }

@@ -41,7 +41,8 @@ impl<'a> TissueView<'a> {
     }
 
     pub(super) fn triangle_at(&self, t: TriangleId, time: f64) -> [DVec3; 3] {
-        self.surface.mesh().vertices(t).map(|v| self.vertex_at(v, time))
+        let [a, b, c] = self.surface.mesh().vertices(t);
+        [self.vertex_at(a, time), self.vertex_at(b, time), self.vertex_at(c, time)]
     }
 
     /// A vertex is no farther than this from where it will be, metres.

@@ -1,20 +1,15 @@
 //! The closest points of the borders of two triangles: the nine pairs of their edges, three to a pass.
 //!
 //! Each pair as [`closest_parameters`](super::segment_segment::closest_parameters) has it, to the last bit. Most of the
-//! time of a triangle pair goes to these. Side by side they take six tenths of the time of one by one, and a recorded
-//! demo of 9,227 ticks takes 4.5 s to replay instead of 5.1.
-
-use std::array;
+//! time of a triangle pair goes to these.
 
 use glam::DVec3;
 
-use super::segment_segment::closest_of_ends;
-#[cfg(target_arch = "x86_64")]
-use crate::geometry::lanes::are_wide;
-use crate::geometry::tolerance::PARALLEL_SINE_SQUARED;
-
-/// Edges of one triangle side by side, and one more that counts for nothing: AVX2 has four numbers to an instruction.
-const LANES: usize = 4;
+use super::{edge_lanes::EdgeLanes, segment_segment::closest_of_ends};
+use crate::geometry::{
+    four_lanes::{FOUR, Four, FourLanes},
+    tolerance::PARALLEL_SINE_SQUARED,
+};
 
 /// Two edges, edge k from vertex k to (k + 1) % 3, and where on them (0 to 1) their closest points are.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,114 +18,113 @@ pub(super) struct ClosestEdges {
     pub(super) at: [f64; 2],
 }
 
-/// Of equally near pairs the first, by the edge of A and then that of B.
-pub(super) fn closest_edges(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestEdges {
-    #[cfg(target_arch = "x86_64")]
-    if are_wide() {
-        // SAFETY: lanes are wide only where the processor has AVX2.
-        return unsafe { closest_wide(a, b) };
-    }
-    closest_by(a, b)
+/// Of one edge of A with each of B.
+struct ClosestToEach<F> {
+    s: F,
+    t: F,
+    gap_squared: F,
+    /// A bit for each that is parallel to it: there the rest says nothing.
+    parallel: u32,
 }
 
-/// [`closest_by`] with four lanes to an instruction instead of two.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn closest_wide(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestEdges {
-    closest_by(a, b)
+/// Of equally near pairs the first, by the edge of A and then that of B. `of_b`: the edges of `b`.
+#[inline(always)]
+pub(super) fn closest_edges<L: FourLanes>(
+    lanes: L,
+    a: &[DVec3; 3],
+    (b, of_b): (&[DVec3; 3], &EdgeLanes<L::Four>),
+) -> ClosestEdges {
+    let found = [
+        closest_to_each(lanes, (a[0], a[1]), of_b),
+        closest_to_each(lanes, (a[1], a[2]), of_b),
+        closest_to_each(lanes, (a[2], a[0]), of_b),
+    ];
+    let parallel = found[0].parallel | found[1].parallel | found[2].parallel;
+    if parallel != 0 {
+        return with_parallel_ones(a, b, &found);
+    }
+    // No branch asks which is nearest: nothing tells that ahead. The fourth lane is the first once more, and comes after it.
+    let [x, y, z] = [found[0].gap_squared, found[1].gap_squared, found[2].gap_squared];
+    let [p, q, r, _] = x.lesser(y).lesser(z).numbers();
+    let least = lanes.all(lesser(lesser(p, q), r));
+    let equal = x.equal(least) | y.equal(least) << FOUR | z.equal(least) << (2 * FOUR);
+    // One is, unless coordinates are not finite.
+    let first = equal.trailing_zeros() as usize % (3 * FOUR);
+    let (i, j) = (first / FOUR, first % FOUR);
+    ClosestEdges { edges: [i, j], at: [found[i].s.numbers()[j], found[i].t.numbers()[j]] }
 }
 
 #[inline(always)]
-fn closest_by(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestEdges {
+fn closest_to_each<L: FourLanes>(
+    lanes: L,
+    (p, to): (DVec3, DVec3),
+    edges: &EdgeLanes<L::Four>,
+) -> ClosestToEach<L::Four> {
+    let ([bx, by, bz], [vx, vy, vz], vv) = (edges.from, edges.along, edges.length_squared);
+    let u = to - p;
+    let [px, py, pz] = [lanes.all(p.x), lanes.all(p.y), lanes.all(p.z)];
+    let [ux, uy, uz] = [lanes.all(u.x), lanes.all(u.y), lanes.all(u.z)];
+    let uu = lanes.all(u.length_squared());
+    let (zero, one) = (lanes.all(0.0), lanes.all(1.0));
+    let clamped = |x: L::Four| one.lesser(zero.greater(x));
+    let (wx, wy, wz) = (px - bx, py - by, pz - bz);
+    let uv = ux * vx + uy * vy + uz * vz;
+    let uw = ux * wx + uy * wy + uz * wz;
+    let vw = vx * wx + vy * wy + vz * wz;
+    let determinant = uu * vv - uv * uv;
+    let parallel = determinant.up_to(lanes.all(PARALLEL_SINE_SQUARED) * uu * vv);
+    let s = clamped((uv * vw - vv * uw) / determinant);
+    let t = clamped((uv * s + vw) / vv);
+    let s = clamped((uv * t - uw) / uu);
+    let dx = (px + ux * s) - (bx + vx * t);
+    let dy = (py + uy * s) - (by + vy * t);
+    let dz = (pz + uz * s) - (bz + vz * t);
+    ClosestToEach { s, t, gap_squared: dx * dx + dy * dy + dz * dz, parallel }
+}
+
+/// Of parallel edges the ends are looked at.
+#[cold]
+#[inline(never)]
+fn with_parallel_ones<F: Four>(
+    a: &[DVec3; 3],
+    b: &[DVec3; 3],
+    found: &[ClosestToEach<F>; 3],
+) -> ClosestEdges {
     let mut best = ClosestEdges { edges: [0, 0], at: [0.0, 0.0] };
     let mut least = f64::INFINITY;
-    let all = EdgeLanes::of(b);
-    for i in 0..3 {
-        let (from, to) = (a[i], a[(i + 1) % 3]);
-        let mut found = all.closest_to(from, to);
+    for (i, found) in found.iter().enumerate() {
+        let (a0, a1) = (a[i], a[(i + 1) % 3]);
+        let (s, t, gaps) = (found.s.numbers(), found.t.numbers(), found.gap_squared.numbers());
         for j in 0..3 {
-            if found.is_parallel[j] {
-                let (b0, b1) = (b[j], b[(j + 1) % 3]);
-                let (s, t) = closest_of_ends(from, to, b0, b1);
-                (found.s[j], found.t[j]) = (s, t);
-                let (p, q) = (from + (to - from) * s, b0 + (b1 - b0) * t);
-                found.gap_squared[j] = p.distance_squared(q);
+            let (b0, b1) = (b[j], b[(j + 1) % 3]);
+            let (mut at, mut gap) = ((s[j], t[j]), gaps[j]);
+            if found.parallel & 1 << j != 0 {
+                at = closest_of_ends(a0, a1, b0, b1);
+                gap = (a0 + (a1 - a0) * at.0).distance_squared(b0 + (b1 - b0) * at.1);
             }
-            if found.gap_squared[j] < least {
-                least = found.gap_squared[j];
-                best = ClosestEdges { edges: [i, j], at: [found.s[j], found.t[j]] };
+            if gap < least {
+                least = gap;
+                best = ClosestEdges { edges: [i, j], at: [at.0, at.1] };
             }
         }
     }
     best
 }
 
-/// A triangle's edges: where each begins, and where it leads.
-struct EdgeLanes {
-    from: [[f64; LANES]; 3],
-    along: [[f64; LANES]; 3],
-    length_squared: [f64; LANES],
-}
-
-/// Of one edge with each of three.
-struct LanesFound {
-    s: [f64; LANES],
-    t: [f64; LANES],
-    gap_squared: [f64; LANES],
-    /// There the rest says nothing.
-    is_parallel: [bool; LANES],
-}
-
-impl EdgeLanes {
-    #[inline(always)]
-    fn of(triangle: &[DVec3; 3]) -> EdgeLanes {
-        let from: [DVec3; LANES] = array::from_fn(|k| triangle[k % 3]);
-        let along: [DVec3; LANES] = array::from_fn(|k| triangle[(k + 1) % 3] - triangle[k % 3]);
-        EdgeLanes {
-            from: array::from_fn(|axis| from.map(|p| p[axis])),
-            along: array::from_fn(|axis| along.map(|v| v[axis])),
-            length_squared: along.map(|v| v.length_squared()),
-        }
-    }
-
-    #[inline(always)]
-    fn closest_to(&self, p: DVec3, to: DVec3) -> LanesFound {
-        let ([bx, by, bz], [vx, vy, vz]) = (&self.from, &self.along);
-        let u = to - p;
-        let uu = u.length_squared();
-        let mut found = LanesFound {
-            s: [0.0; LANES],
-            t: [0.0; LANES],
-            gap_squared: [0.0; LANES],
-            is_parallel: [false; LANES],
-        };
-        for l in 0..LANES {
-            let vv = self.length_squared[l];
-            let (wx, wy, wz) = (p.x - bx[l], p.y - by[l], p.z - bz[l]);
-            let uv = u.x * vx[l] + u.y * vy[l] + u.z * vz[l];
-            let uw = u.x * wx + u.y * wy + u.z * wz;
-            let vw = vx[l] * wx + vy[l] * wy + vz[l] * wz;
-            let determinant = uu * vv - uv * uv;
-            found.is_parallel[l] = determinant <= PARALLEL_SINE_SQUARED * uu * vv;
-            let s = ((uv * vw - vv * uw) / determinant).clamp(0.0, 1.0);
-            let t = ((uv * s + vw) / vv).clamp(0.0, 1.0);
-            let s = ((uv * t - uw) / uu).clamp(0.0, 1.0);
-            let (dx, dy, dz) = (
-                (p.x + u.x * s) - (bx[l] + vx[l] * t),
-                (p.y + u.y * s) - (by[l] + vy[l] * t),
-                (p.z + u.z * s) - (bz[l] + vz[l] * t),
-            );
-            (found.s[l], found.t[l]) = (s, t);
-            found.gap_squared[l] = dx * dx + dy * dy + dz * dz;
-        }
-        found
-    }
+#[inline(always)]
+fn lesser(a: f64, b: f64) -> f64 {
+    if a < b { a } else { b }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::array;
+
     use super::*;
-    use crate::{geometry::distance::segment_segment::closest_parameters, oracle::random::Random};
+    use crate::{
+        geometry::{distance::segment_segment::closest_parameters, four_lanes::Portable},
+        oracle::random::Random,
+    };
 
     /// One pair after the other.
     fn one_by_one(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestEdges {
@@ -158,8 +152,9 @@ mod tests {
                 || array::from_fn(|_| rounded(random.point(-DVec3::ONE, DVec3::ONE)));
             let (a, b): ([DVec3; 3], [DVec3; 3]) = (triangle(), triangle());
             let expected = one_by_one(&a, &b);
-            assert_eq!(closest_by(&a, &b), expected, "of {a:?} and {b:?}");
-            assert_eq!(closest_edges(&a, &b), expected, "of {a:?} and {b:?}");
+            let of_b = EdgeLanes::of(Portable, &b);
+            let found = closest_edges(Portable, &a, (&b, &of_b));
+            assert_eq!(found, expected, "of {a:?} and {b:?}");
             let [u, v] = [&a, &b].map(|t| t[1] - t[0]);
             parallel += usize::from(u.cross(v) == DVec3::ZERO);
         }

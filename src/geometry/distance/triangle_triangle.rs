@@ -3,11 +3,15 @@
 use glam::DVec3;
 
 use super::{
+    edge_lanes::EdgeLanes,
     edge_pairs::{ClosestEdges, closest_edges},
     point_triangle::{Feature, closest_point},
 };
+#[cfg(target_arch = "x86_64")]
+use crate::geometry::four_lanes::Wide;
 use crate::geometry::{
     direction::direction,
+    four_lanes::{FOUR, Four, FourLanes, Portable},
     tolerance::{PLANE_GAP_ROUNDING, THIN_PLANE},
 };
 
@@ -48,96 +52,134 @@ pub fn closest_pair_or_bound(
     b: &[DVec3; 3],
     limit: f64,
 ) -> Result<ClosestPair, f64> {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(lanes) = Wide::here() {
+        // SAFETY: lanes are wide only where the processor has AVX2.
+        return unsafe { wide(lanes, a, b, limit) };
+    }
+    by(Portable, a, b, limit)
+}
+
+/// [`by`], four lanes to an instruction.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn wide(lanes: Wide, a: &[DVec3; 3], b: &[DVec3; 3], limit: f64) -> Result<ClosestPair, f64> {
+    by(lanes, a, b, limit)
+}
+
+#[inline(always)]
+fn by<L: FourLanes>(
+    lanes: L,
+    a: &[DVec3; 3],
+    b: &[DVec3; 3],
+    limit: f64,
+) -> Result<ClosestPair, f64> {
     // Two planes first: most pairs that a search meets are farther apart than its limit, and six heights tell.
-    let (over_b, over_a) = (Heights::of(a, b), Heights::of(b, a));
+    let (of_a, of_b) = (EdgeLanes::of(lanes, a), EdgeLanes::of(lanes, b));
+    let (over_b, over_a) = (Heights::of(lanes, &of_a, b), Heights::of(lanes, &of_b, a));
     let bound = over_b.bound_squared().max(over_a.bound_squared());
     if bound > limit {
         return Err(bound);
     }
-    let (mut best, mut is_least) = (None, false);
-    if let Some((k, weights)) = over_b.over_face(a, b) {
-        (best, is_least) = (Some(pair_of(a, DVec3::AXES[k], b, weights)), !over_b.thin);
+    let mut over = None;
+    if let Some((k, weights)) = over_b.over_face(lanes, a, (b, &of_b)) {
+        over = Some((DVec3::AXES[k], weights, over_b.thin));
     }
-    if !is_least && let Some((k, weights)) = over_a.over_face(b, a) {
-        (best, is_least) = (Some(pair_of(a, weights, b, DVec3::AXES[k])), !over_a.thin);
+    if over.is_none_or(|(.., thin)| thin)
+        && let Some((k, weights)) = over_a.over_face(lanes, b, (a, &of_a))
+    {
+        over = Some((weights, DVec3::AXES[k], over_a.thin));
     }
+    let over = over.map(|(of_a, of_b, thin)| (pair_of(a, of_a, b, of_b), thin));
     // A vertex over the inside of a face that is not thin is the closest pair for certain, and saves nine edge
     // pairs.
-    if let Some(best) = best.filter(|_| is_least) {
-        return Ok(best);
+    if let Some((pair, false)) = over {
+        return Ok(pair);
     }
     // Without a vertex over a face the closest points are on two edges.
-    let edges = edge_pair(a, b);
-    let best = best.filter(|f| f.distance_squared < edges.distance_squared).unwrap_or(edges);
-    // Only triangles that each cut the other's plane can cross.
-    if over_a.lowest().is_none() && over_b.lowest().is_none() {
-        for i in 0..3 {
-            if let Some((s, weights)) = crossing(a[i], a[(i + 1) % 3], b) {
-                return Ok(crossing_pair(a, on_edge(i, s), b, weights));
-            }
-            if let Some((s, weights)) = crossing(b[i], b[(i + 1) % 3], a) {
-                return Ok(crossing_pair(a, weights, b, on_edge(i, s)));
-            }
-        }
+    let ClosestEdges { edges: [i, j], at: [s, t] } = closest_edges(lanes, a, (b, &of_b));
+    let edges = pair_of(a, on_edge(i, s), b, on_edge(j, t));
+    if let Some((pair, _)) = over.filter(|(f, _)| f.distance_squared < edges.distance_squared) {
+        return Ok(pair);
     }
-    Ok(best)
-}
-
-/// The closest points of the borders.
-fn edge_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> ClosestPair {
-    let ClosestEdges { edges: [i, j], at: [s, t] } = closest_edges(a, b);
-    pair_of(a, on_edge(i, s), b, on_edge(j, t))
+    // Only triangles that each cut the other's plane can cross.
+    let may_cross = over_a.lowest.is_none() && over_b.lowest.is_none();
+    Ok(may_cross.then(|| crossing_pair(a, b)).flatten().unwrap_or(edges))
 }
 
 /// Heights of a triangle's vertices over the plane of another, in lengths of the plane's normal.
 struct Heights {
-    of: [f64; 3],
+    normal: DVec3,
     normal_squared: f64,
     /// The plane's triangle is so thin that its normal tells little.
     thin: bool,
+    /// The vertex nearest to the plane, and its height, when all are strictly on one side of it, as far as rounding lets
+    /// tell: where it does not, the distances are 0 to rounding.
+    lowest: Option<(usize, f64)>,
 }
 
 impl Heights {
-    fn of(vertices: &[DVec3; 3], plane: &[DVec3; 3]) -> Heights {
+    /// `vertices`: a triangle, where its edges begin.
+    #[inline(always)]
+    fn of<L: FourLanes>(lanes: L, vertices: &EdgeLanes<L::Four>, plane: &[DVec3; 3]) -> Heights {
         let (e1, e2) = (plane[1] - plane[0], plane[2] - plane[0]);
         let normal = e1.cross(e2);
         let (normal_squared, longest) =
             (normal.length_squared(), e1.length_squared().max(e2.length_squared()));
+        let ([x, y, z], at) = (vertices.from, plane[0]);
+        let heights = (x - lanes.all(at.x)) * lanes.all(normal.x)
+            + (y - lanes.all(at.y)) * lanes.all(normal.y)
+            + (z - lanes.all(at.z)) * lanes.all(normal.z);
+        let zero = lanes.all(0.0);
+        let same = zero.below(heights) == ALL || heights.below(zero) == ALL;
         Heights {
-            of: vertices.map(|p| (p - plane[0]).dot(normal)),
+            normal,
             normal_squared,
             thin: normal_squared < THIN_PLANE * longest * longest,
+            lowest: same.then(|| lowest(heights.numbers())),
         }
-    }
-
-    /// The vertex nearest to the plane when all are strictly on one side of it, as far as rounding lets tell:
-    /// where it does not, the distances are 0 to rounding.
-    fn lowest(&self) -> Option<usize> {
-        let [x, y, z] = self.of;
-        let same = (x > 0.0 && y > 0.0 && z > 0.0) || (x < 0.0 && y < 0.0 && z < 0.0);
-        let [x, y, z] = [x.abs(), y.abs(), z.abs()];
-        same.then_some(if x <= y && x <= z {
-            0
-        } else if y <= z {
-            1
-        } else {
-            2
-        })
     }
 
     /// The vertex that is nearest to the inside of the plane's triangle, when one is: only the lowest of those on
     /// one side can be. As nothing is nearer to the plane, no points of the two are nearer to each other.
-    fn over_face(&self, vertices: &[DVec3; 3], plane: &[DVec3; 3]) -> Option<(usize, DVec3)> {
-        let k = self.lowest()?;
-        let c = closest_point(vertices[k], plane);
+    #[inline(always)]
+    fn over_face<L: FourLanes>(
+        &self,
+        lanes: L,
+        vertices: &[DVec3; 3],
+        (plane, edges): (&[DVec3; 3], &EdgeLanes<L::Four>),
+    ) -> Option<(usize, DVec3)> {
+        let (k, _) = self.lowest?;
+        // Most are not: an edge's area with the vertex, seen along the normal, tells that as `closest_point` has it.
+        let p = vertices[k];
+        let ([fx, fy, fz], [x, y, z]) = (edges.from, edges.along);
+        let (px, py, pz) = (lanes.all(p.x) - fx, lanes.all(p.y) - fy, lanes.all(p.z) - fz);
+        let areas = lanes.all(self.normal.x) * (y * pz - py * z)
+            + lanes.all(self.normal.y) * (z * px - pz * x)
+            + lanes.all(self.normal.z) * (x * py - px * y);
+        if lanes.all(0.0).below(areas) != ALL {
+            return None;
+        }
+        let c = closest_point(p, plane);
         (c.feature == Feature::Face).then_some((k, c.barycentric))
     }
 
     /// No vertex is nearer to the plane than the root of this, square metres; 0 where the plane tells nothing.
+    #[inline(always)]
     fn bound_squared(&self) -> f64 {
-        let Some(k) = self.lowest().filter(|_| !self.thin) else { return 0.0 };
-        self.of[k] * self.of[k] / (self.normal_squared * (1.0 + PLANE_GAP_ROUNDING))
+        let Some((_, height)) = self.lowest.filter(|_| !self.thin) else { return 0.0 };
+        height * height / (self.normal_squared * (1.0 + PLANE_GAP_ROUNDING))
     }
+}
+
+/// A bit for each lane.
+const ALL: u32 = (1 << FOUR) - 1;
+
+/// The lowest of three heights of one sign.
+#[inline(always)]
+fn lowest([x, y, z, _]: [f64; FOUR]) -> (usize, f64) {
+    let (y_or_x, k) = if y.abs() < x.abs() { (y, 1) } else { (x, 0) };
+    if z.abs() < y_or_x.abs() { (2, z) } else { (k, y_or_x) }
 }
 
 fn on_edge(k: usize, s: f64) -> DVec3 {
@@ -151,8 +193,19 @@ fn pair_of(a: &[DVec3; 3], wa: DVec3, b: &[DVec3; 3], wb: DVec3) -> ClosestPair 
     ClosestPair { on_a, barycentric_a: wa, on_b, barycentric_b: wb, distance_squared }
 }
 
-fn crossing_pair(a: &[DVec3; 3], wa: DVec3, b: &[DVec3; 3], wb: DVec3) -> ClosestPair {
-    ClosestPair { distance_squared: 0.0, ..pair_of(a, wa, b, wb) }
+/// Where an edge of one triangle crosses the other.
+#[inline(never)]
+fn crossing_pair(a: &[DVec3; 3], b: &[DVec3; 3]) -> Option<ClosestPair> {
+    let at = |pair: ClosestPair| ClosestPair { distance_squared: 0.0, ..pair };
+    for i in 0..3 {
+        if let Some((s, weights)) = crossing(a[i], a[(i + 1) % 3], b) {
+            return Some(at(pair_of(a, on_edge(i, s), b, weights)));
+        }
+        if let Some((s, weights)) = crossing(b[i], b[(i + 1) % 3], a) {
+            return Some(at(pair_of(a, weights, b, on_edge(i, s))));
+        }
+    }
+    None
 }
 
 /// Where segment `p q` crosses the triangle's inside: (0 to 1 along it, weights). Touching a border is
@@ -175,6 +228,7 @@ fn crossing(p: DVec3, q: DVec3, triangle: &[DVec3; 3]) -> Option<(f64, DVec3)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle::random::Random;
 
     const T: [DVec3; 3] = [DVec3::ZERO, DVec3::X, DVec3::Y];
 
@@ -204,6 +258,27 @@ mod tests {
             parted += u32::from(pair.on_a != pair.on_b);
         }
         assert!(parted > 0, "rounding parted no points");
+    }
+
+    /// Of rounded corners many edges are parallel, without length, or equally near, and many triangles cross.
+    #[test]
+    fn wide_lanes_find_the_same_to_the_last_bit() {
+        let mut random = Random::new(20_261_126);
+        let (mut crossing, mut beyond) = (0, 0);
+        for n in 0..60_000 {
+            let steps = [1.0, 2.0, 4.0, 1e9][n % 4];
+            let rounded = |p: DVec3| (p * steps).round() / steps;
+            let mut corner = |away| rounded(random.point(-DVec3::ONE, DVec3::ONE)) + away;
+            let away = DVec3::Z * [0.0, 0.5, 2.0][n % 3];
+            let (a, b) = ([(); 3].map(|()| corner(DVec3::ZERO)), [(); 3].map(|()| corner(away)));
+            for limit in [f64::INFINITY, 0.3] {
+                let portable = by(Portable, &a, &b, limit);
+                assert_eq!(closest_pair_or_bound(&a, &b, limit), portable, "{a:?} and {b:?}");
+                crossing += u32::from(portable.is_ok_and(|pair| pair.distance_squared == 0.0));
+                beyond += u32::from(portable.is_err());
+            }
+        }
+        assert!(crossing > 1_000 && beyond > 1_000, "{crossing}, {beyond}");
     }
 
     #[test]

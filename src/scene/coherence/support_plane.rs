@@ -6,7 +6,7 @@
 
 use glam::DVec3;
 
-use crate::scene::Link;
+use crate::{geometry::direction::span_along, scene::Link};
 
 /// A plane of a link's frame with all of the link behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,7 +32,7 @@ impl SupportPlane {
 
     /// How far before the plane a triangle in link frame is at least, metres; less than nothing when it is not.
     pub(in crate::scene) fn before(&self, corners: &[DVec3; 3]) -> f64 {
-        let ends = corners.map(|p| p.dot(self.along));
-        self.begins - ends[0].max(ends[1]).max(ends[2])
+        let [_, ends] = span_along(corners, self.along);
+        self.begins - ends
     }
 }

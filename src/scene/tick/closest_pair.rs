@@ -57,7 +57,7 @@ pub(in crate::scene) fn closest_pair(
     let best_distance = |b: &ClosestTriangles| b.closest.distance_squared.sqrt();
     let of_best = |b: ClosestTriangles| best_distance(&b) * BOUND_COVER + rounding;
     let reach = || best.get().map_or(max_distance, of_best);
-    let corners = |t: TriangleId| tissue.mesh().triangle(t).map(|p| link_from_scene.point(p));
+    let corners = |t: TriangleId| link_from_scene.triangle(&tissue.mesh().triangle(t));
     let (skin, ahead) = (near.skin(link), near.ahead(link));
     // A little farther than the best is looked for, to know for longer.
     let offer = |t: TriangleId, likely: Option<TriangleId>, plane: SupportPlane| {

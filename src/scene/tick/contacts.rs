@@ -161,7 +161,7 @@ impl<'a> ContactSearch<'a> {
     pub(super) fn look_at(&mut self, t: TriangleId) {
         let ContactSearch { pair, time, hint, .. } = *self;
         let triangle = pair.revision.surface.mesh().triangle(t);
-        let triangle = triangle.map(|p| self.link_from_scene.point(p));
+        let triangle = self.link_from_scene.triangle(&triangle);
         let key = (pair.tissue, t);
         let known = self.depth_bounds.get(key);
         let open_reads = &mut self.open_reads;

@@ -87,7 +87,7 @@ impl TrianglePairs {
             let corners = link.surface.mesh().triangle(link_triangle);
             let crossing = crossing(
                 &revision.surface.mesh().triangle(triangle),
-                &corners.map(|p| scene_from_link.point(p)),
+                &scene_from_link.triangle(&corners),
             );
             let crossing = crossing.expect("triangles that meet");
             TrianglePair { tissue: Some(*tissue), triangle, link_triangle, crossing }
