@@ -5,6 +5,8 @@
 
 use glam::{DVec3, Vec3};
 
+#[cfg(target_arch = "x86_64")]
+use crate::geometry::lanes::are_wide;
 use crate::geometry::{
     lanes::{LANES, cross, dot, greater, lesser, minus},
     tolerance::SINGLE_DISTANCE_ROUNDING as ROUNDING,
@@ -33,6 +35,22 @@ impl TriangleLanes {
 
     /// No triangle is nearer to `p` than this, metres; infinite in lanes without a triangle.
     pub fn distances_below(&self, p: DVec3) -> [f32; LANES] {
+        #[cfg(target_arch = "x86_64")]
+        if are_wide() {
+            // SAFETY: lanes are wide only where the processor has AVX2.
+            return unsafe { self.distances_below_wide(p) };
+        }
+        self.distances_below_by(p)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn distances_below_wide(&self, p: DVec3) -> [f32; LANES] {
+        self.distances_below_by(p)
+    }
+
+    #[inline(always)]
+    fn distances_below_by(&self, p: DVec3) -> [f32; LANES] {
         let at = p.as_vec3();
         // The point itself is rounded to f32; what that moves it is taken off each bound.
         let moved = at.as_dvec3().distance(p) as f32;
