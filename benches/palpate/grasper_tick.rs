@@ -2,7 +2,8 @@
 //! organ, with a fold, is dented under them at 62.5 Hz. Rendered with its local model, and not rendered.
 //!
 //! No peer answers as much. What is looked for are the late ticks, so each tick is timed by itself, and a run of two
-//! versions by turns tells them apart.
+//! versions by turns tells them apart. `still_us` is the floor: ticks in which neither hand nor organ moves, at places all
+//! along the way. What was found holds there, and is only read and told again.
 
 use std::{sync::Arc, time::Instant};
 
@@ -36,6 +37,8 @@ use crate::{
 const TICKS: usize = 2_500;
 const SMOKE_TICKS: usize = 900;
 const PASSES: usize = 4;
+/// Ticks at each place to see what standing costs.
+const STANDS: usize = 3;
 /// Ticks from one dent to the next.
 const DENT_TICKS: usize = 16;
 /// Of the dent, metres.
@@ -58,24 +61,30 @@ pub fn run(run: &mut Run) {
     for press in PRESSES {
         let mut grasp = Grasp::new(run.effort, press);
         let n = run.effort.of(TICKS, SMOKE_TICKS);
-        grasp.pass(n);
+        grasp.pass(n, 0);
         let passes = run.effort.of(PASSES, 1);
         let (mut times, mut felt) = (Vec::with_capacity(passes * n), 0.0);
         for _ in 0..passes {
-            let (us, sum) = grasp.pass(n);
+            let (us, sum) = grasp.pass(n, 0);
             times.extend(us);
             felt = sum;
         }
+        let (mut stands, _) = grasp.pass(n, STANDS);
         times.sort_by(f64::total_cmp);
-        let at = |share: f64| Figures(times[((times.len() - 1) as f64 * share) as usize]);
+        stands.sort_by(f64::total_cmp);
+        let part = |us: &[f64], share: f64| Figures(us[((us.len() - 1) as f64 * share) as usize]);
+        let (at, still) = (|share| part(&times, share), |share| part(&stands, share));
         let late = times.iter().filter(|us| **us > 1e6 * TICK_S).count() as f64;
         let text = format!(
-            "ours_us={} p90_us={} p99_us={} p999_us={} late_percent={:.1}",
+            "ours_us={} p90_us={} p99_us={} p999_us={} late_percent={:.1} still_us={} \
+             still_p99_us={}",
             at(0.5),
             at(0.9),
             at(0.99),
             at(0.999),
-            100.0 * late / times.len() as f64
+            100.0 * late / times.len() as f64,
+            still(0.5),
+            still(0.99),
         );
         run.line("P8b", &format!("grasper/{}", press.0), felt, text);
     }
@@ -118,8 +127,9 @@ impl Grasp {
         Grasp { instrument, tissue, tool, session, sequence: 0, rest, centre, depth_m, give }
     }
 
-    /// Microseconds of each tick, and the sum of all contacts' depths or, rendered, of all forces.
-    fn pass(&mut self, n: usize) -> (Vec<f64>, f64) {
+    /// Microseconds of each tick, and the sum of all contacts' depths or, rendered, of all forces. Hand and organ stand still
+    /// for `stands` ticks at each place, and the last one counts.
+    fn pass(&mut self, n: usize, stands: usize) -> (Vec<f64>, f64) {
         let (mut us, mut sum) = (Vec::with_capacity(n), 0.0);
         // From the organ at rest, so that each pass is the same.
         self.dent(self.rest.clone());
@@ -136,12 +146,17 @@ impl Grasp {
                 tool_from_link: self.instrument.link_poses(seconds),
                 teleport: i == 0,
             }];
-            self.sequence += 1;
-            let now_ns = self.sequence * 1_000_000;
-            let before = Instant::now();
-            let answer = self.session.tick(self.sequence, &pose, now_ns, &TimeLeft::endless());
-            us.push(before.elapsed().as_secs_f64() * 1e6);
-            let contacts = answer.expect("accepted").links.iter().flat_map(|l| &l.contacts);
+            let mut took = 0.0;
+            for _ in 0..=stands {
+                self.sequence += 1;
+                let now_ns = self.sequence * 1_000_000;
+                let before = Instant::now();
+                let answer = self.session.tick(self.sequence, &pose, now_ns, &TimeLeft::endless());
+                took = before.elapsed().as_secs_f64() * 1e6;
+                assert!(answer.is_ok(), "{answer:?}");
+            }
+            us.push(took);
+            let contacts = self.session.last_answer().links.iter().flat_map(|l| &l.contacts);
             sum += contacts.map(|c| c.signed_distance_m).sum::<f64>();
             sum += self.session.renderings().map(|r| r.force_n.length()).sum::<f64>();
         }

@@ -3,7 +3,8 @@
 //!
 //! The floor of an interpolated read is that of a dense grid, eight samples at a place that needs no search: 20 GB for
 //! the probe. A read of the tree waits for memory once or twice a level; where eight go side by side (`-wide`) the waits
-//! overlap, and little is gained, because in a cell with a list the exact tests are what takes time.
+//! overlap, and little is gained, because in a cell with a list the exact tests are what takes time. `again_us` is a read
+//! of the point that was read just before: all of its tree is in cache, so it is what no layout of memory can beat.
 
 use std::{hint::black_box, time::Instant};
 
@@ -24,14 +25,16 @@ use parry3d::{
 
 use crate::{
     inputs::{PARRY, TOOLS, Tool, parry},
-    run::{Case, Run},
-    turns::Effort,
+    run::{Case, Figures, Run},
+    turns::{Effort, by_turns},
 };
 
 /// The points lie this near the surface at most, as a share of the tool's diagonal: where a haptic loop asks.
 const NEAR_SHARE: f64 = 0.05;
 /// Largest difference of a distance in `f32` coordinates, as a share of the diagonal.
 const SINGLE_ROUNDING: f64 = 4e-6;
+/// Reads of a point after the first, to see what one takes where memory does not wait.
+const AGAIN: usize = 8;
 /// Tolerance of the field in a smoke run, as a share of the diagonal.
 const SMOKE_TOLERANCE: f64 = 5e-3;
 
@@ -140,7 +143,11 @@ impl Placed {
         let other_side = self.check(case, points, &singles);
         let checksum = points.iter().map(|p| self.read(*p)).map(|r| r.lower + r.upper).sum();
         let case_of = |case| Case { measure: "P3", case, peer: PARRY, items: points.len() };
-        let more = format!("points={} other_side={other_side}", points.len());
+        let more = format!(
+            "points={} other_side={other_side} again_us={}",
+            points.len(),
+            Figures(self.again_us(run.effort, points))
+        );
         let one_by_one = || points.iter().for_each(|p| hide(self.read(black_box(*p))));
         let mut room = (Vec::new(), Vec::new());
         let side_by_side = || self.read_many(black_box(points), &mut room).for_each(hide);
@@ -152,6 +159,18 @@ impl Placed {
         };
         run.compare(&case_of(case), checksum, &more, one_by_one, peer);
         run.compare(&case_of(&format!("{case}-wide")), checksum, &more, side_by_side, peer);
+    }
+
+    /// One read of a point that was read just before.
+    fn again_us(&self, effort: Effort, points: &[DVec3]) -> f64 {
+        let read_each = |times: usize| {
+            for p in points {
+                (0..times).for_each(|_| hide(self.read(black_box(*p))));
+            }
+        };
+        let (mut once, mut often) = (|| read_each(1), || read_each(1 + AGAIN));
+        let [once, often] = by_turns(effort, points.len(), [&mut once, &mut often]);
+        (often.p50 - once.p50) / AGAIN as f64
     }
 
     /// The peer's distance is in our interval at every point. Returns at how many the peer is on the other

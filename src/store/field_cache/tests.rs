@@ -64,8 +64,8 @@ struct Kept {
 impl Kept {
     fn new(name: &str) -> Kept {
         let folder = Folder::new(name);
-        // Coarse, so that the file is small: it is damaged in a thousand places.
-        let options = FieldOptions { tolerance_m: Some(4e-4), ..FieldOptions::default() };
+        // Coarse, so that it is built soon: it is damaged in two hundred places, and built again after each.
+        let options = FieldOptions { tolerance_m: Some(1.5e-3), ..FieldOptions::default() };
         let cache = FieldCache::new(&folder, u64::MAX);
         let surface = surface(shapes::torus(0.01, 0.003, 16, 8));
         let field = field_of(&surface, &options);

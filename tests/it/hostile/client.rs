@@ -122,9 +122,12 @@ impl<'a> Episode<'a> {
         self.fault = Some(fault);
     }
 
-    /// All its steps; the scene is gone after.
+    /// All its steps, or as many as it takes to find the fault that its answers are spoiled with; the scene is gone after.
     pub async fn run(mut self, tally: &mut Tally) {
         for _ in 0..STEPS {
+            if self.fault.is_some_and(|fault| tally.has(fault.found_as())) {
+                break;
+            }
             if self.random.below(3) == 0 {
                 self.deform(tally).await;
             }
