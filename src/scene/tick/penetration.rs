@@ -486,8 +486,12 @@ impl TissueTriangle<'_> {
             return None;
         }
         let Some(found) = found else {
-            let bound = outside.bound(triangle, reach, 0.0);
-            return Some((None, DepthBound { near: bound.near.or(near), ..bound }));
+            // That point is no farther than it is: where it seems so by rounding, as on a vertex of the link, it is nearest.
+            let is_near = outside.reading.upper <= margin;
+            let lower = if is_near { outside.reading.lower } else { reach };
+            let bound = outside.bound(triangle, lower, 0.0);
+            let bound = DepthBound { near: bound.near.or(near), ..bound };
+            return Some((is_near.then(|| self.exactly(*outside, bound.near)), bound));
         };
         let nearest = self.at_pair(found.triangle, &found.closest)?;
         let bound = nearest.bound(triangle, nearest.lower, 0.0);
