@@ -51,9 +51,7 @@ pub(in crate::scene) fn closest_pair(
     let slab = Cell::new(Slab::UNKNOWN);
     // A pair exactly as far as the best one has to be offered too, for its ids may be smaller. Where they touch, planes and
     // boxes may seem apart by what carrying them into the link's frame has rounded.
-    let bounds = link.surface.bounds();
-    let size = bounds.centre().abs().max_element() + bounds.diagonal();
-    let rounding = POSE_ROUNDING * (size + 2.0 * scene_from_link.translation.length());
+    let rounding = touching_m(link, scene_from_link);
     let best_distance = |b: &ClosestTriangles| b.closest.distance_squared.sqrt();
     let of_best = |b: ClosestTriangles| best_distance(&b) * BOUND_COVER + rounding;
     let reach = || best.get().map_or(max_distance, of_best);
@@ -139,6 +137,14 @@ pub(in crate::scene) fn closest_pair(
     debug_assert!(best.get().is_none_or(|b| b.closest.distance_squared >= 0.0));
     near.pair = best.get().map(|b| (b.tissue_triangle, b.link_triangle));
     best.get()
+}
+
+/// Triangles that are nearer than this as good as touch: what is carried into the link's frame and back is off by as much,
+/// metres.
+pub(super) fn touching_m(link: &Link, scene_from_link: &Pose) -> f64 {
+    let bounds = link.surface.bounds();
+    let size = bounds.centre().abs().max_element() + bounds.diagonal();
+    POSE_ROUNDING * (size + 2.0 * scene_from_link.translation.length())
 }
 
 /// The tissue triangle nearest to one of the link's extreme vertices: a first pair to start from.

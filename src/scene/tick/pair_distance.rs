@@ -5,8 +5,11 @@
 //! vertex of it tells. Only through an open end may a part of it have come in without crossing anything.
 
 use super::{
-    answer::Contact, closest_pair::closest_pair, collision_pair::CollisionPair,
-    contacts::ContactTurn, vertex_penetration::DeepestVertex,
+    answer::Contact,
+    closest_pair::{closest_pair, touching_m},
+    collision_pair::CollisionPair,
+    contacts::ContactTurn,
+    vertex_penetration::DeepestVertex,
 };
 use crate::{
     scene::coherence::{distance_samples::DistanceSamples, near_list::NearList},
@@ -70,8 +73,10 @@ impl CollisionPair<'_> {
         };
         let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance).map(with_both);
         let apart = self.apart(reach, memory, time).or_else(in_reach);
-        // Surfaces that cross may do so at triangles that are as good as beside each other.
-        let crosses = apart.is_some_and(|a| a.signed_distance_m <= 0.0);
+        // Surfaces that cross may do so at triangles that are as good as beside each other, and of a vertex that as good as
+        // touches nobody can say whether its body is inside.
+        let touching_m = touching_m(self.link, &self.scene_from_link);
+        let crosses = apart.is_some_and(|a| a.signed_distance_m <= touching_m);
         if crosses || self.has_come_in(memory.deepest_vertex, time) {
             return self.deepest_vertex(0.0, memory, time).or(apart);
         }
