@@ -8,4 +8,5 @@ pub mod heap;
 pub mod interrupt;
 pub mod lasting;
 pub mod process;
+pub mod thread_clock;
 pub mod thread_priority;

@@ -1,9 +1,12 @@
 //! How much of the threads' time the ticks of one key may take while other keys have streams too.
 //!
 //! In each window a key has a fixed share. Once it is used up, its ticks wait for the next window, so that others wait
-//! for no longer than a window however many streams the key has. Streams whose last tick was long share all threads but
-//! one, so that a short tick of another key finds a thread that is free, and somebody to notice its bytes. Time is counted
-//! in plain atomics by those who use it, and nobody waits when there is only one key.
+//! for no longer than a window however many streams the key has. Streams with long ticks share all threads but one, in
+//! the order in which they came, so that a short tick of another key finds a thread that is free, and somebody to notice
+//! its bytes. A stream has long ticks for a second after one that took the processor for long. Whether it was the
+//! processor that a tick took, or only time while its thread had none, is looked at from the first on that took long by
+//! the clock: a short tick is not to wait behind long ones because it was interrupted by one. Time is counted in plain
+//! atomics by those who use it; only streams with long ticks lock anything.
 
 use std::{
     collections::BTreeMap,
@@ -17,15 +20,19 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::{config::Config, service::access::caller::Caller};
+use crate::{config::Config, os::thread_clock, service::access::caller::Caller};
 
 /// Others wait for a key that has used up its share no longer than this. A tick at its maximum takes a quarter of it.
 const WINDOW_NS: u64 = 20_000_000;
 
 /// A tick is long that takes more than this share of the most that it may. No loop of 1 kHz can have such ticks.
 const LONG_SHARE: f64 = 0.5;
+/// So long after a long tick its stream has long ticks: a hand that has one in each second takes nobody's thread.
+const LASTING_NS: u64 = 1_000_000_000;
 /// A stream that has long ticks asks for a thread again after this.
 const LONG_WAIT: Duration = Duration::from_millis(1);
+/// One that has not asked for so long has lost its place: it is gone, or its client reads no answers.
+const PLACE_LOST_NS: u64 = 10_000_000;
 
 /// The budgets of all keys with streams.
 pub struct TickBudgets {
@@ -44,16 +51,41 @@ struct TickThreads {
     long_max: usize,
     /// Keys with streams.
     n_keys: AtomicUsize,
-    /// Threads that streams with long ticks have.
-    n_long: AtomicUsize,
+    /// Streams so far.
+    n_streams: AtomicU64,
+    long: Mutex<LongTicks>,
+}
+
+/// Ticks of streams that have long ones.
+#[derive(Default)]
+struct LongTicks {
+    n_running: usize,
+    /// In the order in which they came.
+    waiting: Vec<Place>,
+}
+
+struct Place {
+    stream: u64,
+    /// When it last asked for a thread.
+    asked_ns: u64,
 }
 
 /// The budget of one key, shared by its streams.
-pub struct KeyBudget {
+struct KeyBudget {
     threads: Arc<TickThreads>,
     /// The window that `used_ns` is of, counted from the clock's start.
     window: AtomicU64,
     used_ns: AtomicU64,
+}
+
+/// What one stream counts its ticks on.
+pub struct StreamBudget {
+    key: Arc<KeyBudget>,
+    stream: u64,
+    /// Until then its ticks are timed by the processor's clock, which costs a microsecond.
+    timed_until_ns: u64,
+    /// Until then it has long ticks.
+    long_until_ns: u64,
 }
 
 impl TickBudgets {
@@ -69,13 +101,19 @@ impl TickBudgets {
             long_ns: (config.ticks.time_max.as_nanos() as f64 * LONG_SHARE) as u64,
             long_max: threads.saturating_sub(1).max(1),
             n_keys: AtomicUsize::new(0),
-            n_long: AtomicUsize::new(0),
+            n_streams: AtomicU64::new(0),
+            long: Mutex::default(),
         };
         TickBudgets { threads: Arc::new(threads), keys: Mutex::default() }
     }
 
-    /// The budget that a stream of the caller counts on. Without a key each stream has its own.
-    pub fn of(&self, caller: &Caller) -> Arc<KeyBudget> {
+    /// For a new stream of the caller. Streams without a key have nothing in common.
+    pub fn of(&self, caller: &Caller) -> StreamBudget {
+        let stream = self.threads.n_streams.fetch_add(1, Relaxed);
+        StreamBudget { key: self.key(caller), stream, timed_until_ns: 0, long_until_ns: 0 }
+    }
+
+    fn key(&self, caller: &Caller) -> Arc<KeyBudget> {
         let Some(name) = caller.name() else { return Arc::new(self.budget()) };
         let mut keys = self.keys.lock();
         keys.retain(|_, budget| budget.strong_count() > 0);
@@ -98,29 +136,9 @@ impl TickBudgets {
 }
 
 impl KeyBudget {
-    /// A tick took so long, and ended at `now_ns`.
-    pub fn spend(&self, took_ns: u64, now_ns: u64) {
-        self.turn_to(now_ns);
-        self.used_ns.fetch_add(took_ns, Relaxed);
-    }
-
-    /// A thread for the next tick of a stream whose last one took `last_ns`.
-    ///
-    /// # Errors
-    /// How long it has to wait, for others.
-    pub fn turn(&self, last_ns: u64, now_ns: u64) -> Result<Turn<'_>, Duration> {
-        self.turn_to(now_ns);
-        let TickThreads { each_ns, long_ns, long_max, n_keys, n_long } = &*self.threads;
-        let is_alone = n_keys.load(Relaxed) < 2;
-        if self.used_ns.load(Relaxed) >= *each_ns && !is_alone {
-            return Err(Duration::from_nanos(WINDOW_NS - now_ns % WINDOW_NS));
-        }
-        if last_ns <= *long_ns {
-            return Ok(Turn { n_long: None });
-        }
-        let before = n_long.fetch_add(1, Relaxed);
-        let turn = Turn { n_long: Some(n_long) };
-        if before >= *long_max && !is_alone { Err(LONG_WAIT) } else { Ok(turn) }
+    /// Whether other keys have streams.
+    fn has_others(&self) -> bool {
+        self.threads.n_keys.load(Relaxed) > 1
     }
 
     fn turn_to(&self, now_ns: u64) {
@@ -138,71 +156,201 @@ impl Drop for KeyBudget {
     }
 }
 
-/// The thread that a tick has, until it is dropped.
-pub struct Turn<'a> {
-    /// Where it is counted, when its stream has long ticks.
-    n_long: Option<&'a AtomicUsize>,
-}
+impl StreamBudget {
+    /// A thread for the next tick.
+    ///
+    /// # Errors
+    /// How long it has to wait, for others, before it asks again.
+    pub fn turn(&self, now_ns: u64) -> Result<Turn, Duration> {
+        let (key, threads) = (&self.key, &self.key.threads);
+        key.turn_to(now_ns);
+        if key.used_ns.load(Relaxed) >= threads.each_ns && key.has_others() {
+            return Err(Duration::from_nanos(WINDOW_NS - now_ns % WINDOW_NS));
+        }
+        let is_long = now_ns < self.long_until_ns;
+        let may_wait = key.has_others();
+        if is_long && !threads.long.lock().begin(self.stream, now_ns, threads.long_max, may_wait) {
+            return Err(LONG_WAIT);
+        }
+        Ok(Turn {
+            long: is_long.then(|| Arc::clone(threads)),
+            began_ns: now_ns,
+            began_processor_ns: (now_ns < self.timed_until_ns).then(thread_clock::now_ns),
+        })
+    }
 
-impl Turn<'_> {
-    /// The tick is likely to be long.
-    pub fn is_long(&self) -> bool {
-        self.n_long.is_some()
+    /// The tick of a turn ended, on the thread where it began.
+    pub fn end(&mut self, turn: Turn, now_ns: u64) {
+        let took_ns = now_ns - turn.began_ns;
+        self.key.turn_to(now_ns);
+        self.key.used_ns.fetch_add(took_ns, Relaxed);
+        if took_ns <= self.key.threads.long_ns {
+            return;
+        }
+        self.timed_until_ns = now_ns + LASTING_NS;
+        let Some(began_ns) = turn.began_processor_ns else { return };
+        if thread_clock::now_ns() - began_ns > self.key.threads.long_ns {
+            self.long_until_ns = now_ns + LASTING_NS;
+        }
     }
 }
 
-impl Drop for Turn<'_> {
+impl LongTicks {
+    /// Whether the stream's next tick begins; without others no stream waits.
+    fn begin(&mut self, stream: u64, now_ns: u64, long_max: usize, may_wait: bool) -> bool {
+        let is_there = |p: &Place| p.stream == stream || now_ns < p.asked_ns + PLACE_LOST_NS;
+        self.waiting.retain(is_there);
+        let place = self.waiting.iter().position(|p| p.stream == stream);
+        let n_before = self.n_running + place.unwrap_or(self.waiting.len());
+        if may_wait && n_before >= long_max {
+            match place {
+                Some(at) => self.waiting[at].asked_ns = now_ns,
+                None => self.waiting.push(Place { stream, asked_ns: now_ns }),
+            }
+            return false;
+        }
+        if let Some(at) = place {
+            self.waiting.remove(at);
+        }
+        self.n_running += 1;
+        true
+    }
+}
+
+/// The thread that a tick has, until it ends.
+pub struct Turn {
+    /// Where it is counted, when its stream has long ticks.
+    long: Option<Arc<TickThreads>>,
+    began_ns: u64,
+    /// By the clock of its thread's processor time, when that is looked at.
+    began_processor_ns: Option<u64>,
+}
+
+impl Turn {
+    /// The tick is likely to be long.
+    pub fn is_long(&self) -> bool {
+        self.long.is_some()
+    }
+}
+
+impl Drop for Turn {
     fn drop(&mut self) {
-        if let Some(n_long) = self.n_long {
-            n_long.fetch_sub(1, Relaxed);
+        if let Some(threads) = &self.long {
+            threads.long.lock().n_running -= 1;
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread::sleep;
+
     use super::*;
+
+    /// Of so many threads, for ticks that are long when they take more than a millisecond.
+    fn budgets(threads: usize) -> TickBudgets {
+        let mut config = Config::default();
+        config.runtime.threads = threads;
+        config.ticks.key_share = 0.5;
+        config.ticks.time_max = Duration::from_millis(2);
+        TickBudgets::new(&config)
+    }
+
+    fn of_anybody(budgets: &TickBudgets) -> StreamBudget {
+        budgets.of(&Caller::ANYBODY)
+    }
+
+    fn wait(stream: &StreamBudget, now_ns: u64) -> Option<Duration> {
+        stream.turn(now_ns).err()
+    }
+
+    /// A tick that takes the processor for longer than a millisecond, if only for `took_ns` by the clock.
+    fn spin(stream: &mut StreamBudget, now_ns: u64, took_ns: u64) {
+        let turn = stream.turn(now_ns).expect("a thread");
+        let begun = thread_clock::now_ns();
+        while thread_clock::now_ns() < begun + 1_100_000 {}
+        stream.end(turn, now_ns + took_ns);
+    }
+
+    fn spend(stream: &mut StreamBudget, now_ns: u64, took_ns: u64) {
+        let turn = stream.turn(now_ns).expect("a thread");
+        stream.end(turn, now_ns + took_ns);
+    }
 
     #[test]
     fn a_key_waits_for_the_next_window_once_its_share_is_used_and_only_for_others() {
-        let mut config = Config::default();
-        (config.runtime.threads, config.ticks.key_share) = (2, 0.5);
-        let budgets = TickBudgets::new(&config);
-        let hog = budgets.of(&Caller::ANYBODY);
-        hog.spend(WINDOW_NS, 10);
-        let wait = |budget: &KeyBudget, now_ns| budget.turn(0, now_ns).err();
+        let budgets = budgets(2);
+        let mut hog = of_anybody(&budgets);
+        let half_ns = WINDOW_NS / 2;
+        spend(&mut hog, 0, half_ns);
+        spend(&mut hog, 0, half_ns);
         assert_eq!(wait(&hog, 10), None, "it is alone");
-        let other = budgets.of(&Caller::ANYBODY);
+        let other = of_anybody(&budgets);
         assert_eq!(wait(&other, 10), None);
         assert_eq!(wait(&hog, 10), Some(Duration::from_nanos(WINDOW_NS - 10)));
         assert_eq!(wait(&hog, WINDOW_NS), None, "a new window");
-        hog.spend(WINDOW_NS - 1, WINDOW_NS + 1);
+        spend(&mut hog, WINDOW_NS, half_ns - 1);
+        spend(&mut hog, WINDOW_NS, half_ns);
         assert_eq!(wait(&hog, WINDOW_NS + 1), None, "not all of it is used");
-        hog.spend(1, WINDOW_NS + 2);
-        assert!(wait(&hog, WINDOW_NS + 2).is_some());
+        spend(&mut hog, WINDOW_NS, 1);
+        assert!(wait(&hog, WINDOW_NS + 1).is_some());
         drop(other);
-        assert_eq!(wait(&hog, WINDOW_NS + 2), None, "alone again");
+        assert_eq!(wait(&hog, WINDOW_NS + 1), None, "alone again");
     }
 
     #[test]
     fn streams_with_long_ticks_leave_a_thread_to_others() {
-        let mut config = Config::default();
-        config.ticks.time_max = Duration::from_millis(4);
         for (threads, long_max) in [(1, 1), (2, 1), (4, 3)] {
-            config.runtime.threads = threads;
-            let budgets = TickBudgets::new(&config);
-            let [hog, other] = [(); 2].map(|()| budgets.of(&Caller::ANYBODY));
-            let mut turns: Vec<Turn> = Vec::new();
-            while let Ok(turn) = hog.turn(2_000_001, 0) {
-                turns.push(turn);
+            let budgets = budgets(threads);
+            let mut hogs: Vec<StreamBudget> = (0..5).map(|_| of_anybody(&budgets)).collect();
+            let other = of_anybody(&budgets);
+            for hog in &mut hogs {
+                spin(hog, 0, 1_100_000);
+                assert!(!hog.turn(0).expect("a thread").is_long(), "not known yet");
+                spin(hog, 0, 1_100_000);
             }
+            let mut turns: Vec<Turn> = hogs.iter().map_while(|hog| hog.turn(1).ok()).collect();
+            assert!(turns.iter().all(Turn::is_long));
             assert_eq!(turns.len(), long_max, "of {threads} threads");
-            assert_eq!(other.turn(2_000_001, 0).err(), Some(LONG_WAIT), "whosever they are");
-            assert!(other.turn(2_000_000, 0).is_ok() && hog.turn(0, 0).is_ok(), "short ones");
+            assert!(!other.turn(1).expect("a thread").is_long());
             turns.pop();
-            drop(other.turn(2_000_001, 0).expect("a thread is free again"));
-            drop(other);
-            let _turns = [(); 5].map(|()| hog.turn(2_000_001, 0).expect("it is alone"));
+            drop(hogs[long_max].turn(2).expect("a thread is free again"));
         }
+    }
+
+    #[test]
+    fn long_ticks_come_in_their_order_and_who_is_gone_loses_its_place() {
+        let budgets = budgets(2);
+        let mut hogs = [(); 4].map(|()| of_anybody(&budgets));
+        for hog in &mut hogs {
+            spin(hog, 0, 1_100_000);
+            spin(hog, 0, 1_100_000);
+        }
+        let [first, second, gone, third] = hogs;
+        let running = first.turn(1).expect("a thread");
+        for waiting in [&second, &gone, &third] {
+            assert_eq!(wait(waiting, 1), Some(LONG_WAIT));
+        }
+        drop(running);
+        assert_eq!(wait(&first, 2), Some(LONG_WAIT), "it has just had its turn");
+        assert_eq!(wait(&third, 2), Some(LONG_WAIT), "it came after the second");
+        assert_eq!(wait(&second, 2), None);
+        assert_eq!(wait(&third, PLACE_LOST_NS), Some(LONG_WAIT), "one is before it");
+        assert_eq!(wait(&third, PLACE_LOST_NS + 1), None, "that one is gone");
+    }
+
+    #[test]
+    fn a_tick_that_had_to_wait_for_a_processor_is_not_long() {
+        let budgets = budgets(2);
+        let (mut stream, _other) = (of_anybody(&budgets), of_anybody(&budgets));
+        for _ in 0..5 {
+            let turn = stream.turn(0).expect("a thread");
+            assert!(!turn.is_long());
+            sleep(Duration::from_micros(100));
+            stream.end(turn, 2_000_000);
+        }
+        spin(&mut stream, 2_000_000, 2_000_000);
+        assert!(stream.turn(4_000_001).expect("a thread").is_long());
+        assert!(!stream.turn(4_000_000 + LASTING_NS).expect("a thread").is_long(), "for a second");
     }
 }

@@ -22,7 +22,7 @@ use crate::{
             quota::{Reservation, Share},
             scene_life::SceneLife,
             scene_registry::SceneRegistry,
-            tick_budget::KeyBudget,
+            tick_budget::StreamBudget,
         },
         metrics::{Metrics, StreamMetrics, TickTimes},
         recording::tick_recorder::{RING_BYTES, TickRecorder},
@@ -54,10 +54,8 @@ pub struct HapticLoop {
     mode: Mode,
     /// In the engine, for one tick.
     time_max: Duration,
-    /// Of its key, for all ticks.
-    budget: Arc<KeyBudget>,
-    /// The last tick that was answered.
-    last_took_ns: u64,
+    /// Of threads, beside other streams.
+    budget: StreamBudget,
     /// Of the newest tick that was answered.
     pub last_answered: Option<u64>,
     /// The tick to answer next.
@@ -123,7 +121,6 @@ impl HapticLoop {
             mode,
             time_max: registry.tick_time_max(),
             budget: registry.tick_budgets().of(caller),
-            last_took_ns: 0,
             last_answered: None,
             waiting: None,
             held: None,
@@ -198,17 +195,22 @@ impl HapticLoop {
     /// # Errors
     /// How long the tick, which waits on, has to wait so that other keys have their turn.
     pub fn answer(&mut self, waiting: Waiting) -> Result<TrackResponse, Duration> {
-        let budget = Arc::clone(&self.budget);
-        match budget.turn(self.last_took_ns, now_ns()) {
-            // A worker of the runtime that computes polls no sockets, and the others may all be asleep. Another thread
-            // takes its place for as long.
-            Ok(turn) if turn.is_long() => Ok(block_in_place(|| self.answer_now(waiting))),
-            Ok(_) => Ok(self.answer_now(waiting)),
+        let turn = match self.budget.turn(now_ns()) {
+            Ok(turn) => turn,
             Err(wait) => {
                 self.waiting = Some(waiting);
-                Err(wait)
+                return Err(wait);
             }
-        }
+        };
+        let answer = if turn.is_long() {
+            // A worker of the runtime that computes polls no sockets, and the others may all be asleep. Another thread
+            // takes its place for as long.
+            block_in_place(|| self.answer_now(waiting))
+        } else {
+            self.answer_now(waiting)
+        };
+        self.budget.end(turn, now_ns());
+        Ok(answer)
     }
 
     fn answer_now(&mut self, waiting: Waiting) -> TrackResponse {
@@ -305,8 +307,6 @@ impl HapticLoop {
         let done_ns = now_ns();
         let times = TickTimes { received_ns, started_ns, drawn_ns, computed_ns, done_ns };
         ticks.note(&times, self.metrics.objective);
-        self.last_took_ns = done_ns - started_ns;
-        self.budget.spend(self.last_took_ns, done_ns);
         into.stages = self.report_stages.then(|| stages(&times));
         self.shower.show(&AnsweredTick {
             sequence: tick.sequence,
