@@ -72,7 +72,7 @@ pub(super) struct GodObject {
     margin_top_m: f64,
     /// How far a local model looks about.
     survey_margin_m: f64,
-    search: NearSearch,
+    pub(super) search: NearSearch,
     /// Of the last complete search, as many as a programme has rows.
     pub(super) contacts: Vec<NearContact>,
     /// On the tool, newtons, of each contact.
@@ -178,7 +178,7 @@ impl GodObject {
                 SearchEnd::Complete if self.search.clearance_m == 0.0 => return None,
                 SearchEnd::Complete => {
                     if self.search.contacts.len() > ROWS_MAX {
-                        self.search.forget();
+                        self.search.leave_contacts_out();
                     }
                     let NearSearch { pairs, contacts, .. } = &mut self.search;
                     // Four times as many are near at twice the margin, on a flat patch.

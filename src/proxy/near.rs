@@ -51,6 +51,8 @@ struct LastSearch {
     margin_m: f64,
     /// No two triangles are flat on each other: such a pair has contacts that a wider margin adds.
     grows: bool,
+    /// All its contacts are there still.
+    has_contacts: bool,
 }
 
 /// Two triangles near each other.
@@ -117,8 +119,15 @@ impl NearSearch {
     }
 
     /// Contacts are about to be left out.
-    pub(super) fn forget(&mut self) {
-        self.known = None;
+    pub(super) fn leave_contacts_out(&mut self) {
+        self.known.iter_mut().for_each(|known| known.has_contacts = false);
+    }
+
+    /// Every pair within so many metres of a tissue is there; `None` when something has moved since the last search, or
+    /// that left the tissue out.
+    pub(super) fn complete_m(&self, tissue: TissueId) -> Option<f64> {
+        let is_there = |k: &LastSearch| k.standing == self.list.standing();
+        self.known.filter(is_there).filter(|_| self.list.is_about(tissue)).map(|k| k.margin_m)
     }
 
     /// Finds all pairs of triangles within `margin` metres of each other, `pairs_max` at most.
@@ -133,7 +142,8 @@ impl NearSearch {
         let end = self.list.reach(margin, tissues, around, pairs_max, late);
         let standing = self.list.standing();
         let known = self.known.take().filter(|k| {
-            end == ListEnd::Complete && k.standing == standing && (margin <= k.margin_m || k.grows)
+            let goes_on = k.has_contacts && (margin <= k.margin_m || k.grows);
+            end == ListEnd::Complete && k.standing == standing && goes_on
         });
         // Nothing is nearer than a distance below 0.
         let from = known.map_or(-1.0, |k| k.margin_m);
@@ -157,7 +167,7 @@ impl NearSearch {
             self.contacts.sort_unstable_by_key(|c| (c.key, c.tissue_triangle, c.link_triangle));
             self.contacts.dedup_by_key(|c| c.key);
         }
-        self.known = Some(LastSearch { standing, margin_m: margin, grows });
+        self.known = Some(LastSearch { standing, margin_m: margin, grows, has_contacts: true });
         SearchEnd::Complete
     }
 

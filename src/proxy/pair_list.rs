@@ -108,6 +108,11 @@ impl PairList {
         self.reach_m = TELLS_NOTHING;
     }
 
+    /// Whether it tells of a tissue.
+    pub(super) fn is_about(&self, tissue: TissueId) -> bool {
+        self.reach_m >= 0.0 && self.of.iter().any(|(id, _)| *id == tissue)
+    }
+
     /// Proxy and tissues have moved, together by no more than this, metres.
     pub(super) fn note_travel(&mut self, by_m: f64) {
         debug_assert!(by_m >= 0.0, "moved by {by_m} m");

@@ -7,9 +7,10 @@ use super::{
     rendering::Rendering,
     tool_proxy::{ProxyTick, ToolProxy},
 };
+use crate::geometry::TriangleId;
 use crate::scene::{
     LinkAnswer, Scene, SceneError, TickAnswer, TissueId, ToolId,
-    tick::{Session, TickError, TickOptions, ToolPose},
+    tick::{Session, TickError, TickOptions, ToolPose, pose_knowledge::PoseKnowledge},
 };
 use crate::time_left::TimeLeft;
 
@@ -199,11 +200,7 @@ impl RenderedSession {
         if let Some(at_device) = &mut self.at_device {
             at_device.answer_tick(&self.device_poses, time);
         }
-        let proxies = &self.proxies;
-        let has_met_nothing = |tool: ToolId, link: usize| {
-            proxies.iter().any(|p| p.options().tool == tool && p.has_met_nothing(link))
-        };
-        self.session.answer_tick_of(&self.poses, &has_met_nothing, time);
+        self.session.answer_tick_of(&self.poses, &Drawn(&self.proxies), time);
         let answer = self.session.last_answer();
         self.proxies.iter_mut().for_each(|proxy| proxy.widen(&answer.links));
         answer
@@ -248,6 +245,30 @@ impl RenderedSession {
     /// What the last tick answered.
     pub fn last_answer(&self) -> &TickAnswer {
         self.session.last_answer()
+    }
+}
+
+/// Proxies where they were drawn.
+struct Drawn<'a>(&'a [ToolProxy]);
+
+impl Drawn<'_> {
+    fn proxy(&self, tool: ToolId) -> Option<&ToolProxy> {
+        self.0.iter().find(|p| p.options().tool == tool)
+    }
+}
+
+impl PoseKnowledge for Drawn<'_> {
+    fn has_met_nothing(&self, (tool, link): (ToolId, usize)) -> bool {
+        self.proxy(tool).is_some_and(|proxy| proxy.has_met_nothing(link))
+    }
+
+    fn each_near_pair(
+        &self,
+        (tool, link): (ToolId, usize),
+        tissue: TissueId,
+        visit: &mut dyn FnMut((TriangleId, TriangleId), f64),
+    ) -> Option<f64> {
+        self.proxy(tool)?.each_near_pair(link, tissue, visit)
     }
 }
 

@@ -24,7 +24,7 @@ use super::{
 use crate::coupling::{
     local_model::LocalModel, posture::Posture, quadratic_programme::ROWS_MAX, wrench::Wrench,
 };
-use crate::geometry::{Pose, tolerance::PROXY_AT_REST_M};
+use crate::geometry::{Pose, TriangleId, tolerance::PROXY_AT_REST_M};
 use crate::scene::{
     LinkAnswer, TissueId, Tool,
     tick::{ToolPose, scene_from_link},
@@ -159,6 +159,26 @@ impl ToolProxy {
     /// one between two ticks: a sweep of that would meet what the proxy went round.
     pub(super) fn has_met_nothing(&self, link: usize) -> bool {
         self.has_met_nothing && self.god_object.constrained().contains(&link)
+    }
+
+    /// Gives every pair of triangles of a tissue and a link that are within some distance of each other where the proxy
+    /// is, and how far apart they are, metres. Returns that distance; `None` where it is not known.
+    pub(super) fn each_near_pair(
+        &self,
+        link: usize,
+        tissue: TissueId,
+        visit: &mut dyn FnMut((TriangleId, TriangleId), f64),
+    ) -> Option<f64> {
+        let place = self.seen.iter().position(|s| s.id == tissue && !s.has_moved())?;
+        let search = &self.god_object.search;
+        let within = search.complete_m(tissue)?;
+        if !self.god_object.constrained().contains(&link) {
+            return None;
+        }
+        for pair in search.pairs.iter().filter(|p| (p.link, p.tissue) == (link, place)) {
+            visit((pair.tissue_triangle, pair.link_triangle), pair.distance_m);
+        }
+        Some(within)
     }
 
     /// A local model without contacts is complete as far as all is free: `links` are the tick's, where the proxy is.

@@ -23,6 +23,7 @@ pub mod crossings;
 mod options;
 mod pair_distance;
 mod penetration;
+pub(crate) mod pose_knowledge;
 mod pose_path;
 mod session;
 mod sweep;

@@ -19,7 +19,7 @@ use crate::{
     bvh::{AllBeyond, Guess},
     geometry::{
         Aabb, Pose, TriangleId,
-        distance::triangle_triangle::ClosestPair,
+        distance::triangle_triangle::{ClosestPair, closest_pair as closest_pair_of},
         tolerance::{BOUND_COVER, CONTACT_SLACK, POSE_ROUNDING},
     },
     surface::Surface,
@@ -139,6 +139,33 @@ pub(in crate::scene) fn closest_pair(
     best.get()
 }
 
+/// The same, without a search, where the closest pair is one of these; they ascend.
+pub(super) fn closest_of(
+    pairs: &[(TriangleId, TriangleId)],
+    revision: &Revision,
+    link: &Link,
+    scene_from_link: &Pose,
+    max_distance: f64,
+) -> Option<ClosestTriangles> {
+    let (tissue, mesh) = (revision.surface.mesh(), link.surface.mesh());
+    let link_from_scene = scene_from_link.inverse();
+    let mut best: Option<ClosestTriangles> = None;
+    for of_tissue in pairs.chunk_by(|a, b| a.0 == b.0) {
+        let corners = link_from_scene.triangle(&tissue.triangle(of_tissue[0].0));
+        let pair = |&(tissue_triangle, link_triangle): &(TriangleId, TriangleId)| {
+            let closest = closest_pair_of(&corners, &mesh.triangle(link_triangle));
+            ClosestTriangles { tissue_triangle, link_triangle, closest }
+        };
+        // As the link's tree finds it: the first of those that are exactly as near.
+        let distance = |p: &ClosestTriangles| p.closest.distance_squared;
+        let nearest = of_tissue.iter().map(pair).min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        if let Some(nearest) = nearest.filter(|n| best.is_none_or(|b| is_before(n, &b))) {
+            best = Some(nearest);
+        }
+    }
+    best.filter(|b| b.closest.distance_squared <= max_distance * max_distance)
+}
+
 /// Triangles that are nearer than this as good as touch: what is carried into the link's frame and back is off by as much,
 /// metres.
 pub(super) fn touching_m(link: &Link, scene_from_link: &Pose) -> f64 {
@@ -201,6 +228,11 @@ impl Slab {
         let ends = self.origin + centre.dot(self.in_scene) + half.dot(self.in_scene.abs());
         self.plane.begins - (ends + rounding) > reach
     }
+}
+
+/// Up to where a pair may be before another one that is as far as this, metres.
+pub(super) fn is_as_near(distance: f64) -> f64 {
+    distance * BOUND_COVER * BOUND_COVER
 }
 
 /// Nearer first, then the smaller ids: the answer does not depend on the order of the search. What rounding may have

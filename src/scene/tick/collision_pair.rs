@@ -5,8 +5,9 @@ use glam::DVec3;
 use super::{
     answer::{Contact, SurfacePoint},
     closest_pair::ClosestTriangles,
+    pose_knowledge::PoseKnowledge,
 };
-use crate::scene::{Link, Revision, TissueId, distance::to_surface};
+use crate::scene::{Link, Revision, TissueId, ToolId, distance::to_surface};
 use crate::{
     geometry::{
         Aabb, Pose, TriangleId, distance::triangle_triangle::ClosestPair,
@@ -23,6 +24,8 @@ pub(super) struct CollisionPair<'a> {
     pub(super) scene_from_link: Pose,
     /// A surface this near counts as a contact, metres.
     pub(super) margin: f64,
+    /// Of the link at its pose, and under which name.
+    pub(super) known: (&'a dyn PoseKnowledge, (ToolId, usize)),
 }
 
 impl CollisionPair<'_> {

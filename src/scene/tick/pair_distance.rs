@@ -6,9 +6,10 @@
 
 use super::{
     answer::Contact,
-    closest_pair::{closest_pair, touching_m},
+    closest_pair::{closest_of, closest_pair, touching_m},
     collision_pair::CollisionPair,
     contacts::ContactTurn,
+    pose_knowledge::ClosestCandidates,
     vertex_penetration::DeepestVertex,
 };
 use crate::{
@@ -122,10 +123,20 @@ impl CollisionPair<'_> {
         memory: &mut PairMemory,
         time: &TimeLeft,
     ) -> Option<Contact> {
-        let tissue = (self.tissue, self.revision);
-        let (link, pose) = (self.link, &self.scene_from_link);
-        let found = closest_pair(tissue, link, pose, max_distance, &mut memory.near, time)?;
-        Some(self.contact_of_closest(&found))
+        let CollisionPair { tissue, revision, link, scene_from_link: ref pose, .. } = *self;
+        let (known, name) = self.known;
+        let found = match ClosestCandidates::of(known, name, tissue, touching_m(link, pose)) {
+            Some(candidates) => {
+                let found = closest_of(candidates.pairs(), revision, link, pose, max_distance);
+                memory.near.pair = found.map(|f| (f.tissue_triangle, f.link_triangle));
+                found
+            }
+            None => {
+                let near = &mut memory.near;
+                closest_pair((tissue, revision), link, pose, max_distance, near, time)
+            }
+        };
+        found.map(|found| self.contact_of_closest(&found))
     }
 
     /// The vertex of the link that is deepest in the tissue, if any is deeper than `at_least` metres.

@@ -8,6 +8,7 @@ use super::{
     answer::{Distance, Flags, LinkAnswer, ProbeAnswer, TickAnswer, TissueState, is_uncertain},
     crossings::{FOUND_ROOM, FoundPair, LinkPairs, TrianglePairs},
     options::{TickOptions, ToolPose, scene_from_link},
+    pose_knowledge::{NothingKnown, PoseKnowledge},
     sweep::SweepRoom,
     tissue_log::TissueLog,
     tracked_link::{TickContext, TrackedLink},
@@ -186,15 +187,14 @@ impl Session {
 
     /// The second half, of poses in the order of the first.
     pub(crate) fn answer_tick(&mut self, poses: &[ToolPose], time: &TimeLeft) -> &TickAnswer {
-        self.answer_tick_of(poses, &|_, _| false, time)
+        self.answer_tick_of(poses, &NothingKnown, time)
     }
 
-    /// The second half of poses that may be other ones: those of proxies. `has_met_nothing`: the links that came there
-    /// on a way of their own, on which they touched nothing.
+    /// The second half of poses that may be other ones: those of proxies. `known`: of the links at these.
     pub(crate) fn answer_tick_of(
         &mut self,
         poses: &[ToolPose],
-        has_met_nothing: &dyn Fn(ToolId, usize) -> bool,
+        known: &dyn PoseKnowledge,
         time: &TimeLeft,
     ) -> &TickAnswer {
         self.log.begin_tick(self.n_ticks, &self.tissues);
@@ -206,7 +206,7 @@ impl Session {
                 self.answer_probes(i, pose, &for_probes);
             }
         }
-        self.answer_links(poses, has_met_nothing, time);
+        self.answer_links(poses, known, time);
         self.answer_link_pairs(poses, time);
         self.log.end_tick(&self.tissues);
         // A revision that is kept longer than its tick makes the writer copy the tissue.
@@ -331,12 +331,7 @@ impl Session {
     }
 
     /// Every link of every tool.
-    fn answer_links(
-        &mut self,
-        poses: &[ToolPose],
-        has_met_nothing: &dyn Fn(ToolId, usize) -> bool,
-        time: &TimeLeft,
-    ) {
+    fn answer_links(&mut self, poses: &[ToolPose], known: &dyn PoseKnowledge, time: &TimeLeft) {
         let n_links = self.answer.links.len();
         let first_link = mem::take(&mut self.first_link);
         let mut was_late = false;
@@ -357,13 +352,14 @@ impl Session {
                 time,
                 tissues: &self.tissues,
                 log: &self.log,
+                known,
                 flags: &mut self.answer.flags,
                 last_contact_id: &mut self.last_contact_id,
                 found: &mut self.found,
                 room: &mut self.room,
             };
             let now = (self.n_ticks, self.log.travel_m());
-            if has_met_nothing(answer.tool, answer.link) {
+            if known.has_met_nothing((answer.tool, answer.link)) {
                 tracked.arrive_at(now, scene_from_link);
             } else {
                 tracked.move_to(link, now, scene_from_link, pose.teleport);

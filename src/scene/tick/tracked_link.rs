@@ -12,6 +12,7 @@ use super::{
     crossings::FoundPair,
     options::TickOptions,
     pair_distance::PairMemory,
+    pose_knowledge::PoseKnowledge,
     pose_path::{PosePath, Waypoint},
     sweep::{Sweep, SweepCursor, SweepRoom, add_met},
     tissue_log::TissueLog,
@@ -65,6 +66,7 @@ pub(super) struct TickContext<'a> {
     pub(super) time: &'a TimeLeft<'a>,
     pub(super) tissues: &'a [(TissueId, RevisionGuard)],
     pub(super) log: &'a TissueLog,
+    pub(super) known: &'a dyn PoseKnowledge,
     pub(super) flags: &'a mut Flags,
     pub(super) last_contact_id: &'a mut u64,
     /// Room to work in.
@@ -216,7 +218,9 @@ impl TrackedLink {
         let (is_in_turn, mut was_late) = (self.ticks_in_turn > 0, false);
         for i in (0..n_tissues).map(|i| (first_tissue + i) % n_tissues) {
             let ((tissue, revision), memory) = (&tick.tissues[i], &mut self.memories[i]);
-            let pair = CollisionPair { tissue: *tissue, revision, link, scene_from_link, margin };
+            let known = (tick.known, (answer.tool, answer.link));
+            let tissue = *tissue;
+            let pair = CollisionPair { tissue, revision, link, scene_from_link, margin, known };
             let is_late = tick.time.is_over_now();
             if is_late {
                 // The first that is late begins the next tick. In this one only what was nearest is looked at.
@@ -236,7 +240,7 @@ impl TrackedLink {
             let has_all = if is_late {
                 // It may have been cut away since.
                 let is_there = |t: TriangleId| revision.surface.mesh().get(t).is_some();
-                let deepest = self.deepest.filter(|(of, t)| of == tissue && is_there(*t));
+                let deepest = self.deepest.filter(|(of, t)| *of == tissue && is_there(*t));
                 deepest.into_iter().for_each(|(_, t)| search.look_at(t));
                 false
             } else if is_in_turn {

@@ -1,8 +1,8 @@
 //! A haptic loop with a rendered tool: the tick is answered where the proxy is.
 
-use std::sync::Arc;
+use std::{slice, sync::Arc};
 
-use glam::DVec3;
+use glam::{DMat3, DVec3};
 use palpate::{
     geometry::Pose,
     oracle::shapes,
@@ -10,11 +10,13 @@ use palpate::{
     scene::{
         Distance, Limits, Link, Scene, TissueKind, TissueOptions, Tool, ToolId, ToolParts,
         tick::{Session, TickError, TickOptions, ToolPose},
+        tissue::deform::Deformation,
     },
     time_left::TimeLeft,
 };
 
 use super::stage::{STAND_OFF, coarse_field, loaded, slab, to};
+use crate::seed::{Seed, scaled};
 
 const RADIUS: f64 = 0.005;
 
@@ -149,4 +151,93 @@ fn what_cannot_be_rendered_is_refused_by_name() {
     assert_eq!(other, "render[0].tool_id = 2 is not tracked by this stream");
     let unknown = refused(&[RenderOptions::of(ToolId(77))]).to_string();
     assert_eq!(unknown, "render[0].tool_id = 77 is not tracked by this stream");
+}
+
+/// Proxies know what is near them, and the tick takes their word for it: as a session that has to search answers.
+#[test]
+fn distances_at_a_proxy_are_those_of_a_search() {
+    let seed = Seed::or(33);
+    let mut n_near = 0;
+    for round in 0..scaled(8) {
+        let mut random = seed.random(round as u64);
+        let is_flat = round % 4 == 3;
+        let rest = if is_flat {
+            slab(12, 0.02, 0.03)
+        } else {
+            shapes::organ(1_500, seed.number() + round as u64)
+        };
+        let top = rest.positions.iter().fold(f32::MIN, |top, p| top.max(p.z));
+        let scene = Arc::new(Scene::new("scene".to_owned(), Limits::default()));
+        let tissue = scene
+            .add_tissue("organ", loaded(rest.clone()), TissueOptions::default(), 0)
+            .expect("added");
+        let jaw = shapes::jaw(0.03, 4);
+        let shapes = if is_flat {
+            vec![shapes::cuboid(DVec3::splat(0.01))]
+        } else {
+            vec![shapes::mirrored_z(&jaw), jaw, shapes::capsule(0.003, 0.04, 6)]
+        };
+        let link = |mesh| Link::new("link".to_owned(), loaded(mesh), Pose::IDENTITY, coarse_field);
+        let links: Vec<Link> = shapes.into_iter().map(link).collect();
+        let n_links = links.len();
+        let parts = ToolParts { name: "tool".to_owned(), links, probes: Vec::new() };
+        let tool = scene.add_tool(parts).expect("added");
+        let options = || TickOptions { sweep: false, ..TickOptions::default() };
+        let local_model = round % 2 == 0;
+        let render = [RenderOptions { local_model, ..RenderOptions::of(tool.id) }];
+        let mut rendered = RenderedSession::new(Arc::clone(&scene), &[tool.id], options(), &render)
+            .expect("begun");
+        let mut plain = Session::new(scene, &[tool.id], options()).expect("begun");
+        for tick in 1..400 {
+            let t = 1e-3 * f64::from(tick);
+            let depth = 0.02 - 0.05 * (0.5 - 0.5 * (9.0 * t).cos());
+            let turn = if is_flat { 0.0 } else { 1.5 + 0.4 * (4.0 * t).sin() };
+            let scene_from_tool = Pose {
+                rotation: DMat3::from_rotation_y(turn),
+                translation: DVec3::new(0.01 * (5.0 * t).sin(), 0.0, f64::from(top) + depth),
+            };
+            let opening = |i: usize| 0.1 * (i as f64 - 0.5) * (1.0 + (6.0 * t).sin());
+            let bent = |i| Pose {
+                rotation: DMat3::from_rotation_y(if i < 2 { opening(i) } else { 0.0 }),
+                translation: DVec3::ZERO,
+            };
+            let pose = ToolPose {
+                tool: tool.id,
+                scene_from_tool,
+                tool_from_link: (0..n_links).map(bent).collect(),
+                teleport: false,
+            };
+            if tick % 16 == 0 {
+                let size = 1.0 + 0.01 * random.f64() as f32;
+                let moved = rest.positions.iter().map(|p| *p * size).collect();
+                tissue.deform(Deformation::Dense(moved), 0).expect("all are there");
+            }
+            let (sequence, now_ns, never) =
+                (tick as u64, tick as u64 * 1_000_000, TimeLeft::endless());
+            rendered.tick(sequence, slice::from_ref(&pose), now_ns, &never).expect("accepted");
+            let rendering = rendered.renderings().next().expect("one");
+            let at_proxy = ToolPose {
+                scene_from_tool: rendering.scene_from_proxy,
+                tool_from_link: rendering.tool_from_link.clone(),
+                ..pose
+            };
+            let expected = plain.tick(sequence, &[at_proxy], now_ns, &never).expect("accepted");
+            for (got, expected) in rendered.last_answer().links.iter().zip(&expected.links) {
+                let at = format!("round {round}, tick {tick}");
+                match (&got.distance, &expected.distance) {
+                    (Distance::Within(got), Distance::Within(expected)) => {
+                        let off_m = got.signed_distance_m - expected.signed_distance_m;
+                        assert!(off_m.abs() < 1e-12, "{at}: {got:?}, {expected:?}");
+                        // Where a box lies on a slab many points are equally near.
+                        let there = expected.on_tissue.position;
+                        let is_same = got.on_tissue.position.distance(there) < 1e-9;
+                        assert!(is_flat || is_same, "{at}: {got:?}, {expected:?}");
+                        n_near += usize::from(got.signed_distance_m < 1e-3);
+                    }
+                    (got, expected) => assert_eq!(got, expected, "{at}"),
+                }
+            }
+        }
+    }
+    assert!(n_near > 1_000, "{n_near} links near tissue");
 }
