@@ -61,10 +61,10 @@ struct TickThreads {
 struct LongTicks {
     n_running: usize,
     /// In the order in which they came.
-    waiting: Vec<Place>,
+    waiting: Vec<WaitingStream>,
 }
 
-struct Place {
+struct WaitingStream {
     stream: u64,
     /// When it last asked for a thread.
     asked_ns: u64,
@@ -198,14 +198,15 @@ impl StreamBudget {
 impl LongTicks {
     /// Whether the stream's next tick begins; without others no stream waits.
     fn begin(&mut self, stream: u64, now_ns: u64, long_max: usize, may_wait: bool) -> bool {
-        let is_there = |p: &Place| p.stream == stream || now_ns < p.asked_ns + PLACE_LOST_NS;
+        let is_there =
+            |p: &WaitingStream| p.stream == stream || now_ns < p.asked_ns + PLACE_LOST_NS;
         self.waiting.retain(is_there);
         let place = self.waiting.iter().position(|p| p.stream == stream);
         let n_before = self.n_running + place.unwrap_or(self.waiting.len());
         if may_wait && n_before >= long_max {
             match place {
                 Some(at) => self.waiting[at].asked_ns = now_ns,
-                None => self.waiting.push(Place { stream, asked_ns: now_ns }),
+                None => self.waiting.push(WaitingStream { stream, asked_ns: now_ns }),
             }
             return false;
         }

@@ -155,7 +155,7 @@ async fn an_answer_that_the_clock_cut_short_is_cut_at_the_same_place() {
     let mut track = server.hand_fed(start_message(rendered())).await;
     for i in 1..=300 {
         let height_m = 0.004 - 0.01 * ((i as f64 * 0.21).sin() + 1.0);
-        let deadline_us = 40 + (i as u32 * 37) % 600;
+        let deadline_us = 20 + (i as u32 * 37) % 300;
         let tick = Tick { deadline_us, ..at(i, height_m) };
         track.ask(tick_message(tick)).await.expect("answered");
     }
