@@ -182,7 +182,9 @@ fn distances_at_a_proxy_are_those_of_a_search() {
         let n_links = links.len();
         let parts = ToolParts { name: "tool".to_owned(), links, probes: Vec::new() };
         let tool = scene.add_tool(parts).expect("added");
-        let options = || TickOptions { sweep: false, ..TickOptions::default() };
+        // Contacts would tell the distance too.
+        let contact_margin_m = if round % 3 == 0 { 1e-3 } else { 0.0 };
+        let options = || TickOptions { sweep: false, contact_margin_m, ..TickOptions::default() };
         let local_model = round % 2 == 0;
         let render = [RenderOptions { local_model, ..RenderOptions::of(tool.id) }];
         let mut rendered = RenderedSession::new(Arc::clone(&scene), &[tool.id], options(), &render)
@@ -190,11 +192,11 @@ fn distances_at_a_proxy_are_those_of_a_search() {
         let mut plain = Session::new(scene, &[tool.id], options()).expect("begun");
         for tick in 1..400 {
             let t = 1e-3 * f64::from(tick);
-            let depth = 0.02 - 0.05 * (0.5 - 0.5 * (9.0 * t).cos());
+            let above = 0.05 - 0.07 * (0.5 - 0.5 * (9.0 * t).cos());
             let turn = if is_flat { 0.0 } else { 1.5 + 0.4 * (4.0 * t).sin() };
             let scene_from_tool = Pose {
                 rotation: DMat3::from_rotation_y(turn),
-                translation: DVec3::new(0.01 * (5.0 * t).sin(), 0.0, f64::from(top) + depth),
+                translation: DVec3::new(0.01 * (5.0 * t).sin(), 0.0, f64::from(top) + above),
             };
             let opening = |i: usize| 0.1 * (i as f64 - 0.5) * (1.0 + (6.0 * t).sin());
             let bent = |i| Pose {
@@ -216,6 +218,7 @@ fn distances_at_a_proxy_are_those_of_a_search() {
                 (tick as u64, tick as u64 * 1_000_000, TimeLeft::endless());
             rendered.tick(sequence, slice::from_ref(&pose), now_ns, &never).expect("accepted");
             let rendering = rendered.renderings().next().expect("one");
+            let touches = rendering.state == RenderState::Touching;
             let at_proxy = ToolPose {
                 scene_from_tool: rendering.scene_from_proxy,
                 tool_from_link: rendering.tool_from_link.clone(),
@@ -228,16 +231,18 @@ fn distances_at_a_proxy_are_those_of_a_search() {
                     (Distance::Within(got), Distance::Within(expected)) => {
                         let off_m = got.signed_distance_m - expected.signed_distance_m;
                         assert!(off_m.abs() < 1e-12, "{at}: {got:?}, {expected:?}");
-                        // Where a box lies on a slab many points are equally near.
-                        let there = expected.on_tissue.position;
-                        let is_same = got.on_tissue.position.distance(there) < 1e-9;
-                        assert!(is_flat || is_same, "{at}: {got:?}, {expected:?}");
-                        n_near += usize::from(got.signed_distance_m < 1e-3);
+                        // Along an edge many points are equally near: those that were found are.
+                        let points = (got.on_tissue.position, got.on_tool.position);
+                        let apart_m = points.0.distance(points.1);
+                        let off_m = apart_m - got.signed_distance_m.abs();
+                        assert!(off_m.abs() < 1e-12, "{at}: {got:?}");
+                        let is_near = touches && got.signed_distance_m < 1e-3;
+                        n_near += usize::from(is_near);
                     }
                     (got, expected) => assert_eq!(got, expected, "{at}"),
                 }
             }
         }
     }
-    assert!(n_near > 1_000, "{n_near} links near tissue");
+    assert!(n_near > 500, "{n_near} links near tissue");
 }
