@@ -77,6 +77,7 @@ impl AsyncRead for Connection {
         } else {
             let (wire, turns) = (Pin::new(&mut *this.wire), this.place.turns());
             ready!(this.held.poll_read(wire, cx, buf, turns, is_let_in))?;
+            this.place.life.note_turn();
         }
         let bytes = &buf.filled()[before..];
         this.headers.feed(bytes);

@@ -23,6 +23,8 @@ pub struct ConnectionLife {
     authorised: AtomicBool,
     /// Calls of it that were not.
     refused: AtomicU32,
+    /// How often it was read before one was let in.
+    turns: AtomicU32,
     /// When the headers began that have not ended; 0: none have.
     headers_since_ns: AtomicU64,
     /// When the socket took no more bytes; 0: it does.
@@ -45,6 +47,9 @@ pub struct AnswerProgress {
 
 /// Calls that may be refused before one is let in. Who has the wrong key tries again a few times.
 const REFUSED_MAX: u32 = 16;
+
+/// Times that a client is read until its first call is there.
+const TURNS_TO_CALL: u32 = 2;
 
 /// How long a connection may be in some ways.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +84,7 @@ impl ConnectionLife {
             opened_ns: now_ns(),
             authorised: AtomicBool::new(false),
             refused: AtomicU32::new(0),
+            turns: AtomicU32::new(0),
             headers_since_ns: AtomicU64::new(0),
             full_since_ns: AtomicU64::new(0),
             answers: Mutex::default(),
@@ -106,6 +112,16 @@ impl ConnectionLife {
     /// Whether one ever was.
     pub fn is_refused(&self) -> bool {
         self.refused.load(Relaxed) > 0
+    }
+
+    /// It was read, and no call of it has been let in yet.
+    pub fn note_turn(&self) {
+        self.turns.fetch_add(1, Relaxed);
+    }
+
+    /// Whether a client would have made its call by now.
+    pub fn was_heard(&self) -> bool {
+        self.turns.load(Relaxed) >= TURNS_TO_CALL
     }
 
     /// Headers have begun, or ended.

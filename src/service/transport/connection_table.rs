@@ -144,12 +144,13 @@ impl ConnectionTable {
 
 impl OpenConnections {
     /// The number of the first that is `wanted` and has no call that was let in; of one whose call was refused, if there is
-    /// one: who has just come has not had its turn yet.
+    /// one, or that was read and made none: who has just come has not had its turn yet.
     fn oldest_silent(&self, wanted: impl Fn(&OpenConnection) -> bool) -> Option<u64> {
         let silent = |(_, c): &(&u64, &OpenConnection)| !c.life.is_authorised() && wanted(c);
         let silent = || self.all.iter().filter(silent);
         let refused = silent().find(|(_, c)| c.life.is_refused());
-        refused.or_else(|| silent().next()).map(|(number, _)| *number)
+        let heard = || silent().find(|(_, c)| c.life.was_heard());
+        refused.or_else(heard).or_else(|| silent().next()).map(|(number, _)| *number)
     }
 
     /// The address with the most of them: who comes from another one, and has not called yet, stays.
@@ -226,6 +227,18 @@ mod tests {
         drop(other);
         let _room = admit(5);
         assert_eq!(table.metrics.connections.load(Relaxed), 6);
+    }
+
+    #[test]
+    fn who_was_read_and_made_no_call_gives_way_before_who_was_not_read_yet() {
+        let table = table(3, 3);
+        let admit = || table.admit(from(1)).expect("room");
+        let [waits, once, heard] = [(); 3].map(|()| admit());
+        [&once, &heard, &heard].iter().for_each(|place| place.life.note_turn());
+        let _late = admit();
+        assert!(is_closed(&heard) && !is_closed(&waits) && !is_closed(&once));
+        let _later = admit();
+        assert!(is_closed(&waits) && !is_closed(&once), "none was read so often: the oldest");
     }
 
     #[test]
