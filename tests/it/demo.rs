@@ -113,7 +113,8 @@ fn a_rendered_demo_tells_what_the_hand_felt() {
     let number = |pointer: &str| json.pointer(pointer).and_then(Value::as_f64).expect(pointer);
     let of = |name: &str| number(&format!("/rendering/{name}"));
     println!("{}", json.pointer("/rendering").expect("rendered"));
-    assert!(of("device_depth_m_max") > 0.013, "{table}");
+    // 14 mm; where ticks at the deepest are coalesced, on busy cores, 12.9 was seen.
+    assert!(of("device_depth_m_max") > 0.012, "{table}");
     assert_eq!(of("proxy_depth_m_max"), 0.0, "{table}");
     // A proxy that had no time to follow tissue is told as late, and the tissue comes over it meanwhile: as far as it moves in
     // some ticks (0.15 mm was seen on busy cores), which is not what the device is deep.
