@@ -231,7 +231,7 @@ impl Slab {
 }
 
 /// Up to where a pair may be before another one that is as far as this, metres.
-pub(super) fn is_as_near(distance: f64) -> f64 {
+pub(super) fn tie_reach(distance: f64) -> f64 {
     distance * BOUND_COVER * BOUND_COVER
 }
 

@@ -1,6 +1,6 @@
 //! What those who put links somewhere have found out about where they are, so that a tick need not.
 
-use super::closest_pair::is_as_near;
+use super::closest_pair::tie_reach;
 use crate::geometry::TriangleId;
 use crate::scene::{TissueId, ToolId};
 
@@ -58,7 +58,7 @@ impl ClosestCandidates {
         let mut note = |_, distance_m: f64| least = least.min(distance_m);
         let within = known.each_near_pair(link, tissue, &mut note)?;
         // Others have carried the triangles into the link's frame too: what they call nearest may seem this much farther.
-        let reach = is_as_near(least + touching_m) + touching_m;
+        let reach = tie_reach(least + touching_m) + touching_m;
         if least <= touching_m || reach > within {
             return None;
         }

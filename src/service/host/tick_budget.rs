@@ -316,6 +316,10 @@ mod tests {
             assert!(!other.turn(1).expect("a thread").is_long());
             turns.pop();
             drop(hogs[long_max].turn(2).expect("a thread is free again"));
+            drop((turns, other));
+            hogs.truncate(1);
+            let alone = [(); 5].map(|()| hogs[0].turn(3).expect("nobody else"));
+            assert!(alone.iter().all(Turn::is_long));
         }
     }
 
