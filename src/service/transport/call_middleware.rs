@@ -10,6 +10,7 @@ use std::{
 };
 
 use http::{Request, Response};
+use http_body_util::BodyExt as _;
 use tonic::{Code, Status, body::Body, server::NamedService};
 use tower::{Layer, Service};
 use tracing::{Instrument, debug, field::Empty, info_span};
@@ -314,10 +315,19 @@ impl Service<Request<Body>> for HapticRoutes {
 
     fn call(&mut self, request: Request<Body>) -> Answering {
         match request.uri().path().rsplit('/').next() {
-            Some("Track") => self.track.call(request),
+            Some("Track") => self.track.call(request.map(with_resets_told)),
             _ => self.queries.call(request),
         }
     }
+}
+
+/// Requests whose reset is an error. tonic tells of a CANCELLED one as of one that ended, and a loop that ends gives up its
+/// session, while that of one that broke off waits for its client.
+fn with_resets_told(requests: Body) -> Body {
+    Body::new(requests.map_err(|status| match status.code() {
+        Code::Cancelled => Status::unavailable("the client has reset the stream"),
+        _ => status,
+    }))
 }
 
 #[cfg(test)]
@@ -326,7 +336,7 @@ mod tests {
 
     use bytes::Bytes;
     use http_body::Frame;
-    use http_body_util::{BodyExt, StreamBody};
+    use http_body_util::StreamBody;
     use tokio_stream::{StreamExt, once};
     use tower::service_fn;
 

@@ -197,11 +197,13 @@ impl JournalReader {
     }
 
     /// Whether what begins at byte `at` is whole but for its length: the last record, or one with a later one behind it.
-    /// O(bytes).
+    /// What was added since the journal was opened does not count: it would be found behind a record that was being
+    /// written then. O(bytes).
     fn is_length_damaged(&mut self, at: u64) -> io::Result<bool> {
         let mut bytes = Vec::new();
+        let rest = self.rest();
         self.from.seek(SeekFrom::Start(at))?;
-        self.from.read_to_end(&mut bytes)?;
+        self.from.by_ref().take(rest).read_to_end(&mut bytes)?;
         let is_record = |bytes: &[u8], length: [u8; LENGTH_BYTES], numbers: Range<u64>| {
             let (head, rest) = bytes.split_at(RECORD_HEAD_BYTES);
             let (sequence, sum) = head[LENGTH_BYTES..].split_at(8);

@@ -14,15 +14,19 @@ use std::{
 use glam::Vec3;
 
 use super::{
+    file_head::FileError,
     folder::{FoundScene, SceneFolder, Unreadable, first_generation},
-    journal::JournalRecord,
+    journal::{JournalReader, JournalRecord},
     scene_store::{LEASES, SceneStore, StoreError},
     snapshot::SceneSnapshot,
 };
-use crate::store::lease::{
-    claim::{ClaimHolder, ClaimState, SceneClaim},
-    claim_folder::ClaimFolder,
-    server_beat::{BeatFolder, ServerBeat},
+use crate::store::{
+    lease::{
+        claim::{ClaimHolder, ClaimState, SceneClaim},
+        claim_folder::ClaimFolder,
+        server_beat::{BeatFolder, ServerBeat},
+    },
+    place::folder_place::FolderPlace,
 };
 use crate::{
     geometry::{LoadOptions, TriangleId, mesh::load::load},
@@ -176,6 +180,31 @@ fn a_scene_is_read_whole_while_its_owner_removes_files_under_the_reader() {
     let both = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two of them");
     both.join(owns, reads);
     println!("{n_broken} of {n_read:?} reads without a second try were broken");
+}
+
+/// Its owner was writing the second record when it was opened, and has written that and a third since.
+#[test]
+fn a_journal_that_grows_under_its_reader_ends_where_it_did() {
+    let place = place("grows");
+    let folder = SceneStore::open(&place.0).expect("a new store").folder(ID);
+    let first = SceneSnapshot { owner: None, scene: SavedScene::new(ID.to_owned()) };
+    let mut journal = folder.create(&first, 0).expect("room");
+    let mut ends = Vec::new();
+    for change in changes().into_iter().take(3) {
+        journal.append(&[JournalRecord::Change(change)]).expect("room");
+        ends.push(journal.bytes() as usize);
+    }
+    let scene = place.0.join("scenes").join(ID);
+    let whole = fs::read(scene.join("0.journal")).expect("readable");
+    for end in ends[0] + 1..ends[1] {
+        fs::write(scene.join("0.journal"), &whole[..end]).expect("room");
+        let folder = FolderPlace::new(scene.clone(), "");
+        let mut reader = JournalReader::open(&folder, "0.journal").expect("a journal");
+        fs::write(scene.join("0.journal"), &whole).expect("room");
+        reader.read().expect("whole").expect("there");
+        let torn = reader.read().expect_err("it was not whole");
+        assert!(matches!(torn, FileError::Torn { .. }), "{torn} at byte {end}");
+    }
 }
 
 #[test]

@@ -1,10 +1,16 @@
+use bytes::{BufMut, BytesMut};
 use glam::{DVec3, Vec3};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
+use prost::Message as _;
 use tokio_stream::StreamExt;
+use tonic::body::Body;
+use tower::Service as _;
 
 use super::*;
 use crate::{
     client::local_model,
-    config::{Config, SessionSettings, TickSettings},
+    config::{Config, SessionSettings, TickSettings, TransportSettings},
     coupling::{local_model::LocalModel, posture::Posture},
     geometry::{
         MeshData, Pose,
@@ -15,7 +21,8 @@ use crate::{
     service::{
         catch_panic::injected,
         host::{scene_life::PANICS_MAX, sessions::SessionRegistry, writer::Written},
-        rpc::track::Track,
+        rpc::{haptic_service::Haptics, track::Track},
+        transport::call_middleware::HapticRoutes,
     },
     servo::{ServoOptions, ServoState, fade::FADE_S},
     surface::Surface,
@@ -47,6 +54,35 @@ async fn a_refused_tick_leaves_its_sequence_free() {
     assert_eq!(latest, [(5, 0, field.clone()), (6, 1, None)]);
     let every = answers_to(proto::TrackMode::Every, &ready).await;
     assert_eq!(every, [(5, 0, field), (5, 0, None), (6, 0, None)]);
+}
+
+/// The server may hear of a reset before it has answered what came before.
+#[tokio::test]
+async fn the_session_of_a_loop_that_was_reset_waits_and_that_of_one_that_ended_is_over() {
+    let (registry, _) = needle_and_sheet();
+    for (end, n_waiting) in [(Some(Status::cancelled("RST_STREAM")), 1), (None, 0)] {
+        let sessions = Arc::new(SessionRegistry::new(&SessionSettings::default()));
+        let haptics = Haptics::new(Arc::clone(&registry), Arc::clone(&sessions));
+        let (scene_id, tool_ids) = ("s".to_owned(), vec![1]);
+        let start = proto::TrackStart { scene_id, tool_ids, ..Default::default() };
+        let start = TrackRequest { message: Some(Message::Start(start)) };
+        let mut message = BytesMut::new();
+        message.put_u8(0);
+        message.put_u32(start.encoded_len() as u32);
+        start.encode(&mut message).expect("room");
+        let frames = [Ok(Frame::data(message.freeze()))].into_iter().chain(end.map(Err));
+        let request = http::Request::builder()
+            .method("POST")
+            .uri("/palpate.v1.HapticService/Track")
+            .header("content-type", "application/grpc")
+            .body(Body::new(StreamBody::new(tokio_stream::iter(frames))));
+        let mut routes = HapticRoutes::new(haptics, &TransportSettings::default());
+        let answer = routes.call(request.expect("good")).await.expect("infallible");
+        let mut answer = answer.into_body();
+        let end = answer.frame().await.expect("not answered yet").expect("it ends with trailers");
+        drop(answer);
+        assert_eq!(sessions.counted().waiting, n_waiting, "{:?}", end.trailers_ref());
+    }
 }
 
 /// Start and end are on one side of a sheet, the coalesced pose on the other.
