@@ -64,7 +64,8 @@ pub struct Metrics {
 }
 
 /// Why connections are not let in; the place is that in [`Metrics::connections_refused`].
-pub const REFUSAL_REASONS: [&str; 6] = ["not_http2", "full", "address_full", "silent", "tls", "io"];
+pub const REFUSAL_REASONS: [&str; 7] =
+    ["not_http2", "full", "address_full", "silent", "left", "tls", "io"];
 
 /// Why connections are closed that had been let in; the place is that in [`Metrics::connections_closed`].
 pub const CLOSE_REASONS: [&str; 5] = ["no_call", "headers", "unread", "made_room", "refused"];

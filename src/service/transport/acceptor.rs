@@ -61,6 +61,8 @@ enum Refusal {
     Full(#[from] NoRoom),
     #[error("it was silent for {0:?}, or too many are")]
     Silent(Duration),
+    #[error("it left before it was let in")]
+    Left,
     #[error("no TLS connection: {0}")]
     Tls(#[source] io::Error),
     #[error("{0}")]
@@ -76,6 +78,7 @@ impl Refusal {
             Refusal::Full(NoRoom::Address(_)) => "address_full",
             Refusal::Silent(_) => "silent",
             Refusal::Tls(_) => "tls",
+            Refusal::Left => "left",
             Refusal::Io(_) => "io",
         }
     }
@@ -186,6 +189,10 @@ impl Acceptor {
             if n == 0 || got[..n_got] != PREFACE[..n_got] {
                 return Err(Refusal::NotHttp2);
             }
+        }
+        // It would take the place of one that is there.
+        if wire.is_left() {
+            return Err(Refusal::Left);
         }
         Ok(Connection::new(wire, PREFACE, self.table.admit(address)?))
     }

@@ -2,12 +2,16 @@
 
 use std::{
     io,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll, Waker, ready},
 };
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Ready},
+    net::TcpStream,
+};
+use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use super::{
@@ -16,9 +20,35 @@ use super::{
 };
 
 /// Bytes both ways, over whatever carries them.
-pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}
+pub trait Wire: AsyncRead + AsyncWrite + Send + Unpin {
+    /// Whether the peer sends no more than what is here already: it has closed its half, or gone. Asks the system nothing.
+    fn is_left(&self) -> bool;
+}
 
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Wire for T {}
+impl Wire for TcpStream {
+    fn is_left(&self) -> bool {
+        is_closed(self.ready(Interest::READABLE))
+    }
+}
+
+#[cfg(unix)]
+impl Wire for super::unix_socket::UnixStream {
+    fn is_left(&self) -> bool {
+        is_closed(self.ready(Interest::READABLE))
+    }
+}
+
+impl Wire for TlsStream<TcpStream> {
+    fn is_left(&self) -> bool {
+        self.get_ref().0.is_left()
+    }
+}
+
+/// As far as is known now.
+fn is_closed(readiness: impl Future<Output = io::Result<Ready>>) -> bool {
+    let known = pin!(readiness).poll(&mut Context::from_waker(Waker::noop()));
+    matches!(known, Poll::Ready(Ok(ready)) if ready.is_read_closed())
+}
 
 /// A client that has begun to speak HTTP/2; counted while it lasts.
 pub struct Connection {
@@ -75,6 +105,11 @@ impl AsyncRead for Connection {
         if is_let_in && !this.held.are_there() {
             ready!(this.turn.poll_read(Pin::new(&mut this.wire), cx, buf))?;
         } else {
+            // Nobody waits for an answer: it is read no further, and needs no turn. Who comes and goes at once, thousands
+            // of times a second, would else keep others from theirs.
+            if this.wire.is_left() {
+                return Poll::Ready(Ok(()));
+            }
             let (wire, turns) = (Pin::new(&mut *this.wire), this.place.turns());
             ready!(this.held.poll_read(wire, cx, buf, turns, is_let_in))?;
             this.place.life.note_turn();
@@ -126,5 +161,48 @@ impl Connected for Connection {
 
     fn connect_info(&self) -> Arc<ConnectionLife> {
         Arc::clone(&self.place.life)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+        time::sleep,
+    };
+
+    use super::*;
+    use crate::{
+        config::TransportSettings,
+        service::{metrics::Metrics, transport::connection_table::ConnectionTable},
+    };
+
+    #[tokio::test]
+    async fn who_left_without_a_call_is_read_no_further() {
+        let metrics = Arc::new(Metrics::new(Duration::from_millis(1)));
+        let table = Arc::new(ConnectionTable::new(&TransportSettings::default(), &metrics));
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        for is_let_in in [false, true] {
+            let address = listener.local_addr().expect("bound");
+            let mut client = TcpStream::connect(address).await.expect("it listens");
+            let (wire, _) = listener.accept().await.expect("one comes");
+            let place = table.admit(None).expect("room");
+            if is_let_in {
+                place.life.note_authorised();
+            }
+            let mut connection = Connection::new(Box::new(wire), b"", place);
+            assert!(!connection.wire.is_left());
+            client.write_all(b"some bytes").await.expect("open");
+            drop(client);
+            while !connection.wire.is_left() {
+                sleep(Duration::from_millis(1)).await;
+            }
+            let mut got = Vec::new();
+            connection.read_to_end(&mut got).await.expect("it ends");
+            assert_eq!(got, if is_let_in { &b"some bytes"[..] } else { b"" });
+        }
     }
 }
