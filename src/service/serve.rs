@@ -67,7 +67,7 @@ use crate::proto::{
     DESCRIPTORS, scene_service_server::SceneServiceServer, watch_service_server::WatchServiceServer,
 };
 use crate::{
-    config::{Config, TransportSettings},
+    config::Config,
     geometry::lanes::use_narrow,
     os::interrupt::{Hangup, Interrupt},
     store::{
@@ -180,42 +180,24 @@ pub async fn serve_registry(
     let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);
     let cached = config.data_dir.as_deref().map(cache);
     let fields = Fields::new(cached, config.field_build_max, registry.metrics());
-    let store = scene_store(config).map_err(RecoveryError::from)?;
-    let is_keeping = store.is_some();
-    store.map_or(Ok(()), |store| registry.keep_in(store))?;
-    if let Some(folder) = &config.record.dir {
-        info!("scenes are recorded in {}", folder.display());
-        registry.record_in(Recorders::new(folder.clone(), config, &registry.metrics().record)?);
-    }
+    let is_keeping = keep_and_record(&registry, config)?;
     let _renewal = share(&registry, &fields, config, address)?;
-    let upload_pause_max = config.transport.upload_pause_max;
-    let scenes = Scenes::new(Arc::clone(&registry), fields.clone(), upload_pause_max);
-    let haptics = Haptics::new(Arc::clone(&registry), Arc::clone(&sessions));
     let calls = CallLayer {
         metrics: Arc::clone(registry.metrics()),
         access: Arc::clone(&access),
         background: Arc::new(Background::start(config.runtime.threads)?),
         rooms: Arc::new(AnswerRooms::new(config.transport.answer_bytes_per_key)),
     };
-    let watches = WatchServiceServer::new(Watches::new(Arc::clone(&registry)))
-        .max_decoding_message_size(WATCH_REQUEST_BYTES_MAX);
     let heart = Arc::new(Heartbeat::default());
-    let port = match &metrics_listener {
-        Some(listener) => {
-            let address = listener.local_addr()?;
-            info!("metrics and health are at http://{address}");
-            Some(web_port(
-                config,
-                address,
-                watches.clone(),
-                calls.clone(),
-                (&registry, &sessions, &heart, &health),
-            )?)
-        }
-        None => None,
+    let of_http = |listener: &TcpListener| {
+        let address = listener.local_addr()?;
+        info!("metrics and health are at http://{address}");
+        web_port(config, address, calls.clone(), (&registry, &sessions, &heart, &health))
     };
-    let router = router(haptics, scenes, watches, &health, &config.transport, calls).await;
+    let port = metrics_listener.as_ref().map(of_http).transpose()?;
     let metrics_listener = metrics_listener.map(TcpListener::into_std).transpose()?;
+    report_health(&health, ServingStatus::NotServing).await;
+    let router = router(config, (&registry, &sessions, &fields, &health), calls);
     let (told, drain_max) = (Notify::new(), config.transport.drain_max);
     // By Agones, where it is there.
     let to_end = Arc::new(Notify::new());
@@ -224,17 +206,7 @@ pub async fn serve_registry(
             () = shutdown => {}
             () = to_end.notified() => {}
         }
-        info!("shutting down");
-        systemd::stopping();
-        // Before streams end, so that a balancer sends no new client.
-        report_health(&health, ServingStatus::NotServing).await;
-        registry.shut_down();
-        if let Some(membership) = registry.membership().cloned() {
-            // At once: clients of its scenes are on their way to other servers.
-            let leaving = Arc::clone(&registry);
-            let left = catch_panic_blocking(move || leave(&leaving, &membership)).await;
-            left.unwrap_or_else(|panicked| warn!("scenes are not given up: {panicked}"));
-        }
+        begin_to_end(&registry, &health).await;
         told.notify_one();
     };
     let out_of_time = async {
@@ -250,20 +222,7 @@ pub async fn serve_registry(
     #[cfg(not(feature = "agones"))]
     let sidecar = None::<std::future::Pending<()>>;
     let _control = Control::start(metrics_listener.zip(port), &heart, sidecar)?;
-    let mut recovered = pin!(async {
-        let (scenes, of_links) = (Arc::clone(&registry), fields.clone());
-        let recovered = catch_panic_blocking(move || recover(&scenes, &of_links)).await;
-        recovered.map_err(|_| io::Error::other("reading the scenes failed"))??;
-        registry.life().set_recovering(false);
-        if registry.life().check_served().is_ok() {
-            report_health(&health, ServingStatus::Serving).await;
-            systemd::ready();
-        }
-        let settings = &config.store;
-        Ok::<_, ServeError>(
-            is_keeping.then(|| SceneKeeper::start(&registry, &fields, settings)).transpose()?,
-        )
-    });
+    let mut recovered = pin!(go_on(&registry, &fields, &health, (config, is_keeping)));
     // Few scenes are read before anybody connects. While many are, whoever asks hears that they are.
     let mut keeper = timeout(UNHEARD_MAX, &mut recovered).await.ok().transpose()?;
     let connections = ReceiverStream::new(acceptor.open(tcp, unix));
@@ -291,6 +250,52 @@ pub async fn serve_registry(
     // A panic there is in the log, and the server ends all the same.
     let _ = catch_panic_blocking(move || recorded.end_recordings(RECORDINGS_END_MAX)).await;
     served
+}
+
+/// Gives the scenes their store and their recorders, where there are any. Whether there is a store.
+fn keep_and_record(registry: &Arc<SceneRegistry>, config: &Config) -> Result<bool, ServeError> {
+    let store = scene_store(config).map_err(RecoveryError::from)?;
+    let is_keeping = store.is_some();
+    store.map_or(Ok(()), |store| registry.keep_in(store))?;
+    if let Some(folder) = &config.record.dir {
+        info!("scenes are recorded in {}", folder.display());
+        registry.record_in(Recorders::new(folder.clone(), config, &registry.metrics().record)?);
+    }
+    Ok(is_keeping)
+}
+
+/// Takes in the scenes that are kept and says that the server serves; what it returns keeps them from then on.
+async fn go_on(
+    registry: &Arc<SceneRegistry>,
+    fields: &Fields,
+    health: &HealthReporter,
+    (config, is_keeping): (&Config, bool),
+) -> Result<Option<SceneKeeper>, ServeError> {
+    let (scenes, of_links) = (Arc::clone(registry), fields.clone());
+    let recovered = catch_panic_blocking(move || recover(&scenes, &of_links)).await;
+    recovered.map_err(|_| io::Error::other("reading the scenes failed"))??;
+    registry.life().set_recovering(false);
+    if registry.life().check_served().is_ok() {
+        report_health(health, ServingStatus::Serving).await;
+        systemd::ready();
+    }
+    let start = || SceneKeeper::start(registry, fields, &config.store);
+    Ok(is_keeping.then(start).transpose()?)
+}
+
+/// Tells everybody that the server ends.
+async fn begin_to_end(registry: &Arc<SceneRegistry>, health: &HealthReporter) {
+    info!("shutting down");
+    systemd::stopping();
+    // Before streams end, so that a balancer sends no new client.
+    report_health(health, ServingStatus::NotServing).await;
+    registry.shut_down();
+    if let Some(membership) = registry.membership().cloned() {
+        // At once: clients of its scenes are on their way to other servers.
+        let leaving = Arc::clone(registry);
+        let left = catch_panic_blocking(move || leave(&leaving, &membership)).await;
+        left.unwrap_or_else(|panicked| warn!("scenes are not given up: {panicked}"));
+    }
 }
 
 /// Where scenes are kept; `None` where none is.
@@ -335,23 +340,27 @@ pub fn check_access(config: &Config) -> Result<(), AccessError> {
     Access::open(&config.access).map(drop)
 }
 
-async fn router(
-    haptics: Haptics,
-    scenes: Scenes,
-    watches: WatchServiceServer<Watches>,
-    health: &HealthReporter,
-    transport: &TransportSettings,
+fn router(
+    config: &Config,
+    (registry, sessions, fields, health): (
+        &Arc<SceneRegistry>,
+        &Arc<SessionRegistry>,
+        &Fields,
+        &HealthReporter,
+    ),
     calls: CallLayer,
 ) -> Router<Stack<CallLayer, Identity>> {
+    let transport = &config.transport;
+    let scenes = Scenes::new(Arc::clone(registry), fields.clone(), transport.upload_pause_max);
     let scenes = SceneServiceServer::new(scenes)
         .max_decoding_message_size(transport.control_message_bytes_max);
+    let haptics = Haptics::new(Arc::clone(registry), Arc::clone(sessions));
     let haptics = HapticRoutes::new(haptics, transport);
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(DESCRIPTORS)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
         .expect("the descriptors were compiled with the code");
-    report_health(health, ServingStatus::NotServing).await;
     Server::builder()
         .max_concurrent_streams(transport.streams_per_connection_max)
         .initial_stream_window_size(transport.stream_window_bytes)
@@ -363,7 +372,7 @@ async fn router(
         .layer(calls)
         .add_service(scenes)
         .add_service(haptics)
-        .add_service(watches)
+        .add_service(watch_server(registry))
         // Of a connection's services all are answered where it is, by the threads of ticks: here health says that these
         // answer too, as late as they are. The HTTP port has it on a thread that has nothing else to do.
         .add_service(health_server(health))
@@ -374,7 +383,6 @@ async fn router(
 fn web_port(
     config: &Config,
     address: SocketAddr,
-    watches: WatchServiceServer<Watches>,
     calls: CallLayer,
     (registry, sessions, heart, health): (
         &Arc<SceneRegistry>,
@@ -385,7 +393,7 @@ fn web_port(
 ) -> Result<WebPort, ServeError> {
     let health = health_server(health);
     let health = HealthCalls::new(calls.layer(Routes::new(health).prepare()));
-    let services = calls.layer(Routes::new(watches).prepare());
+    let services = calls.layer(Routes::new(watch_server(registry)).prepare());
     let cors_origin = config.metrics.cors_origin.as_deref();
     Ok(WebPort {
         registry: Arc::clone(registry),
@@ -402,6 +410,11 @@ fn web_port(
         },
         viewer: config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?,
     })
+}
+
+fn watch_server(registry: &Arc<SceneRegistry>) -> WatchServiceServer<Watches> {
+    WatchServiceServer::new(Watches::new(Arc::clone(registry)))
+        .max_decoding_message_size(WATCH_REQUEST_BYTES_MAX)
 }
 
 fn health_server(health: &HealthReporter) -> HealthServer<HealthService> {

@@ -34,6 +34,12 @@ pub(in crate::scene) struct ClosestTriangles {
     pub(in crate::scene) closest: ClosestPair,
 }
 
+impl ClosestTriangles {
+    fn distance(&self) -> f64 {
+        self.closest.distance_squared.sqrt()
+    }
+}
+
 /// The closest pair of triangles within `max_distance` metres; 0 apart when the surfaces cross. `near`: the list of
 /// this link and tissue. Once the time is over it is the closest of those that were looked at, the last one first.
 pub(in crate::scene) fn closest_pair(
@@ -45,98 +51,159 @@ pub(in crate::scene) fn closest_pair(
     time: &TimeLeft,
 ) -> Option<ClosestTriangles> {
     let others = near.follow(tissue, revision, link, scene_from_link);
-    let (tissue, mesh) = (&revision.surface, link.surface.mesh());
-    let link_from_scene = scene_from_link.inverse();
-    let best: Cell<Option<ClosestTriangles>> = Cell::new(None);
-    let slab = Cell::new(Slab::UNKNOWN);
-    // A pair exactly as far as the best one has to be offered too, for its ids may be smaller. Where they touch, planes and
-    // boxes may seem apart by what carrying them into the link's frame has rounded.
-    let rounding = touching_m(link, scene_from_link);
-    let best_distance = |b: &ClosestTriangles| b.closest.distance_squared.sqrt();
-    let of_best = |b: ClosestTriangles| best_distance(&b) * BOUND_COVER + rounding;
-    let reach = || best.get().map_or(max_distance, of_best);
-    let corners = |t: TriangleId| link_from_scene.triangle(&tissue.mesh().triangle(t));
-    let (skin, ahead) = (near.skin(link), near.ahead(link));
-    // A little farther than the best is looked for, to know for longer.
-    let offer = |t: TriangleId, likely: Option<TriangleId>, plane: SupportPlane| {
-        let corners = corners(t);
+    let search = PairSearch {
+        tissue: &revision.surface,
+        link,
+        scene_from_link,
+        link_from_scene: scene_from_link.inverse(),
+        max_distance,
+        rounding: touching_m(link, scene_from_link),
+        ahead: near.ahead(link),
+        time,
+        best: Cell::new(None),
+        slab: Cell::new(Slab::UNKNOWN),
+    };
+    // Ties go to the smaller ids, so that the order of these offers does not show.
+    if let Some((t, l)) = near.pair {
+        search.offer(t, Some(l), SupportPlane::UNKNOWN);
+    }
+    let offer = |t, plane| (!time.is_over_now()).then(|| search.offer(t, None, plane));
+    near.measure(|| search.reach(), offer);
+    // What is not listed is farther than `others`; as near may still win a tie.
+    if search.reach() >= others && !time.is_over_now() {
+        search.list_anew(near);
+    }
+    let best = search.best.get();
+    debug_assert!(best.is_none_or(|b| b.closest.distance_squared >= 0.0));
+    near.pair = best.map(|b| (b.tissue_triangle, b.link_triangle));
+    best
+}
+
+/// A search under way: tissue triangles are offered to it, in any order.
+struct PairSearch<'a> {
+    tissue: &'a Surface,
+    link: &'a Link,
+    scene_from_link: &'a Pose,
+    link_from_scene: Pose,
+    max_distance: f64,
+    /// Where they touch, planes and boxes may seem apart by as much, metres.
+    rounding: f64,
+    /// A little farther than the best is looked for, to know for longer, metres.
+    ahead: f64,
+    time: &'a TimeLeft<'a>,
+    best: Cell<Option<ClosestTriangles>>,
+    /// Of the best.
+    slab: Cell<Slab>,
+}
+
+impl PairSearch<'_> {
+    /// Up to where a pair may be better than the best: one exactly as far has to be offered too, for its ids may be smaller.
+    fn reach(&self) -> f64 {
+        let of_best = |b: ClosestTriangles| b.distance() * BOUND_COVER + self.rounding;
+        self.best.get().map_or(self.max_distance, of_best)
+    }
+
+    /// In link frame.
+    fn corners(&self, t: TriangleId) -> [DVec3; 3] {
+        self.link_from_scene.triangle(&self.tissue.mesh().triangle(t))
+    }
+
+    /// Measures a triangle, as far as it may be nearer than the best, and says how far away it is at least. `likely`: the
+    /// link's triangle that it may be nearest to; `plane`: one that it is known to be before.
+    fn offer(
+        &self,
+        t: TriangleId,
+        likely: Option<TriangleId>,
+        plane: SupportPlane,
+    ) -> TriangleBound {
+        let corners = self.corners(t);
         // Triangles about one vertex of the tissue are equally near, to the same triangle of the link: one of a greater id
         // is no better than the best. Where they as good as touch, rounding says which is, and all are looked at.
-        let known = best.get().filter(|b| best_distance(b) * (BOUND_COVER - 1.0) > rounding);
+        let tells = |b: &ClosestTriangles| b.distance() * (BOUND_COVER - 1.0) > self.rounding;
+        let known = self.best.get().filter(tells);
         let no_better = known.filter(|b| t > b.tissue_triangle);
-        let enough = no_better.map_or(f64::INFINITY, |b| best_distance(&b) / BOUND_COVER);
-        for plane in [slab.get().plane, plane] {
+        let enough = no_better.map_or(f64::INFINITY, |b| b.distance() / BOUND_COVER);
+        let slab = self.slab.get().plane;
+        for plane in [slab, plane] {
             let distance = plane.before(&corners);
-            if distance > reach() || distance >= enough {
+            if distance > self.reach() || distance >= enough {
                 return TriangleBound { distance, plane };
             }
         }
-        let is_known = plane.along != DVec3::ZERO;
-        let direction = if is_known { plane.along } else { slab.get().plane.along };
+        let direction = if plane.along != DVec3::ZERO { plane.along } else { slab.along };
         let triangle = likely.or(known.map(|b| b.link_triangle));
         let guess = Guess { triangle, direction };
-        let limits = (reach(), reach() + ahead);
-        let found = link.tree.nearest_or_bound(mesh, &corners, limits, guess, time);
-        let bound = match found {
+        let limits = (self.reach(), self.reach() + self.ahead);
+        let (tree, mesh) = (&self.link.tree, self.link.surface.mesh());
+        let bound = match tree.nearest_or_bound(mesh, &corners, limits, guess, self.time) {
             Ok(found) => {
                 let pair = ClosestTriangles {
                     tissue_triangle: t,
                     link_triangle: found.triangle,
                     closest: found.closest,
                 };
-                if best.get().is_none_or(|b| is_before(&pair, &b)) {
-                    best.set(Some(pair));
-                    slab.set(Slab::between(&pair, link, &link_from_scene));
+                if self.best.get().is_none_or(|b| is_before(&pair, &b)) {
+                    self.best.set(Some(pair));
+                    self.slab.set(Slab::between(&pair, self.link, &self.link_from_scene));
                 }
-                let distance = best_distance(&pair) / BOUND_COVER - rounding;
+                let distance = pair.distance() / BOUND_COVER - self.rounding;
                 TriangleBound { distance: distance.max(0.0), plane }
             }
             Err(AllBeyond { distance, along }) => {
-                TriangleBound { distance, plane: SupportPlane::across(along, link) }
+                TriangleBound { distance, plane: SupportPlane::across(along, self.link) }
             }
         };
-        if time.was_over() { TriangleBound::UNKNOWN } else { bound }
-    };
-    // Ties go to the smaller ids, so that the order of these offers does not show.
-    if let Some((t, l)) = near.pair {
-        offer(t, Some(l), SupportPlane::UNKNOWN);
+        if self.time.was_over() { TriangleBound::UNKNOWN } else { bound }
     }
-    near.measure(reach, |t, plane| (!time.is_over_now()).then(|| offer(t, None, plane)));
-    // What is not listed is farther than `others`; as near may still win a tie.
-    if reach() >= others && !time.is_over_now() {
-        if best.get().is_none() {
-            let first = near_an_extreme(tissue, link, scene_from_link, max_distance, time);
-            if let Some(t) = first {
-                offer(t, None, SupportPlane::UNKNOWN);
-            }
+
+    /// Goes through the tissue's index, and makes the next list of what it comes by.
+    fn list_anew(&self, near: &mut NearList) {
+        if self.best.get().is_none()
+            && let Some(t) = self.near_an_extreme()
+        {
+            self.offer(t, None, SupportPlane::UNKNOWN);
         }
-        let list_radius = || reach() + skin;
-        let bounds = scene_from_link.aabb(link.surface.bounds()).grown(list_radius());
+        let skin = near.skin(self.link);
+        let list_radius = || self.reach() + skin;
         let is_near = |b: &Aabb| {
-            !time.is_over()
-                && !slab.get().is_box_before(b, list_radius())
-                && link.may_be_near(&link_from_scene, b, list_radius())
+            !self.time.is_over()
+                && !self.slab.get().is_box_before(b, list_radius())
+                && self.link.may_be_near(&self.link_from_scene, b, list_radius())
         };
+        let may_be_near = |t| self.slab.get().plane.before(&self.corners(t)) <= list_radius();
+        let bounds = self.scene_from_link.aabb(self.link.surface.bounds()).grown(list_radius());
         // The reach shrinks while the search runs. What the search left out was beyond a larger radius, and at the end
         // listed triangles beyond the last radius go.
-        near.begin(scene_from_link);
-        tissue.overlap(&(bounds, &is_near), |t| {
-            let may_be_near = || slab.get().plane.before(&corners(t)) <= list_radius();
-            if is_near(&tissue.mesh().triangle_box(t)) && may_be_near() {
-                let plane = SupportPlane::UNKNOWN;
-                let is_late = time.is_over_now();
-                near.note(t, if is_late { TriangleBound::UNKNOWN } else { offer(t, None, plane) });
+        near.begin(self.scene_from_link);
+        self.tissue.overlap(&(bounds, &is_near), |t| {
+            if is_near(&self.tissue.mesh().triangle_box(t)) && may_be_near(t) {
+                let is_late = self.time.is_over_now();
+                let offer = || self.offer(t, None, SupportPlane::UNKNOWN);
+                near.note(t, if is_late { TriangleBound::UNKNOWN } else { offer() });
             }
         });
-        if time.was_over() {
+        if self.time.was_over() {
             near.abandon();
         } else {
-            near.end(list_radius(), |t| slab.get().plane.before(&corners(t)) <= list_radius());
+            near.end(list_radius(), may_be_near);
         }
     }
-    debug_assert!(best.get().is_none_or(|b| b.closest.distance_squared >= 0.0));
-    near.pair = best.get().map(|b| (b.tissue_triangle, b.link_triangle));
-    best.get()
+
+    /// The tissue triangle nearest to one of the link's extreme vertices: a first pair to start from.
+    fn near_an_extreme(&self) -> Option<TriangleId> {
+        let surface = &self.link.surface;
+        // Within this distance of a vertex lies whatever is within `max_distance` of the link.
+        let mut far = self.max_distance + surface.bounds().diagonal();
+        let mut nearest = None;
+        for v in self.link.extremes.iter().take_while(|_| !self.time.is_over_now()) {
+            let p = self.scene_from_link.point(surface.mesh().position(*v));
+            if let Some(found) = self.tissue.nearest(p, far, None) {
+                far = found.closest.distance_squared.sqrt();
+                nearest = Some(found.triangle);
+            }
+        }
+        nearest
+    }
 }
 
 /// The same, without a search, where the closest pair is one of these; they ascend.
@@ -172,27 +239,6 @@ pub(super) fn touching_m(link: &Link, scene_from_link: &Pose) -> f64 {
     let bounds = link.surface.bounds();
     let size = bounds.centre().abs().max_element() + bounds.diagonal();
     POSE_ROUNDING * (size + 2.0 * scene_from_link.translation.length())
-}
-
-/// The tissue triangle nearest to one of the link's extreme vertices: a first pair to start from.
-fn near_an_extreme(
-    tissue: &Surface,
-    link: &Link,
-    scene_from_link: &Pose,
-    max_distance: f64,
-    time: &TimeLeft,
-) -> Option<TriangleId> {
-    // Within this distance of a vertex lies whatever is within `max_distance` of the link.
-    let mut far = max_distance + link.surface.bounds().diagonal();
-    let mut nearest = None;
-    for v in link.extremes.iter().take_while(|_| !time.is_over_now()) {
-        let p = scene_from_link.point(link.surface.mesh().position(*v));
-        if let Some(found) = tissue.nearest(p, far, None) {
-            far = found.closest.distance_squared.sqrt();
-            nearest = Some(found.triangle);
-        }
-    }
-    nearest
 }
 
 /// A support plane of a link, and where it is in the scene: what is farther before it than the reach is not near.
