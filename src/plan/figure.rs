@@ -20,10 +20,10 @@ pub struct Figure {
 /// Of the server's processor, for a tick, beyond the engine.
 pub const TRANSPORT_US: Figure = Figure {
     what: "gRPC's share of a tick",
-    value: 25.0,
+    value: 40.0,
     unit: "us",
     source: "deploy/OPERATIONS.md",
-    quote: "gRPC takes some 25 us of the server more",
+    quote: "gRPC takes 25 to 40 us of the server more",
 };
 /// Of a core's time, what ticks may use before they wait for each other.
 pub const USED_MAX: Figure = Figure {

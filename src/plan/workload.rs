@@ -14,7 +14,7 @@ pub struct Workload {
     #[arg(long, value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
     pub loops: u64,
     /// What a tick takes in the engine in the mean, microseconds. `palpate load` measures it with your meshes; a rendered
-    /// tick takes about 1.5 times as long as one without a proxy at the same place.
+    /// tick takes about 1.4 times as long as one without a proxy at the same place.
     #[arg(long, value_name = "US", default_value_t = 324.0, value_parser = positive)]
     pub tick_us: f64,
     /// Ticks of a loop each second.
