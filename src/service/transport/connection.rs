@@ -105,9 +105,9 @@ impl AsyncRead for Connection {
         if is_let_in && !this.held.are_there() {
             ready!(this.turn.poll_read(Pin::new(&mut this.wire), cx, buf))?;
         } else {
-            // Nobody waits for an answer: it is read no further, and needs no turn. Who comes and goes at once, thousands
-            // of times a second, would else keep others from theirs.
-            if this.wire.is_left() {
+            // Nobody waits for an answer: it is read no further, and needs no turn. Peers that come and go at once,
+            // thousands of times a second, would else keep others from theirs.
+            if !is_let_in && this.wire.is_left() {
                 return Poll::Ready(Ok(()));
             }
             let (wire, turns) = (Pin::new(&mut *this.wire), this.place.turns());
@@ -166,7 +166,7 @@ impl Connected for Connection {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{future::poll_fn, time::Duration};
 
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
@@ -185,17 +185,33 @@ mod tests {
         let metrics = Arc::new(Metrics::new(Duration::from_millis(1)));
         let table = Arc::new(ConnectionTable::new(&TransportSettings::default(), &metrics));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        for is_let_in in [false, true] {
+        // Let in: not, before it sent, or while what it sent waits for a turn.
+        for (is_let_in, is_held) in [(false, false), (true, false), (true, true)] {
             let address = listener.local_addr().expect("bound");
             let mut client = TcpStream::connect(address).await.expect("it listens");
             let (wire, _) = listener.accept().await.expect("one comes");
-            let place = table.admit(None).expect("room");
-            if is_let_in {
-                place.life.note_authorised();
-            }
-            let mut connection = Connection::new(Box::new(wire), b"", place);
+            let mut connection =
+                Connection::new(Box::new(wire), b"", table.admit(None).expect("room"));
             assert!(!connection.wire.is_left());
             client.write_all(b"some bytes").await.expect("open");
+            if is_held {
+                // Its own turn is in seconds.
+                for _ in 0..20_000 {
+                    connection.place.turns().take();
+                }
+            }
+            while is_held && !connection.held.are_there() {
+                let mut room = [0; 64];
+                let mut buf = ReadBuf::new(&mut room);
+                let polled = |cx: &mut Context<'_>| {
+                    Poll::Ready(Pin::new(&mut connection).poll_read(cx, &mut buf))
+                };
+                assert!(poll_fn(polled).await.is_pending(), "it is not its turn");
+                sleep(Duration::from_millis(1)).await;
+            }
+            if is_let_in {
+                connection.place.life.note_authorised();
+            }
             drop(client);
             while !connection.wire.is_left() {
                 sleep(Duration::from_millis(1)).await;
