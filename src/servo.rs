@@ -8,7 +8,7 @@
 //! 2. gives `K (proxy - device) - B v`, with v along the force (Colgate, Stanley, Brown, "Issues in the haptic display
 //!    of tool use", 1995: the virtual coupling);
 //! 3. takes out of it what the coupling has made up, where that is asked for ([`passivity`]);
-//! 4. keeps to the cap and the rate of change, and lets the force [`fade`] when the model is too old.
+//! 4. keeps to the cap and the rate of change, and lets the force fade when the model is too old.
 //!
 //! A newer model does not jump: where both name a contact, the difference of their gaps is blended out, and so is what
 //! the proxy would be moved by where contacts come, go or turn. Nothing here
@@ -16,7 +16,7 @@
 //! and what hands it models from the thread that receives them ([`newest`]).
 
 pub mod device_servo;
-pub mod fade;
+mod fade;
 pub mod newest;
 pub mod options;
 pub mod passivity;
@@ -24,6 +24,7 @@ pub mod refused;
 pub mod state;
 pub mod stiffness;
 
+pub use crate::coupling::wrench::FADE_S;
 pub use device_servo::{DeviceFeed, DevicePose, DeviceServo, device_servo};
 pub use options::{ServoOptions, ServoOptionsError};
 pub use refused::ModelRefused;

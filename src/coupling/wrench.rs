@@ -2,6 +2,9 @@
 
 use glam::DVec3;
 
+/// A hand that nothing is vouched to any more lets go within this time, seconds.
+pub const FADE_S: f64 = 0.05;
+
 /// A force and the torque about the hold point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Wrench {

@@ -182,7 +182,7 @@ impl RenderedSession {
             now_ns,
             tissues: self.session.tick_tissues(),
             forbidden: &self.forbidden,
-            dt_s: (since as f64 / NS_PER_S).min(STEP_S_MAX),
+            dt_s: since as f64 / NS_PER_S,
             late_to_draw: &|| to_draw.is_over(),
             late: &|| time.is_over(),
         };
@@ -295,6 +295,3 @@ fn copy<'a>(poses: impl Iterator<Item = &'a ToolPose>, into: &mut Vec<ToolPose>)
 const DRAW_SHARE: f64 = 0.6;
 
 const NS_PER_S: f64 = 1e9;
-/// Rates of force and torque count for no longer than this between two ticks, seconds: after a pause the device may be
-/// anywhere, and the force has to rise as slowly as ever. Twenty ticks at 1 kHz.
-const STEP_S_MAX: f64 = 0.02;

@@ -22,7 +22,10 @@ use super::{
     tissue_loads::LoadRoom,
 };
 use crate::coupling::{
-    local_model::LocalModel, posture::Posture, quadratic_programme::ROWS_MAX, wrench::Wrench,
+    local_model::LocalModel,
+    posture::Posture,
+    quadratic_programme::ROWS_MAX,
+    wrench::{FADE_S, Wrench},
 };
 use crate::geometry::{Pose, TriangleId, tolerance::PROXY_AT_REST_M};
 use crate::scene::{
@@ -33,6 +36,11 @@ use crate::time_left::TimeLeft;
 
 /// Coalesced poses that are kept; of more, every second one is.
 const WAYPOINTS_MAX: usize = 64;
+/// Rates of force and torque count for no longer than this between two ticks, seconds: after a pause the device may be
+/// anywhere, and the force has to rise as slowly as ever. Twenty ticks at 1 kHz.
+const STEP_S_MAX: f64 = 0.02;
+/// For so long they count where a force begins at zero, seconds: one tick at 1 kHz.
+const FIRST_STEP_S: f64 = 0.001;
 
 /// A rendered tool. Its proxy never enters tissue, and follows the device as far as tissue lets it.
 pub struct ToolProxy {
@@ -73,7 +81,7 @@ pub struct ProxyTick<'a> {
     pub tissues: TickTissues<'a>,
     /// Tissues that bear no load.
     pub forbidden: &'a [TissueId],
-    /// Since the last tick, seconds, >= 0; what the rates of force and torque are limited by.
+    /// Since the last tick, seconds, >= 0.
     pub dt_s: f64,
     /// Says that there is no more time to draw the proxies; asked before every triangle.
     pub late_to_draw: &'a dyn Fn() -> bool,
@@ -351,7 +359,8 @@ impl ToolProxy {
             self.wanted.force += contact.force_n;
             self.wanted.torque += (contact.position - held).cross(contact.force_n);
         }
-        let (sent, limited) = self.sent.towards(&self.wanted, &self.options.limits(), tick.dt_s);
+        let (held, step_s) = held_after(self.sent, tick.dt_s);
+        let (sent, limited) = held.towards(&self.wanted, &self.options.limits(), step_s);
         self.sent = sent;
         self.rendering.force_n = sent.force;
         self.rendering.torque_nm = sent.torque;
@@ -464,5 +473,15 @@ impl ToolProxy {
             let motion = TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 };
             self.god_object.assert_well_formed(&motion);
         }
+    }
+}
+
+/// What a hand holds `since_s` seconds after `sent`, and for how long rates count from there. One that was told nothing
+/// for [`FADE_S`] has let go: were it given the last force at once, it would be struck.
+fn held_after(sent: Wrench, since_s: f64) -> (Wrench, f64) {
+    if since_s > FADE_S {
+        (Wrench::default(), FIRST_STEP_S)
+    } else {
+        (sent, since_s.min(STEP_S_MAX))
     }
 }

@@ -1,9 +1,6 @@
 //! The end of a force that nothing vouches for any more.
 
-use crate::coupling::wrench::{Wrench, WrenchLimits};
-
-/// From the last force to none, seconds.
-pub const FADE_S: f64 = 0.05;
+use crate::coupling::wrench::{FADE_S, Wrench, WrenchLimits};
 
 /// A force on its way to nothing.
 #[derive(Clone, Copy, Debug)]

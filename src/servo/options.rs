@@ -1,6 +1,6 @@
 //! How a servo renders.
 
-use super::fade::FADE_S;
+use crate::coupling::wrench::FADE_S;
 use crate::coupling::{
     option_range,
     posture::FIRST_LINK,

@@ -7,7 +7,7 @@ use palpate::{
     client::{Client, ClientError, Device, LoopOptions, LoopStatus, ServerAddress, TrackLoop},
     geometry::Pose,
     proto::{self, RenderOptions, ToolPose, TrackStart},
-    servo::{ServoSample, fade::FADE_S},
+    servo::{FADE_S, ServoSample},
 };
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;

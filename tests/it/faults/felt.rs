@@ -11,7 +11,7 @@ use palpate::{
     oracle::shapes,
     proto::{self, DeleteSceneRequest, RenderOptions, TrackMode, TrackStart},
     service::{Listeners, SceneRegistry, serve_registry},
-    servo::{ServoOptions, ServoState, fade::FADE_S},
+    servo::{FADE_S, ServoOptions, ServoState},
 };
 use tokio::{sync::mpsc, time::timeout};
 use tokio_stream::{iter, wrappers::ReceiverStream};

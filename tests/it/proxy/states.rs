@@ -9,6 +9,7 @@ use palpate::{
         TissueOptions,
         tissue::{deform::Deformation, edit::TopologyEdit},
     },
+    servo::FADE_S,
 };
 
 use super::stage::{ProxyStage, STAND_OFF, loaded, slab, to};
@@ -140,6 +141,41 @@ fn cut_or_deleted_tissue_lets_go_at_the_slew_limit() {
         }
         println!("force falls by at most {falls:.4} N a tick, to 0 in {n} ticks");
         assert!(falls <= 0.3 + 1e-9 && n < 20, "{falls} N, {n} ticks");
+    }
+}
+
+/// A hand that was told nothing for longer than [`FADE_S`] has let go: the force begins at zero, and rises at its rate.
+/// After a shorter pause it goes on, by twenty ticks' rate at most.
+#[test]
+fn after_a_pause_the_force_rises_from_zero() {
+    const RATE_N: f64 = 0.3;
+    for (pause_s, is_held) in [(0.01, true), (FADE_S, true), (1.001 * FADE_S, false), (5.0, false)]
+    {
+        let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], limited);
+        stage.tick(to(0.0, 0.0, RADIUS + 0.001));
+        let mut held = DVec3::ZERO;
+        for _ in 0..20 {
+            held = stage.tick(to(0.0, 0.0, RADIUS - 0.003)).force_n;
+        }
+        assert!(held.z > 1.4, "{held} N");
+        stage.dt_s = pause_s;
+        let mut last = stage.tick(to(0.0, 0.0, RADIUS - 0.006)).force_n;
+        if is_held {
+            assert!(last.z > held.z, "{pause_s} s: {last} after {held}");
+            assert!((last - held).length() <= 20.0 * RATE_N, "{pause_s} s: {last} after {held}");
+            continue;
+        }
+        let (mut from, mut n) = (DVec3::ZERO, 0);
+        stage.dt_s = 0.001;
+        while last != from {
+            assert!(
+                (last - from).length() <= RATE_N * (1.0 + 1e-9),
+                "{pause_s} s, tick {n}: {last}"
+            );
+            (from, last) = (last, stage.tick(to(0.0, 0.0, RADIUS - 0.006)).force_n);
+            n += 1;
+        }
+        assert!(last.z > held.z && n >= 10, "{pause_s} s: {last} after {n} ticks");
     }
 }
 

@@ -3,7 +3,7 @@
 use glam::DVec3;
 use palpate::{
     coupling::local_model::LocalModel,
-    servo::{ServoOptions, ServoState, fade::FADE_S},
+    servo::{FADE_S, ServoOptions, ServoState},
 };
 
 use super::models::{STAND_OFF, at, over_plane};

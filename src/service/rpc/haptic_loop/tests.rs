@@ -24,7 +24,7 @@ use crate::{
         rpc::{haptic_service::Haptics, track::Track},
         transport::call_middleware::HapticRoutes,
     },
-    servo::{ServoOptions, ServoState, fade::FADE_S},
+    servo::{FADE_S, ServoOptions, ServoState},
     surface::Surface,
 };
 
