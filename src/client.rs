@@ -4,6 +4,8 @@
 
 pub mod address;
 mod connection;
+#[cfg(feature = "cli")]
+pub mod credentials;
 mod deform_stream;
 mod device;
 mod duplex;

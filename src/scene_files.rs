@@ -19,7 +19,10 @@ use claimed::SharedScenes;
 #[cfg(feature = "objects")]
 use crate::store::place::object_address::ObjectAddress;
 
-use crate::client::{Client, ClientError, ServerAddress};
+use crate::client::{
+    Client, ClientError, ServerAddress,
+    credentials::{Credentials, CredentialsError},
+};
 use crate::store::{
     default_data_dir,
     place::folder_place::FolderPlace,
@@ -90,12 +93,8 @@ struct MoveArgs {
     /// Any server of the folder: host:port, https://host:port or unix:/path.
     #[arg(long, default_value = "127.0.0.1:7447", value_name = "ADDR")]
     server: String,
-    /// Trust this certificate authority (PEM file).
-    #[arg(long, value_name = "FILE")]
-    tls_ca: Option<PathBuf>,
-    /// Send the API key in this file.
-    #[arg(long, value_name = "FILE")]
-    key_file: Option<PathBuf>,
+    #[command(flatten)]
+    credentials: Credentials,
 }
 
 /// Why it was not done.
@@ -149,14 +148,9 @@ pub enum SceneFilesError {
     /// It was not handed over.
     #[error(transparent)]
     Moved(#[from] ClientError),
-    /// A key or certificate that cannot be read.
-    #[error("{} cannot be read: {source}", path.display())]
-    Secret {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    /// A key or certificate.
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
     /// Nothing to connect with.
     #[error("cannot connect: {0}")]
     Start(#[source] io::Error),
@@ -235,17 +229,7 @@ fn ids(store: &SceneStore) -> Result<Vec<String>, SceneFilesError> {
 }
 
 fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
-    let secret = |path: &Path| {
-        let path = path.to_owned();
-        move |source| SceneFilesError::Secret { path, source }
-    };
-    let mut server = ServerAddress::new(&args.server);
-    if let Some(ca) = &args.tls_ca {
-        server = server.trusting(ca).map_err(secret(ca))?;
-    }
-    if let Some(key) = &args.key_file {
-        server = server.with_key(key).map_err(secret(key))?;
-    }
+    let server = args.credentials.shown_to(ServerAddress::new(&args.server))?;
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
     let moved = runtime.map_err(SceneFilesError::Start)?.block_on(async {
         if args.take_over {

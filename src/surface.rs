@@ -15,10 +15,10 @@ use crate::{
             boundary::Boundary,
             hub_search::{assert_hubs, note_hubs},
             outer_sheet::outer_sheet,
-            pseudonormal::{Pseudonormal, pseudonormal},
+            pseudonormal::pseudonormal,
             topology::{EditSite, SignRule, Topology},
         },
-        side::Side,
+        side::{Side, SideWitness},
         tolerance::{ON_SURFACE, SIDE_IS_CLEAR},
         winding::{Winding, winding_number},
     },
@@ -241,43 +241,55 @@ impl Surface {
     ) -> Option<SignedNearest> {
         let nearest = self.list.nearest_tracked(p, max_distance, &mut point.tangents);
         let NearestTriangle { triangle, closest } = nearest?;
-        let pseudo = point.normal_at(&self.mesh, triangle, closest.feature);
         let radius = closest.distance_squared.sqrt() - SIDE_IS_CLEAR * self.bounds().diagonal();
-        let winding = || match self.is_closed() && radius > 0.0 {
-            true => point.winding_at(p, radius, || self.winding(p)),
-            false => self.winding(p),
+        let witness = if !self.asks_winding(triangle, &closest) {
+            SideWitness::Normal(point.normal_at(&self.mesh, triangle, closest.feature))
+        } else if self.is_closed() && radius > 0.0 {
+            SideWitness::Winding(point.winding_at(p, radius, || self.winding(p)))
+        } else {
+            SideWitness::Winding(self.winding(p))
         };
-        Some(self.signed_by(p, triangle, closest, &pseudo, winding))
+        Some(self.signed_by(p, triangle, closest, &witness))
     }
 
     /// The signed distance of a point whose nearest triangle, and closest point on it, are known.
     pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
-        // Always, also where the winding number decides: the normal is what is left for a point on the surface.
-        let pseudo = pseudonormal(&self.mesh, triangle, closest.feature);
-        self.signed_by(p, triangle, closest, &pseudo, || self.winding(p))
+        let witness = if self.asks_winding(triangle, &closest) {
+            SideWitness::Winding(self.winding(p))
+        } else {
+            SideWitness::Normal(pseudonormal(&self.mesh, triangle, closest.feature))
+        };
+        self.signed_by(p, triangle, closest, &witness)
     }
 
-    /// The same with the pseudonormal at the closest point.
+    /// Whether the winding number tells the side of a point whose nearest triangle is known.
+    fn asks_winding(&self, nearest: TriangleId, closest: &ClosestPoint) -> bool {
+        // A ray from a point on the surface meets an edge of it, and the number is the mean of both sides.
+        let is_on = || closest.distance_squared.sqrt() <= ON_SURFACE * self.bounds().diagonal();
+        self.is_by_winding_at(nearest) && !is_on()
+    }
+
+    /// [`Surface::signed`] with what tells the side.
     fn signed_by(
         &self,
         p: DVec3,
         triangle: TriangleId,
         closest: ClosestPoint,
-        pseudo: &Pseudonormal,
-        winding: impl FnOnce() -> Winding,
+        witness: &SideWitness,
     ) -> SignedNearest {
         debug_assert!(p.is_finite() && closest.distance_squared >= 0.0, "{closest:?} from {p}");
         let (away, distance) = (p - closest.point, closest.distance_squared.sqrt());
-        let by_winding = self.is_by_winding_at(triangle);
-        // A ray from a point on the surface meets an edge of it, and the number is the mean of both sides.
-        let is_on = || distance <= ON_SURFACE * self.bounds().diagonal();
-        let winding = (by_winding && !is_on()).then(winding);
-        let side = Side::of(away, pseudo, winding, self.topology.closed());
-        // On an open surface one side is as true as the other, and so on one that crosses itself.
-        let is_either = by_winding && winding.is_none();
+        let side = Side::of(away, witness, self.topology.closed());
+        let (winding, is_either) = match witness {
+            SideWitness::Winding(winding) => (Some(winding.number), false),
+            // On an open surface one side is as true as the other, and so on one that crosses itself.
+            SideWitness::Normal(_) => (None, self.is_by_winding_at(triangle)),
+        };
         let certainty = if is_either { 1.0 } else { side.certainty };
-        let normal = side.outwards(away, pseudo);
-        let winding = winding.map(|w| w.number);
+        let normal = side.outwards(away, || match witness {
+            SideWitness::Normal(normal) => *normal,
+            SideWitness::Winding(_) => pseudonormal(&self.mesh, triangle, closest.feature),
+        });
         let signed_distance = distance * side.sign();
         debug_assert!(winding.is_none_or(f64::is_finite), "{winding:?} around {p}");
         SignedNearest { signed_distance, triangle, closest, normal, certainty, winding }

@@ -20,6 +20,10 @@ pub struct Winding {
     pub error: f64,
 }
 
+/// A point with a lesser winding number is enclosed negatively, as in a pocket that a dent pushed out below: that it
+/// counts as outside is a guess.
+pub const ENCLOSED_NEGATIVELY: f64 = -0.5;
+
 impl Winding {
     /// Inside by majority, and how certain that is. Around a closed surface the number is whole, so an
     /// error below a half leaves no doubt; around an open one certainty falls to 0 where it is half. What is enclosed
@@ -29,7 +33,7 @@ impl Winding {
         // A whole number is known when the error leaves room for no other; a fraction, as far as it is from a half.
         let certainty = if closed {
             let is_known = self.error < 0.5 - (self.number - self.number.round()).abs();
-            f64::from(is_known && self.number > -0.5)
+            f64::from(is_known && self.number > ENCLOSED_NEGATIVELY)
         } else {
             let from_a_change = (self.number - 0.5).abs().min(self.number + 1.0);
             (2.0 * (from_a_change - self.error)).clamp(0.0, 1.0)

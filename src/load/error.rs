@@ -3,7 +3,7 @@
 use std::{io, path::PathBuf};
 
 use super::{clients::haptic::WorkerError, run::server_process::ServerProcessError};
-use crate::client::{ClientError, mesh_source::MeshFileError};
+use crate::client::{ClientError, credentials::CredentialsError, mesh_source::MeshFileError};
 use crate::config::LiveViewError;
 
 /// Why a run failed.
@@ -36,13 +36,11 @@ pub enum LoadError {
         error: io::Error,
     },
     /// Those who may vouch for the server, what it is shown, or the key.
-    #[error("cannot read {}: {error}", file.display())]
-    Credentials {
-        /// As given.
-        file: PathBuf,
-        /// The system's reason.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    /// The run's own server asks for nothing.
+    #[error("certificates and keys are for a server, expected --server")]
+    NoServer,
     /// Positions of all vertices are of one topology.
     #[error("--deform-share is 1 and --cut-hz is not 0, expected one of the two")]
     CutsOfAll,

@@ -180,7 +180,7 @@ impl RunReport {
         row(
             &mut text,
             "microseconds",
-            &columns(["p50", "p90", "p99", "p99.9", "p99.99", "max"].map(Into::into)),
+            &columns(["mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"].map(Into::into)),
         );
         let times = [
             ("round trip", self.rtt_us),
@@ -196,7 +196,7 @@ impl RunReport {
             ("machine's hiccups", self.hiccup_us),
         ];
         for (name, p) in times.iter().filter_map(|(name, p)| Some((name, (*p)?))) {
-            let values = [p.p50, p.p90, p.p99, p.p999, p.p9999, p.max];
+            let values = [p.mean, p.p50, p.p90, p.p99, p.p999, p.p9999, p.max];
             row(&mut text, name, &columns(values.map(|us| format!("{us:.1}"))));
         }
         text
@@ -342,7 +342,7 @@ mod tests {
         expected.sort_unstable();
         assert_eq!(keys(&json), expected);
         for times in [&json["rtt_us"], &json["compute_us"], &json["hiccup_us"]] {
-            assert_eq!(keys(times), ["max", "p50", "p90", "p99", "p999", "p9999"]);
+            assert_eq!(keys(times), ["max", "mean", "p50", "p90", "p99", "p999", "p9999"]);
         }
         assert_eq!(keys(&json["contacts"]), ["max_per_tick", "total"]);
         assert_eq!(keys(&json["deformations"]), ["acknowledged", "sent", "update_us"]);

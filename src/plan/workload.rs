@@ -13,7 +13,7 @@ pub struct Workload {
     /// Haptic loops that run at once, over all scenes.
     #[arg(long, value_parser = clap::value_parser!(u64).range(0..=10_000_000))]
     pub loops: u64,
-    /// What a tick takes in the engine in the mean, microseconds: no more than p90 of what `palpate load` prints; a rendered
+    /// What a tick takes in the engine in the mean, microseconds, as `palpate load` prints it with your meshes; a rendered
     /// tick takes about 1.4 times as long as one without a proxy at the same place.
     #[arg(long, value_name = "US", default_value_t = 324.0, value_parser = positive)]
     pub tick_us: f64,

@@ -6,7 +6,7 @@ use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    candidates::{Candidates, winding_of},
+    candidates::{Candidates, ListSide, winding_of},
     short_bound::ShortBound,
     trilinear::trilinear,
 };
@@ -17,7 +17,10 @@ use crate::geometry::{
         point_triangles::TriangleLanes,
     },
     lanes::{LANES, least_lane},
+    mesh::pseudonormal::Pseudonormal,
+    side::{Side, SideWitness},
     tolerance::CANDIDATE_ROUNDING,
+    winding::Winding,
 };
 
 /// All lists, one after the other.
@@ -38,8 +41,7 @@ struct ListHead {
     ids: u32,
     /// Width of a shell around the cell's centre, metres.
     shell: ShortBound,
-    /// Normals do not tell the side.
-    by_winding: bool,
+    side: ListSide,
 }
 
 const _: () = assert!(size_of::<ListHead>() == 8);
@@ -86,7 +88,7 @@ impl CandidateLists {
         self.heads.push(ListHead {
             ids: u32::try_from(ids).expect("as many as fit into memory"),
             shell: list.shell,
-            by_winding: list.far_winding.is_some(),
+            side: list.side,
         });
         self.ids.extend(&list.triangles);
         self.shells.resize(first_shell(number, ids), 0);
@@ -129,7 +131,8 @@ impl CandidateLists {
             ids < end && first_shell(number, ids) + n_shells <= self.shells.len()
         };
         let of_windings = self.far_windings.iter().map(|(number, _)| *number as usize);
-        let told = self.heads.iter().enumerate().filter(|(_, head)| head.by_winding);
+        let told = self.heads.iter().enumerate();
+        let told = told.filter(|(_, head)| head.side == ListSide::Winding);
         self.heads.first().map_or(self.ids.len() == 0, |first| first.ids == 0)
             && self.heads.iter().zip(ends).enumerate().all(has_place)
             && told.map(|(number, _)| number).eq(of_windings)
@@ -249,16 +252,33 @@ impl CandidateList<'_> {
         (reach / self.head.shell.value()) as u32
     }
 
-    /// The winding number of the whole surface at `p`, `fraction` of the cell from its first corner;
-    /// `None` where the nearest normal tells the side.
-    pub(super) fn winding_at(&self, mesh: &TriangleMesh, p: DVec3, fraction: DVec3) -> Option<f64> {
-        if !self.head.by_winding {
-            return None;
-        }
+    /// On which side a point of the cell is, `away` from its nearest point on the feature of a triangle, metres, and
+    /// `fraction` of the cell from its first corner.
+    pub(super) fn side(
+        &self,
+        mesh: &TriangleMesh,
+        (p, fraction): (DVec3, DVec3),
+        away: DVec3,
+        normal: impl FnOnce() -> Pseudonormal,
+    ) -> Side {
+        let witness = match self.head.side {
+            ListSide::Inside => return Side { inside: true, certainty: 1.0 },
+            ListSide::Outside => return Side { inside: false, certainty: 1.0 },
+            ListSide::Normal => SideWitness::Normal(normal()),
+            ListSide::Winding => {
+                let number = self.winding_at(mesh, p, fraction);
+                SideWitness::Winding(Winding { number, error: 0.0 })
+            }
+        };
+        Side::of(away, &witness, false)
+    }
+
+    /// The winding number of the whole surface at `p`, `fraction` of the cell from its first corner.
+    fn winding_at(&self, mesh: &TriangleMesh, p: DVec3, fraction: DVec3) -> f64 {
         let all = &self.lists.far_windings;
         let at = all.binary_search_by_key(&(self.number as u32), |(number, _)| *number);
         let far = all[at.expect("a list by winding has one")].1.map(f64::from);
-        Some(trilinear(&far, fraction).0 + winding_of(mesh, self.triangles(), p))
+        trilinear(&far, fraction).0 + winding_of(mesh, self.triangles(), p)
     }
 
     fn is_well_formed(&self, mesh: &TriangleMesh) -> bool {
@@ -298,7 +318,7 @@ mod tests {
                 );
                 let far = lists.far_windings.iter().find(|(n, _)| *n == number as u32);
                 assert_eq!(far.map(|(_, far)| *far), list.far_winding);
-                assert_eq!(read.head.by_winding, list.far_winding.is_some());
+                assert_eq!(read.head.side, list.side);
             }
         }
     }
@@ -307,11 +327,18 @@ mod tests {
         let n = 1 + random.below(40);
         let mut shells: Vec<u8> = (0..n.div_ceil(LANES)).map(|_| random.below(256) as u8).collect();
         shells.sort_unstable();
+        let side = match random.below(4) {
+            0 => ListSide::Inside,
+            1 => ListSide::Outside,
+            2 => ListSide::Normal,
+            _ => ListSide::Winding,
+        };
         Candidates {
             triangles: (0..n).map(|_| TriangleId(random.below(id_end as usize) as u32)).collect(),
             shell: ShortBound::above(random.f64()),
             shells,
-            far_winding: (random.below(3) == 0).then(|| [random.f64() as f32; 8]),
+            far_winding: (side == ListSide::Winding).then(|| [random.f64() as f32; 8]),
+            side,
         }
     }
 }

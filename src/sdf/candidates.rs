@@ -1,6 +1,7 @@
 //! The triangles that can be nearest to some point of a cell, found when a field is built.
 
 use glam::DVec3;
+use serde::{Deserialize, Serialize};
 
 use super::{
     exact::{Corner, Exact},
@@ -27,8 +28,21 @@ pub(super) struct Candidates {
     pub(super) shell: ShortBound,
     /// Of every eighth triangle, the shell that its nearest point to the centre is in.
     pub(super) shells: Vec<u8>,
-    /// The winding number of all other triangles at the cell's corners, where the sign needs it.
+    pub(super) side: ListSide,
+    /// The winding number of all other triangles at the cell's corners, where the side is told by it.
     pub(super) far_winding: Option<[f32; 8]>,
+}
+
+/// What tells the side of a point of a list's cell.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum ListSide {
+    /// The cell holds no surface.
+    Inside,
+    Outside,
+    /// The normal of what is nearest.
+    Normal,
+    /// How often the surface encloses the point.
+    Winding,
 }
 
 impl Candidates {
@@ -64,11 +78,18 @@ impl Candidates {
             shells: near.iter().step_by(LANES).map(shell_of).collect(),
             triangles: near.into_iter().map(|(_, t)| t).collect(),
             shell,
+            side: ListSide::Normal,
             far_winding: None,
         })
     }
 
-    /// Adds what the sign needs when normals alone do not tell it.
+    /// Of a cell that is all inside, or all outside.
+    pub(super) fn on_side(self, is_inside: bool) -> Candidates {
+        let side = if is_inside { ListSide::Inside } else { ListSide::Outside };
+        Candidates { side, ..self }
+    }
+
+    /// Adds what the side needs when normals alone do not tell it.
     pub(super) fn with_sign(
         mut self,
         mesh: &TriangleMesh,
@@ -82,6 +103,9 @@ impl Candidates {
             let far = corners.each_ref().map(|c| Some((c.winding? - own(c.at)) as f32));
             self.far_winding =
                 far.iter().all(Option::is_some).then(|| far.map(|w| w.expect("checked")));
+            if self.far_winding.is_some() {
+                self.side = ListSide::Winding;
+            }
         }
         self
     }

@@ -105,6 +105,9 @@ pub(super) fn classify(source: &FieldSource, region: &Region, corners: &[Corner;
         interpolate = Some(cell);
     }
     match Candidates::around(mesh, exact, region, distance) {
+        Some(list) if clearance > 0.0 && one_side && exact.is_certain(&middle) => {
+            Classified::List(list.on_side(middle.signed_distance < 0.0))
+        }
         Some(list) => Classified::List(list.with_sign(mesh, sign_from_normal, corners)),
         None => Classified::Cell(interpolate.unwrap_or(Cell::Wide)),
     }

@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use crate::geometry::{Aabb, TriangleId};
+use crate::geometry::{Aabb, TriangleId, winding::ENCLOSED_NEGATIVELY};
 
 /// An exact answer at one point.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -26,6 +26,14 @@ pub struct Exact<'a> {
     pub closed: bool,
     /// Adds all triangles whose boxes meet a box; more do no harm.
     pub near: &'a (dyn Fn(&Aabb, &mut Vec<TriangleId>) + Sync),
+}
+
+impl Exact<'_> {
+    /// Nothing but a triangle changes the side that was found at a point, and it is no guess.
+    pub(super) fn is_certain(&self, found: &ExactDistance) -> bool {
+        // About an open end a side is as certain as the winding number says at each point.
+        self.closed && found.winding.is_none_or(|number| number > ENCLOSED_NEGATIVELY)
+    }
 }
 
 /// A sample of the exact search at a corner.

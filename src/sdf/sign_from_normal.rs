@@ -11,7 +11,7 @@ use crate::geometry::{
         pseudonormal::{pseudonormal, unit_normal},
         topology::{body_of_each, visit_edges},
     },
-    side::Side,
+    side::{Side, SideWitness},
     triangle_triangle::meet_beyond_shared,
 };
 
@@ -61,7 +61,7 @@ impl SignFromNormal {
     fn background(&self, mesh: &TriangleMesh, corner: &Corner) -> f64 {
         let closest = closest_point(corner.at, &mesh.triangle(corner.triangle));
         let normal = pseudonormal(mesh, corner.triangle, closest.feature);
-        let side = Side::of(corner.at - closest.point, &normal, None, false);
+        let side = Side::of(corner.at - closest.point, &SideWitness::Normal(normal), false);
         corner.winding.map_or(0.0, |w| (w - f64::from(side.inside)).abs())
     }
 }

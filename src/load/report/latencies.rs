@@ -15,6 +15,8 @@ pub struct Latencies(Histogram<u64>);
 /// Of a set of durations, microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Percentiles {
+    /// Of all.
+    pub mean: f64,
     /// Half of them are at most this.
     pub p50: f64,
     /// 90 % are.
@@ -65,6 +67,7 @@ impl Latencies {
     /// The usual ones; `None` when there is none.
     pub fn percentiles(&self) -> Option<Percentiles> {
         Some(Percentiles {
+            mean: self.mean_us(),
             p50: self.percentile_us(50.0)?,
             p90: self.percentile_us(90.0)?,
             p99: self.percentile_us(99.0)?,

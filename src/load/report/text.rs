@@ -20,7 +20,7 @@ pub fn grouped(n: u64) -> String {
     groups.join(",")
 }
 
-/// The six percentiles of a row.
-pub fn columns(values: [String; 6]) -> String {
+/// The mean and the percentiles of a row.
+pub fn columns(values: [String; 7]) -> String {
     values.map(|v| format!("{v:>10}")).concat()
 }

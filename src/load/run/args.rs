@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use super::{objective::Objective, plan::Plan};
+use crate::client::credentials::Credentials;
 use crate::config::LiveViewArgs;
 use crate::load::{
     clients::{device::DevicePlan, haptic::STIFFNESS_N_PER_M},
@@ -46,18 +47,8 @@ pub struct LoadArgs {
     /// does].
     #[arg(long, value_name = "ADDR", conflicts_with = "record")]
     pub(in crate::load) server: Option<String>,
-    /// Certificates (PEM) that may vouch for an https server.
-    #[arg(long, value_name = "FILE", requires = "server")]
-    pub(in crate::load) tls_ca: Option<PathBuf>,
-    /// Certificate chain (PEM) to show an https server that asks for one.
-    #[arg(long, value_name = "FILE", requires_all = ["server", "client_key"])]
-    pub(in crate::load) client_certificate: Option<PathBuf>,
-    /// The private key (PEM) of that certificate.
-    #[arg(long, value_name = "FILE", requires = "client_certificate")]
-    pub(in crate::load) client_key: Option<PathBuf>,
-    /// File with the API key that each call brings.
-    #[arg(long, value_name = "FILE", requires = "server")]
-    pub(in crate::load) key_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(in crate::load) credentials: Credentials,
     /// Haptic clients, each with its own thread. With more than a core each, what they measure is this
     /// machine.
     #[arg(long, value_name = "N", default_value_t = 1,
@@ -139,7 +130,7 @@ pub(in crate::load) struct RunArgs {
     /// The same for the tool's file alone [default: as --scale-to-m].
     #[arg(long, value_name = "Y")]
     tool_scale_to_m: Option<f64>,
-    /// Fills each hole of the tool in a box with a diagonal of no more than this, metres [default: none].
+    /// Fills each hole of the tool in a box with a diagonal of no more than this, metres; 0 for none.
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     fill_holes_m: f64,
     /// A tick answered later than this after its instant is missed.

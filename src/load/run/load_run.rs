@@ -146,20 +146,9 @@ impl LoadRun {
 
 /// The server that the arguments name, with what it is to be shown.
 fn server_of(args: &LoadArgs) -> Result<Option<ServerAddress>, LoadError> {
-    let mut server = args.server.as_deref().map(ServerAddress::new);
-    let unread = |file: &PathBuf| {
-        let file = file.clone();
-        move |error| LoadError::Credentials { file, error }
+    let LoadArgs { server, credentials, .. } = args;
+    let Some(server) = server else {
+        return if credentials.is_empty() { Ok(None) } else { Err(LoadError::NoServer) };
     };
-    if let Some(ca) = &args.tls_ca {
-        server = server.map(|s| s.trusting(ca)).transpose().map_err(unread(ca))?;
-    }
-    if let Some(key) = &args.key_file {
-        server = server.map(|s| s.with_key(key)).transpose().map_err(unread(key))?;
-    }
-    if let (Some(certificate), Some(key)) = (&args.client_certificate, &args.client_key) {
-        let shown = server.map(|s| s.showing(certificate, key)).transpose();
-        server = shown.map_err(|(file, error)| LoadError::Credentials { file, error })?;
-    }
-    Ok(server)
+    Ok(Some(credentials.shown_to(ServerAddress::new(server))?))
 }

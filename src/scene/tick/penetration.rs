@@ -241,6 +241,9 @@ impl TissueTriangle<'_> {
         debug_assert!(waiting.capacity() >= PARTS_MAX, "room for {}", waiting.capacity());
         best.lower = self.add_first_parts(Part { near, ..whole }, waiting);
         let mut n_reads = 0;
+        // To begin with the parts that the last search left, each as much less outside as the triangle has moved, was tried: 16
+        // reads of the field in the place of 26, but the bounds of 42 parts. A probe's tick took 4 % less, pliers' 6 at
+        // p50 and more at p99.
         // Best first: going down where it looks deepest now would spend all reads in one flat place.
         while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
             // Deeper by less than the tolerance is not worth looking for, nor is what stays beyond the margin.
