@@ -260,4 +260,7 @@ async fn a_server_that_asks_who_calls_is_shown_a_certificate() {
     assert!(said(&done).contains("gone.pem: No such file"), "{}", said(&done));
     let alone = load(&[&address, "--client-key=client.key"]);
     assert!(said(&alone).contains("--client-certificate"), "{}", said(&alone));
+    let nobody = load(&["--key-file=key"]);
+    assert_eq!(nobody.status.code(), Some(1), "{}", said(&nobody));
+    assert!(said(&nobody).contains("expected --server"), "{}", said(&nobody));
 }

@@ -129,6 +129,8 @@ class Step:
     loads_n: Array
     elastic_n: Array
     states: tuple[palpate.RenderState, ...]
+    # The force on the hand was on its way, as fast as it may change.
+    limited: bool
     # As the ticks saw it.
     surface_m: Array
     nodes_m: Array
@@ -148,6 +150,7 @@ def run(address: str, liver: Liver, seconds: float = TOTAL_S) -> Iterator[Step]:
                 surface, nodes = liver.positions_m.copy(), liver.data.flexvert_xpos.copy()
                 tissue.deform(surface)
                 hand, contacts, loads, states = np.zeros(3), np.zeros(3), np.zeros_like(surface), []
+                limited = False
                 for tick in range(1, TICKS_PER_STEP + 1):
                     time_s = (step + tick / TICKS_PER_STEP) * STEP_S
                     device = device_m(touch_m, time_s % TOTAL_S)
@@ -157,11 +160,14 @@ def run(address: str, liver: Liver, seconds: float = TOTAL_S) -> Iterator[Step]:
                     for load in rendering.tissue_loads:
                         loads[load.vertex_ids] += load.force_xyz_n / TICKS_PER_STEP
                     states.append(rendering.state)
+                    limited |= rendering.limited
                 liver.step(loads)
                 # Of the vertices that move; those that are pinned have no degree of freedom.
                 elastic = liver.data.qfrc_passive.reshape(-1, 3).sum(axis=0)
                 proxy = rendering.proxy.position_m
-                yield Step(time_s, device, proxy, hand, contacts, loads, elastic, tuple(states), surface, nodes)
+                yield Step(
+                    time_s, device, proxy, hand, contacts, loads, elastic, tuple(states), limited, surface, nodes
+                )
 
 
 def touched(distance_m: Callable[[Array], float]) -> Array:

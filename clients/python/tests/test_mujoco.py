@@ -152,13 +152,13 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
     # Of the proxy and of the hand: its vertices in the tissue, the tissue's vertices and edges in it.
     deepest = np.zeros((2, 2))
     moved = 0.0
-    steps = []
-    for step in mujoco_liver.run(program.address, liver, rounds * TOTAL_S):
-        steps.append(step)
+    # All first: a hand that is told nothing while the oracles look has let go.
+    steps = list(mujoco_liver.run(program.address, liver, rounds * TOTAL_S))
+    for number, step in enumerate(steps, 1):
         moved = max(moved, float(np.abs(step.surface_m - rest).max()))
         surface, seams = step.surface_m[liver.triangles], along_edges(step.surface_m, edges)
         # The proxy in every step; the hand, which is in there for long, now and then.
-        for of, at in enumerate([step.proxy_m, step.device_m] if len(steps) % 20 == 0 else [step.proxy_m]):
+        for of, at in enumerate([step.proxy_m, step.device_m] if number % 20 == 0 else [step.proxy_m]):
             depths = depth_m(points + at, step.nodes_m, liver.tetrahedra, surface), ball.depth_m(seams, at)
             deepest[of] = np.maximum(deepest[of], depths)
     (proxy_m, into_proxy_m), (hand_m, into_hand_m) = deepest
@@ -184,17 +184,20 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
     # It is pressed in earnest, gives way, and the force stays within what the device can give.
     strength = np.linalg.norm(hand, axis=1)
     assert moved > 3e-3 and 1.0 < strength.max() < 3.3
-    # In each step: what the hand feels, the contacts give and the tissue bears.
-    assert np.abs(hand - contacts).max() < 0.01 * strength.max()
-    assert np.abs(hand + loads).max() < 0.01 * strength.max()
+    # In each step: what the hand feels, the contacts give and the tissue bears. A force that is limited is on its way
+    # there, as after a stall of the machine.
+    whole = ~np.array([step.limited for step in steps])
+    assert whole.mean() > 0.8
+    assert np.abs(hand - contacts)[whole].max() < 0.01 * strength.max()
+    assert np.abs(contacts + loads).max() < 0.01 * strength.max()
     # At rest also the spring's force, and what the solver's elasticity holds against it.
     ends = np.cumsum([mujoco_liver.PRESS_S, mujoco_liver.HOLD_S, mujoco_liver.DRAG_S, mujoco_liver.RELEASE_S])
-    held = (time_s > ends[1] - 0.2) & (time_s < ends[1])
+    held = whole & (time_s > ends[1] - 0.2) & (time_s < ends[1])
     for other in (spring, elastic):
         difference = other[held].mean(axis=0) - hand[held].mean(axis=0)
         assert np.linalg.norm(difference) < 0.01 * strength[held].mean()
     # Friction leans against the drag.
-    dragged = (time_s > ends[2] - 0.1) & (time_s < ends[2])
+    dragged = whole & (time_s > ends[2] - 0.1) & (time_s < ends[2])
     assert hand[dragged, 0].mean() < -0.05
     # Let go: nothing is felt, nothing is borne, and the liver is as it was.
     free = time_s > ends[3] + 0.1
