@@ -1,5 +1,5 @@
 //! P15: a sample of the servo, over local models of sixteen rows and of as many as there may be, that a device presses
-//! into, friction included, and the taking of each newer model. What has no peer is held to a target.
+//! into, with friction and without, and the taking of each newer model. What has no peer is held to a target.
 
 use std::time::Instant;
 
@@ -30,21 +30,22 @@ const TARGET_US: f64 = 5.0;
 const PRESSING_N: f64 = 0.1;
 /// Of the tool, metres.
 const REACH_M: f64 = 0.01;
+const FRICTION: f64 = 0.3;
 /// Presses a second, and how far they go, metres.
 const PRESS_HZ: f64 = 2.0;
 const PRESS_M: f64 = 1.5e-3;
 
 /// Prints its lines.
 pub fn run(run: &mut Run) {
-    for (case, n_rows) in [("sixteen-rows", 16), ("most-rows", ROWS_MAX)] {
-        run_rows(run, case, n_rows);
-    }
+    run_rows(run, "sixteen-rows", 16, FRICTION);
+    run_rows(run, "sixteen-rows/no-friction", 16, 0.0);
+    run_rows(run, "most-rows", ROWS_MAX, FRICTION);
 }
 
-fn run_rows(run: &mut Run, case: &str, n_rows: usize) {
+fn run_rows(run: &mut Run, case: &str, n_rows: usize, friction: f64) {
     let mut servo = ServoState::new(ServoOptions::of(TOOL)).expect("good options");
     let mut random = Random::new(15);
-    let models: Vec<LocalModel> = (0..16).map(|_| model(&mut random, n_rows)).collect();
+    let models: Vec<LocalModel> = (0..16).map(|_| model(&mut random, n_rows, friction)).collect();
     let n = run.effort.of(200_000, 4_000);
     let [mut step_us, mut pressing_us, mut take_us] = [(); 3].map(|()| Vec::with_capacity(n));
     let mut force_n = 0.0;
@@ -90,13 +91,13 @@ fn run_rows(run: &mut Run, case: &str, n_rows: usize) {
 }
 
 /// A pit about the tool: rows that push it up and inwards, no two alike.
-fn model(random: &mut Random, n_rows: usize) -> LocalModel {
+fn model(random: &mut Random, n_rows: usize, friction: f64) -> LocalModel {
     let mut model = LocalModel {
         tool: TOOL,
         reach_m: REACH_M,
         complete_radius_m: 4e-3,
         expires_s: 0.1,
-        friction: 0.3,
+        friction,
         ..LocalModel::EMPTY
     };
     for contact_id in 1..=n_rows as u64 {
