@@ -187,6 +187,7 @@ def test_what_the_hand_feels_is_what_the_liver_bears(
     # In each step: what the hand feels, the contacts give and the tissue bears. A force that is limited is on its way
     # there, as after a stall of the machine.
     whole = ~np.array([step.limited for step in steps])
+    figure(f"{100 * whole.mean():.1f} % of the steps had a force that was not limited")
     assert whole.mean() > 0.8
     assert np.abs(hand - contacts)[whole].max() < 0.01 * strength.max()
     assert np.abs(contacts + loads).max() < 0.01 * strength.max()
