@@ -6,7 +6,7 @@
 //! There are three, and none could do another's work: a *near list* holds triangles of the tissue about a link that is
 //! outside, *depth bounds* hold how deep each triangle within the margin reaches into the link, *distance samples* hold
 //! how far points of the link are from the tissue. What all would share, a list of the triangles about the margin in the
-//! place of the index, is the 8 % of a probe's tick that the culling of boxes takes.
+//! place of the index, would save the culling of boxes: 8 % of a filled probe's tick at most.
 
 pub(super) mod depth_bounds;
 pub(super) mod distance_samples;

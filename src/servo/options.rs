@@ -1,11 +1,10 @@
 //! How a servo renders.
 
-use crate::coupling::wrench::FADE_S;
 use crate::coupling::{
     option_range,
     posture::FIRST_LINK,
     quadratic_programme::{COORDINATES_MAX, Displacement},
-    wrench::WrenchLimits,
+    wrench::{FADE_S, WrenchLimits},
 };
 
 /// How a servo renders: the spring as the server was asked for it, and what is to be kept to.
