@@ -6,7 +6,7 @@ use glam::DVec3;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    candidates::{Candidates, ListSide, winding_of},
+    candidates::{Candidates, FarWinding, ListSide, winding_of},
     short_bound::ShortBound,
     trilinear::trilinear,
 };
@@ -30,8 +30,8 @@ pub(super) struct CandidateLists {
     ids: Ids,
     /// Of each eight triangles of a list the shell of the first; see [`first_shell`].
     shells: Vec<u8>,
-    /// Numbers of lists, ascending, and the winding number of all other triangles at the corners of their cells.
-    far_windings: Vec<(u32, [f32; 8])>,
+    /// With the number of its list, ascending.
+    far_windings: Vec<(u32, FarWinding)>,
 }
 
 /// Where a list begins; it ends where the next one does. Eight bytes, for links have hundreds of thousands.
@@ -41,7 +41,7 @@ struct ListHead {
     ids: u32,
     /// Width of a shell around the cell's centre, metres.
     shell: ShortBound,
-    side: ListSide,
+    side: ListSide<()>,
 }
 
 const _: () = assert!(size_of::<ListHead>() == 8);
@@ -85,15 +85,23 @@ impl CandidateLists {
     pub(super) fn add(&mut self, list: &Candidates) -> u32 {
         debug_assert_eq!(list.shells.len(), list.triangles.len().div_ceil(LANES));
         let (number, ids) = (self.heads.len(), self.ids.len());
+        let side = match list.side {
+            ListSide::Inside => ListSide::Inside,
+            ListSide::Outside => ListSide::Outside,
+            ListSide::Normal => ListSide::Normal,
+            ListSide::Winding(far) => {
+                self.far_windings.push((number as u32, far));
+                ListSide::Winding(())
+            }
+        };
         self.heads.push(ListHead {
             ids: u32::try_from(ids).expect("as many as fit into memory"),
             shell: list.shell,
-            side: list.side,
+            side,
         });
         self.ids.extend(&list.triangles);
         self.shells.resize(first_shell(number, ids), 0);
         self.shells.extend(&list.shells);
-        self.far_windings.extend(list.far_winding.map(|far| (number as u32, far)));
         number as u32
     }
 
@@ -132,7 +140,7 @@ impl CandidateLists {
         };
         let of_windings = self.far_windings.iter().map(|(number, _)| *number as usize);
         let told = self.heads.iter().enumerate();
-        let told = told.filter(|(_, head)| head.side == ListSide::Winding);
+        let told = told.filter(|(_, head)| head.side == ListSide::Winding(()));
         self.heads.first().map_or(self.ids.len() == 0, |first| first.ids == 0)
             && self.heads.iter().zip(ends).enumerate().all(has_place)
             && told.map(|(number, _)| number).eq(of_windings)
@@ -265,7 +273,7 @@ impl CandidateList<'_> {
             ListSide::Inside => return Side { inside: true, certainty: 1.0 },
             ListSide::Outside => return Side { inside: false, certainty: 1.0 },
             ListSide::Normal => SideWitness::Normal(normal()),
-            ListSide::Winding => {
+            ListSide::Winding(()) => {
                 let number = self.winding_at(mesh, p, fraction);
                 SideWitness::Winding(Winding { number, error: 0.0 })
             }
@@ -317,8 +325,14 @@ mod tests {
                     read.eights().map(|(_, shell)| shell as u8).eq(list.shells.iter().copied())
                 );
                 let far = lists.far_windings.iter().find(|(n, _)| *n == number as u32);
-                assert_eq!(far.map(|(_, far)| *far), list.far_winding);
-                assert_eq!(read.head.side, list.side);
+                let told = match (read.head.side, far) {
+                    (ListSide::Inside, None) => ListSide::Inside,
+                    (ListSide::Outside, None) => ListSide::Outside,
+                    (ListSide::Normal, None) => ListSide::Normal,
+                    (ListSide::Winding(()), Some((_, far))) => ListSide::Winding(*far),
+                    (side, far) => panic!("{side:?} with {far:?}"),
+                };
+                assert_eq!(told, list.side);
             }
         }
     }
@@ -331,13 +345,12 @@ mod tests {
             0 => ListSide::Inside,
             1 => ListSide::Outside,
             2 => ListSide::Normal,
-            _ => ListSide::Winding,
+            _ => ListSide::Winding([random.f64() as f32; 8]),
         };
         Candidates {
             triangles: (0..n).map(|_| TriangleId(random.below(id_end as usize) as u32)).collect(),
             shell: ShortBound::above(random.f64()),
             shells,
-            far_winding: (side == ListSide::Winding).then(|| [random.f64() as f32; 8]),
             side,
         }
     }

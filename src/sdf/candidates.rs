@@ -28,22 +28,23 @@ pub(super) struct Candidates {
     pub(super) shell: ShortBound,
     /// Of every eighth triangle, the shell that its nearest point to the centre is in.
     pub(super) shells: Vec<u8>,
-    pub(super) side: ListSide,
-    /// The winding number of all other triangles at the cell's corners, where the side is told by it.
-    pub(super) far_winding: Option<[f32; 8]>,
+    pub(super) side: ListSide<FarWinding>,
 }
 
 /// What tells the side of a point of a list's cell.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum ListSide {
+pub(super) enum ListSide<W> {
     /// The cell holds no surface.
     Inside,
     Outside,
     /// The normal of what is nearest.
     Normal,
     /// How often the surface encloses the point.
-    Winding,
+    Winding(W),
 }
+
+/// The winding number of all triangles that are not in a list, at the corners of its cell.
+pub(super) type FarWinding = [f32; 8];
 
 impl Candidates {
     /// With d the distance of the centre and r the cell's radius, no point of the cell is farther than d + r from the
@@ -79,7 +80,6 @@ impl Candidates {
             triangles: near.into_iter().map(|(_, t)| t).collect(),
             shell,
             side: ListSide::Normal,
-            far_winding: None,
         })
     }
 
@@ -101,10 +101,8 @@ impl Candidates {
             // and interpolated between the corners; that of the list is computed at the point.
             let own = |p: DVec3| winding_of(mesh, self.triangles.iter().copied(), p);
             let far = corners.each_ref().map(|c| Some((c.winding? - own(c.at)) as f32));
-            self.far_winding =
-                far.iter().all(Option::is_some).then(|| far.map(|w| w.expect("checked")));
-            if self.far_winding.is_some() {
-                self.side = ListSide::Winding;
+            if far.iter().all(Option::is_some) {
+                self.side = ListSide::Winding(far.map(|w| w.expect("checked")));
             }
         }
         self
