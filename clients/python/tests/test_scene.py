@@ -36,6 +36,18 @@ def test_a_scene_is_made_described_and_deleted(server: palpate.Server) -> None:
         server.scene("short-lived")
 
 
+def test_a_unix_socket_serves_calls_and_loops(tmp_path: Path) -> None:
+    socket = tmp_path / "palpate.socket"
+    program = ServerProgram(tmp_path, f"unix_socket={socket}")
+    try:
+        with palpate.connect(f"unix:{socket}") as server, server.create_scene("near") as scene:
+            scene.add_tissue("organ", octahedron(0.05))
+            with scene.track([scene.add_tool("probe", octahedron(0.005))]) as loop:
+                assert loop.tick([0, 0, 0.06]).links[0].signed_distance_m == pytest.approx(0.005)
+    finally:
+        program.end()
+
+
 def test_a_file_is_what_its_arrays_are(scene: palpate.Scene, tmp_path: Path) -> None:
     lines = [f"v {x} {y} {z}" for x, y, z in CORNERS] + [f"f {a} {b} {c}" for a, b, c in SIDES + 1]
     (tmp_path / "organ.obj").write_text("\n".join(lines))

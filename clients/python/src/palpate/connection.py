@@ -69,10 +69,14 @@ class ServerAddress:
         return self._open(host_and_port, f"dns:///{host_and_port}")
 
     def _open(self, address: str, target: str, host: ProxiedHost | None = None) -> Connection:
+        options: list[tuple[str, Any]] = [*_OPTIONS]
+        if target.startswith("unix:"):
+            # Else gRPC sends the path as the authority, which the server's HTTP/2 refuses.
+            options.append(("grpc.default_authority", "localhost"))
         if self._credentials is None:
-            channel = grpc.insecure_channel(target, _OPTIONS)
+            channel = grpc.insecure_channel(target, options)
         else:
-            channel = grpc.secure_channel(target, self._credentials, _OPTIONS)
+            channel = grpc.secure_channel(target, self._credentials, options)
         return Connection(address, target, channel, self._key, host or ProxiedHost())
 
 
