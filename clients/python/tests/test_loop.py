@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,7 +185,7 @@ def test_a_closed_loop_says_so_and_leaves_no_thread(scene: palpate.Scene, probe:
     loop.tick([0, 0, 0.1])
     loop.close()
     loop.close()
-    with pytest.raises(palpate.PalpateError, match="closed"):
+    with pytest.raises(palpate.Closed, match="the loop is closed"):
         loop.send([0, 0, 0.1])
     assert not [t for t in threading.enumerate() if t.name == "palpate-track"]
 
@@ -203,11 +204,27 @@ def test_a_loop_ends_with_its_connection(program: ServerProgram, scene: palpate.
     tissue = far.tissues()["organ"]
     tissue.deform(octahedron(0.05)[0])
     server.close()
-    with pytest.raises(palpate.PalpateError, match="closed"):
+    with pytest.raises(palpate.Closed, match="the loop is closed"):
         loop.tick([0, 0, 0.1], timeout_s=10)
-    with pytest.raises(palpate.Unavailable, match="closed"):
-        for _ in range(3):
-            tissue.deform(octahedron(0.05)[0])
+    for use in (
+        lambda: tissue.deform(octahedron(0.05)[0]),
+        lambda: far.track([probe]),
+        lambda: far.add_tissue("late", octahedron(0.05)),
+        lambda: tissue.export(),
+        lambda: server.scenes(),
+    ):
+        with pytest.raises(palpate.Closed, match=f"the connection to {program.address} is closed"):
+            use()
+
+
+def test_what_is_no_tool_is_told(scene: palpate.Scene, probe: palpate.Tool) -> None:
+    not_one: Any = 1
+    with pytest.raises(TypeError, match="tools has 1, expected a palpate.Tool"):
+        scene.track([not_one])
+    with pytest.raises(TypeError, match="render has 1, expected a palpate.Tool"):
+        scene.track([probe], render=[not_one])
+    with scene.track([probe]) as loop, pytest.raises(TypeError, match="poses has 'probe', expected a palpate.Tool"):
+        loop.send({"probe": [0, 0, 0.1]})  # type: ignore[dict-item]
 
 
 def test_a_program_that_ends_with_a_loop_open_ends(

@@ -11,6 +11,7 @@ from .deformations import Deformations
 from .errors import (
     Aborted,
     AlreadyExists,
+    Closed,
     DeadlineExceeded,
     Elsewhere,
     FailedPrecondition,
@@ -40,6 +41,7 @@ __version__ = version("palpate")
 __all__ = [
     "Aborted",
     "AlreadyExists",
+    "Closed",
     "ContactState",
     "DeadlineExceeded",
     "Deformations",

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Union
 
 import grpc
 
 from .contract import CALLS
-from .errors import NotFound, PalpateError, Unavailable, of_status
+from .errors import Closed, NotFound, PalpateError, Unavailable, of_status
 from .proxied_host import ProxiedHost
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -93,6 +94,7 @@ class Connection:
         # Which of several servers, where a proxy is at that address.
         self.host = host
         self._channel = channel
+        self._is_closed = False
         self._key: tuple[tuple[str, str], ...] = () if key is None else (("authorization", f"Bearer {key}"),)
         # One that nobody uses any more is closed; at the program's end gRPC sees to that itself.
         weakref.finalize(self, channel.close).atexit = False
@@ -108,6 +110,8 @@ class Connection:
         self.host.hear(ended.initial_metadata())
         self.host.hear(ended.trailing_metadata())
         failure = of_status(self.address, call, error)
+        if self._is_closed and isinstance(failure, Unavailable):
+            return self._closed()
         if isinstance(failure, NotFound) and failure.subject == "scene" and self.host.go_back():
             said = f"the server of {call} behind {self.address} is away; another that was asked says: {failure.message}"
             return Unavailable(said, is_told=True)
@@ -115,6 +119,7 @@ class Connection:
 
     def close(self) -> None:
         """Ends it, and the streams that use it."""
+        self._is_closed = True
         self._channel.close()
 
     def ask(self, call: str, request: bytes, timeout_s: float | None) -> Any:
@@ -133,16 +138,15 @@ class Connection:
         """A call whose answer is a stream."""
         about = CALLS[call]
         method = self._channel.unary_stream(about.path, about.request.SerializeToString, about.answer.FromString)
-        try:
+        with self._errors(call):
             yield from method(request, metadata=self._metadata())
-        except grpc.RpcError as error:
-            raise self.failure(call, error) from None
 
     def open(self, call: str, requests: Iterator[bytes]) -> Any:
         """A call of two streams, whose requests are encoded already: gRPC's call, an iterator of answers."""
         about = CALLS[call]
         method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
-        return method(requests, metadata=self._metadata())
+        with self._errors(call):
+            return method(requests, metadata=self._metadata())
 
     def is_reached(self, scene_id: str, within_s: float) -> bool:
         """Whether the server answers, now or in this time; what it answers does not matter."""
@@ -157,13 +161,27 @@ class Connection:
         return True
 
     def _told(self, call: str, method: Any, request: Any, timeout_s: float | None) -> Any:
-        try:
+        with self._errors(call):
             answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata())
-        except grpc.RpcError as error:
-            raise self.failure(call, error) from None
         self.host.hear(done.initial_metadata())
         self.host.keep()
         return answer
+
+    @contextmanager
+    def _errors(self, call: str) -> Iterator[None]:
+        """gRPC's errors become this package's."""
+        try:
+            yield
+        except grpc.RpcError as error:
+            raise self.failure(call, error) from None
+        except ValueError:
+            # gRPC's word for a channel that was closed, and for a key that no header can hold.
+            if self._is_closed:
+                raise self._closed() from None
+            raise
+
+    def _closed(self) -> Closed:
+        return Closed(f"the connection to {self.address} is closed")
 
     def _metadata(self) -> tuple[tuple[str, str], ...]:
         return self._key + self.host.header()

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .answers import DeformResponse
 from .contract import message
-from .errors import PalpateError, Unavailable
+from .errors import Closed, PalpateError, Unavailable
 from .owners import Route
 from .packed import dense_positions, floats, indices
 
@@ -149,11 +149,7 @@ class _Stream:
         for _, request in self._waiting:
             self._requests.put(request)
         requests: Iterator[bytes] = iter(self._requests.get, None)
-        try:
-            return self._route.connection.open("Deform", requests)
-        except ValueError as error:
-            # gRPC's word for a channel that was closed.
-            raise Unavailable(f"the connection to {self._route.connection.address} is closed") from error
+        return self._route.connection.open("Deform", requests)
 
     def _read(self) -> None:
         failed = self._answers()
@@ -161,7 +157,7 @@ class _Stream:
             try:
                 with self._changed:
                     self._call = self._open()
-            except Unavailable as closed:
+            except Closed as closed:
                 failed = closed
                 break
             failed = self._answers()

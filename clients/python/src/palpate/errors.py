@@ -21,7 +21,11 @@ _OWNED_ELSEWHERE = "SCENE_OWNED_ELSEWHERE"
 
 
 class PalpateError(Exception):
-    """The root of all errors of this package but those of arguments (ValueError, TypeError)."""
+    """The root of all errors of this package but those of arguments (ValueError, TypeError) and files (OSError)."""
+
+
+class Closed(PalpateError):
+    """The connection or the loop was closed here, and is used all the same."""
 
 
 class Unavailable(PalpateError):

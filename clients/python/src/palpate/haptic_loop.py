@@ -15,9 +15,9 @@ from .answers import TrackResponse
 from .contract import message
 from .errors import (
     Aborted,
+    Closed,
     Elsewhere,
     NotFound,
-    PalpateError,
     Refused,
     Unavailable,
     of_refusal,
@@ -25,7 +25,7 @@ from .errors import (
 from .loop_options import Render, Report
 from .owners import HOPS_MAX, PAUSE_S
 from .pose import PoseLike
-from .tool import Tool
+from .tool import Tool, id_of
 from .tool_pose import ToolPose, tool_pose
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class HapticLoop:
             raise ValueError(f"mode is {mode!r}, expected one of {', '.join(modes)}")
         self._server = server
         self._scene_id = scene_id
-        self._tool_ids = [tool.id for tool in tools]
+        self._tool_ids = [id_of(tool, "tools") for tool in tools]
         self._start = message("TrackStart")(
             scene_id=scene_id,
             tool_ids=self._tool_ids,
@@ -228,7 +228,7 @@ class HapticLoop:
 
     def _tool_poses(self, poses: Poses) -> list[Any]:
         if isinstance(poses, Mapping):
-            given = {tool.id: pose for tool, pose in poses.items()}
+            given = {id_of(tool, "poses"): pose for tool, pose in poses.items()}
         elif len(self._tool_ids) == 1:
             given = {self._tool_ids[0]: poses}
         else:
@@ -278,7 +278,7 @@ class HapticLoop:
         if self._failure is not None:
             raise self._failure
         if self._is_closed:
-            raise PalpateError("the loop is closed")
+            raise Closed("the loop is closed")
 
     def _run(self) -> None:
         """The loop's thread: stream after stream, until one ends for good."""
@@ -355,9 +355,8 @@ class HapticLoop:
             self._is_return, self._is_resumed, self._is_answered = self._was_open, has_session, False
             try:
                 self._call = self._connection.open("Track", self._requests(is_over))
-            except ValueError as error:
-                # gRPC's word for a channel that was closed.
-                return PalpateError(f"the connection to {self._connection.address} is closed: {error}")
+            except Closed as error:
+                return error
             self._wait_until_open(self._call)
             for raw in self._call:
                 self._take(raw)

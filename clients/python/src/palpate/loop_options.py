@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from .contract import message
-from .tool import Tool
+from .tool import Tool, id_of
 
 
 @dataclass(frozen=True)
@@ -83,4 +83,4 @@ class Render:
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tool"}
         point = self.hold_point_m
         given["hold_point_m"] = None if point is None else dict(zip("xyz", point, strict=False))
-        return message("RenderOptions")(tool_id=self.tool.id, **given)
+        return message("RenderOptions")(tool_id=id_of(self.tool, "render"), **given)

@@ -43,3 +43,12 @@ class Tool:
 
     def __repr__(self) -> str:
         return f"Tool({self.id}, {self.name!r})"
+
+
+def id_of(tool: object, argument: str) -> int:
+    """Raises:
+    TypeError: the argument has something else than tools.
+    """
+    if not isinstance(tool, Tool):
+        raise TypeError(f"{argument} has {tool!r}, expected a palpate.Tool")
+    return tool.id
