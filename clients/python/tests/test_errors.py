@@ -19,6 +19,9 @@ def test_nobody_is_there() -> None:
         palpate.connect(f"127.0.0.1:{port}")
     with pytest.raises(ValueError, match="begins with ftp://"):
         palpate.connect("ftp://127.0.0.1:1")
+    for address in ("127.0.0.1", "https://localhost", "[::1]", "127.0.0.1:7447, localhost"):
+        with pytest.raises(ValueError, match="has no port, expected host:port"):
+            palpate.connect(address)
 
 
 def test_what_was_refused_is_named(scene: palpate.Scene) -> None:
@@ -73,6 +76,8 @@ def test_keys_and_certificates(tmp_path: Path) -> None:
             palpate.connect(program.address, key="not this one, but as long", ca=made.ca)
         with pytest.raises(palpate.Unauthenticated):
             palpate.connect(program.address, ca=made.ca)
+        with pytest.raises(palpate.Unavailable, match=r"\(if it has TLS, give https:// or ca=...\)"):
+            palpate.connect(program.address, key=made.key)
         # Nobody vouches for the server.
         with pytest.raises(palpate.Unavailable, match="(?i)certificate|handshake"):
             palpate.connect(f"https://{program.address}", key=made.key)

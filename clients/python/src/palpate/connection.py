@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -51,10 +52,19 @@ class ServerAddress:
         schemes = {one.rpartition("://")[0] for one in self._each}
         for scheme in sorted(schemes - {"", "http", "https"}):
             raise ValueError(f"the address begins with {scheme}://, expected http://, https://, unix: or a host")
+        for one in self._each:
+            # gRPC would try port 443.
+            if not one.startswith("unix:") and not re.search(r":\d+$", one.rpartition("]")[2]):
+                raise ValueError(f"the address {one!r} has no port, expected host:port")
         self._credentials: grpc.ChannelCredentials | None = None
         # For all of them or none: a server that is named by another is no less sure than that.
         if "https" in schemes or ca is not None or certificate is not None:
             self._credentials = grpc.ssl_channel_credentials(_read(ca), _read(certificate_key), _read(certificate))
+
+    @property
+    def has_tls(self) -> bool:
+        """Whether each is reached by TLS."""
+        return self._credentials is not None
 
     def each(self) -> list[Connection]:
         """To those that were given. None is tried before it is used."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -54,8 +55,10 @@ def connect(
         Unavailable: nobody answers there, or the certificates do not fit.
         Unauthenticated: no key, or one that the server does not know.
         OSError: a file cannot be read.
+        ValueError: the address has no port, or another scheme.
     """
-    owners = Owners(ServerAddress(address, key, ca, certificate, certificate_key))
+    servers = ServerAddress(address, key, ca, certificate, certificate_key)
+    owners = Owners(servers)
     nobody: Unavailable | None = None
     request = CALLS["ListScenes"].request().SerializeToString()
     try:
@@ -68,6 +71,9 @@ def connect(
                 owners.stay(home)
                 return Server(address, owners)
         assert nobody is not None
+        # What a server with TLS does about a call without, and not only that.
+        if not servers.has_tls and re.search("Socket closed|Connection reset", str(nobody)):
+            nobody = Unavailable(f"{nobody} (if it has TLS, give https:// or ca=...)", nobody.is_told)
         raise nobody
     except BaseException:
         owners.close()
