@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import sys
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -202,8 +203,13 @@ def main() -> None:
     arguments.add_argument("--stiffness", type=float, default=STIFFNESS_N_PER_M, help="of the spring, N/m")
     arguments.add_argument("--max-force", type=float, default=MAX_FORCE_N, help="that the hand ever feels, N")
     given = arguments.parse_args()
-    with contextlib.suppress(KeyboardInterrupt):
-        run(given.address, given.service, given.stiffness, given.max_force)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            run(given.address, given.service, given.stiffness, given.max_force)
+    except palpate.Unavailable as error:
+        sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"Haply's Inverse Service does not answer at {given.service}: {error}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -106,6 +109,16 @@ def test_the_hand_feels_how_deep_it_presses_and_nothing_outside(
     )
     with palpate.connect(program.address) as server, pytest.raises(palpate.NotFound):
         server.scene("inverse3")
+
+
+def test_a_service_that_is_not_there_is_told_in_a_line(program: ServerProgram) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        service = f"ws://127.0.0.1:{closed.getsockname()[1]}"
+    command = [sys.executable, haply_inverse3.__file__, program.address, "--service", service]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"Haply's Inverse Service does not answer at {service}: ")
+    assert len(done.stderr.splitlines()) == 1
 
 
 def test_no_force_is_above_the_cap(program: ServerProgram, service: InverseService) -> None:
