@@ -66,6 +66,16 @@ def test_a_left_handed_mesh_is_turned(scene: palpate.Scene) -> None:
     mirrored = positions * (1, 1, -1)
     surface = scene.add_tissue("organ", (mirrored, triangles[:, ::-1]), left_handed=True).export()
     assert np.allclose(surface.positions_m, mirrored * (1, 1, -1))
+    tool = scene.add_tool("probe", (mirrored, triangles[:, ::-1]), left_handed=True)
+    assert np.allclose(tool.export()[0].positions_m, positions)
+
+
+def test_a_hole_of_a_tool_is_filled_where_that_is_asked_for(scene: palpate.Scene) -> None:
+    positions, triangles = octahedron(0.005)
+    torn = (positions, triangles[1:])
+    assert not scene.add_tool("torn", torn).reports[0].closed
+    filled = scene.add_tool("filled", torn, fill_holes_m=0.01).reports[0]
+    assert filled.closed and filled.filled_holes == 1
 
 
 def test_a_large_mesh_goes_in_chunks_and_comes_back(scene: palpate.Scene) -> None:

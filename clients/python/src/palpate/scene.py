@@ -82,6 +82,8 @@ class Scene:
         mesh: MeshLike | Sequence[Link],
         *,
         scale_to_m: float = 1.0,
+        left_handed: bool = False,
+        fill_holes_m: float = 0.0,
         probes: Sequence[Probe] = (),
     ) -> Tool:
         """Adds a rigid instrument.
@@ -89,12 +91,13 @@ class Scene:
         Args:
             name: unique among the scene's tools, 1 to 64 characters.
             mesh: of an instrument of one link, in tool frame; or a list of links.
-            scale_to_m: metres for each of the mesh's units, where `mesh` is no list.
+            scale_to_m, left_handed, fill_holes_m: as of `Link`, where `mesh` is no list.
 
         Raises:
             Refused: nothing was added.
         """
-        links = mesh if isinstance(mesh, list) else [Link(name, mesh, scale_to_m)]  # type: ignore[arg-type]
+        only: Any = mesh
+        links = only if isinstance(mesh, list) else [Link(name, only, scale_to_m, left_handed, None, 0, fill_holes_m)]
         uploads = [
             MeshUpload(link.mesh, link.scale_to_m, link.left_handed, number, link.fill_holes_m)
             for number, link in enumerate(links)
