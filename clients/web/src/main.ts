@@ -138,7 +138,7 @@ class View {
       this.notice(null);
     }
     const scenes = model.scenes.map((id) => ({ value: id, text: id }));
-    setOptions(element<HTMLSelectElement>("scene"), [{ value: "", text: "First there is" }, ...scenes]);
+    setOptions(element<HTMLSelectElement>("scene"), [{ value: "", text: "First scene" }, ...scenes]);
     const isHeld = model.sessions.some((session) => session.tools.length > 0);
     element("device-section").hidden = !isHeld;
     document.documentElement.dataset["frame"] = String(model.frames);

@@ -22,7 +22,7 @@ pub struct UntilEnded<S> {
 }
 
 impl<S> UntilEnded<S> {
-    /// Goes on as long as the server of `table`.
+    /// Goes on as long as the server of `registry`.
     pub fn new(registry: &SceneRegistry, requests: S) -> UntilEnded<S> {
         let life = registry.life();
         UntilEnded { requests, subscription: life.subscribe(), life }

@@ -270,7 +270,7 @@ const METHODS: [Method; 22] = {
 
 fn method(path: &str) -> &'static Method {
     let is = |m: &&Method| path.strip_suffix(m.name).is_some_and(|package| package.ends_with('.'));
-    // Twenty-one comparisons of text a call; a stream of ticks is one call.
+    // One comparison of text for each method, once a call; a stream of ticks is one call.
     METHODS.iter().find(is).unwrap_or(&OTHER)
 }
 
