@@ -24,6 +24,7 @@ mod contact_plane;
 mod feasibility;
 mod god_object;
 mod grasps;
+mod last_round;
 mod linearised;
 mod local_bounds;
 mod motion;

@@ -34,6 +34,11 @@ impl<'a> TimeLeft<'a> {
         TimeLeft::until(&none, u64::MAX)
     }
 
+    /// What the clock says, nanoseconds; `None` of an endless time, which has none.
+    pub fn now_ns(&self) -> Option<u64> {
+        (!self.is_endless()).then(|| (self.now_ns)())
+    }
+
     /// A share of what is left, 0 to 1, counted from now.
     pub fn share(&self, share: f64) -> TimeLeft<'a> {
         debug_assert!((0.0..=1.0).contains(&share), "a share of {share}");

@@ -108,7 +108,7 @@ impl TrackLoop {
         self.shared.status()
     }
 
-    /// The error that the next call would have, if any: what ended the loop, or a tick's refusal.
+    /// What ended the loop, or a tick's refusal that no call has told yet: it is told then.
     ///
     /// # Errors
     /// That.

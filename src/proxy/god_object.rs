@@ -10,6 +10,7 @@ use glam::DVec3;
 
 use super::{
     contact_memory::FrictionAnchor,
+    last_round::LastRound,
     motion::ProxyMotion,
     near::{
         ContactKey, NEAR_CONTACTS_MAX, NEAR_PAIRS_MAX, NearContact, NearSearch, NearTriangles,
@@ -52,6 +53,9 @@ const PAIRS_PREFERRED: usize = 256;
 /// devices need; with less the radius is small in a fine mesh.
 const SURVEY_PAIRS_MAX: usize = 512;
 
+/// A proxy that is nearer to tissue than this was stopped there twice, metres.
+const MET_M: f64 = 0.3 * STAND_OFF_M;
+
 /// Tissues of a tick.
 pub(super) type TickTissues<'a> = &'a [(TissueId, RevisionGuard)];
 
@@ -83,11 +87,7 @@ pub(super) struct GodObject {
     anchors: Vec<(ContactKey, FrictionAnchor)>,
     anchors_next: Vec<(ContactKey, FrictionAnchor)>,
     active: Vec<ContactKey>,
-    /// That held the last round, and where it led.
-    held_last: Vec<NearContact>,
-    x_last: Displacement,
-    /// A collision ended the last round's motion.
-    was_stopped: bool,
+    last_round: LastRound,
     likely: Vec<usize>,
     distances: Vec<f64>,
 }
@@ -127,9 +127,7 @@ impl GodObject {
             anchors: Vec::with_capacity(ROWS_MAX),
             anchors_next: Vec::with_capacity(ROWS_MAX),
             active: Vec::with_capacity(ROWS_MAX),
-            held_last: Vec::with_capacity(ROWS_MAX),
-            x_last: [0.0; COORDINATES_MAX],
-            was_stopped: false,
+            last_round: LastRound::new(),
             likely: Vec::with_capacity(ROWS_MAX),
             distances: Vec::with_capacity(NEAR_CONTACTS_MAX),
             tool,
@@ -148,8 +146,19 @@ impl GodObject {
         self.anchors.clear();
     }
 
-    /// Begins a tick: the margin shrinks to what the last motions needed.
-    pub(super) fn begin_tick(&mut self) {
+    /// Begins a tick: the margin shrinks to what the last motions needed, and contacts of tissue that is gone let go. A
+    /// tick that is late before it has searched stands on the others.
+    pub(super) fn begin_tick(&mut self, tissues: TickTissues) {
+        self.forces.resize(self.contacts.len(), ProxyForce::default());
+        let mut n = 0;
+        for i in 0..self.contacts.len() {
+            if let Some(contact) = self.contacts[i].among(tissues) {
+                (self.contacts[n], self.forces[n]) = (contact, self.forces[i]);
+                n += 1;
+            }
+        }
+        self.contacts.truncate(n);
+        self.forces.truncate(n);
         self.margin_top_m = (2.0 * self.margin_top_m).min(PROXY_MARGIN_MAX_M);
         self.first_margin_m = (0.5 * self.first_margin_m).max(PROXY_MARGIN_MIN_M);
         self.margin_m = self.first_margin_m;
@@ -233,8 +242,8 @@ impl GodObject {
         seen: &mut [SeenTissue],
         late: &dyn Fn() -> bool,
     ) -> bool {
-        let mut stalls = 0;
-        self.forget_rounds();
+        let (mut stalls, mut was_moved_off) = (0, false);
+        self.last_round.forget();
         self.margin_m = self.first_margin_m;
         for _ in 0..ROUNDS_MAX {
             let x_d = self.posture.displacement_to(to, &self.tool, self.hold, &mut self.screws);
@@ -247,12 +256,16 @@ impl GodObject {
                 continue;
             }
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
+            was_moved_off = !was_moved_off && self.moves_off(&motion);
+            if was_moved_off {
+                continue;
+            }
             let x = self.solve_round(&x_d, &motion, 1.0);
             let extent = self.extent(&x);
             if extent.length_m <= PROXY_AT_REST_M {
                 return true;
             }
-            self.note_round(&x);
+            self.last_round.note(&x, (&self.contacts, &self.forces));
             let limit = extent.share_within(self.margin_m - STAND_OFF_M);
             let share = limit * self.go(&motion, &scaled(&x, limit), 1.0, Some(to), &x_d);
             self.margin_m = if limit < 1.0 {
@@ -270,6 +283,20 @@ impl GodObject {
             }
         }
         false
+    }
+
+    /// Moves a proxy that is nearer to tissue than [`MET_M`] off to where it should stand, before it goes on. On a long
+    /// way a little of which is off, what it meets stops it at half the gap, round after round, until the gap is rounding
+    /// and nothing moves it any more. False when it is not so near, or cannot.
+    fn moves_off(&mut self, motion: &TissuesInMotion) -> bool {
+        if self.search.clearance_m >= MET_M {
+            return false;
+        }
+        let x = self.solve(&[0.0; COORDINATES_MAX], motion, 1.0);
+        let extent = self.extent(&x);
+        let limit = extent.share_within(self.margin_m - STAND_OFF_M);
+        let share = limit * self.go(motion, &scaled(&x, limit), 1.0, None, &x);
+        share * extent.length_m > PROXY_AT_REST_M
     }
 
     /// The force towards a posture while the proxy stays where it is, for want of time. The contacts of the last search are
@@ -294,7 +321,7 @@ impl GodObject {
         late: &dyn Fn() -> bool,
     ) -> f64 {
         let (mut time, mut stalls) = (0.0, 0);
-        self.forget_rounds();
+        self.last_round.forget();
         for _ in 0..PUSH_ROUNDS_MAX {
             let motion = TissuesInMotion { tissues, seen, time };
             let displacement = motion.displacement_max();
@@ -325,7 +352,7 @@ impl GodObject {
                 continue;
             }
             let x = self.solve_round(&[0.0; COORDINATES_MAX], &motion, end);
-            self.note_round(&x);
+            self.last_round.note(&x, (&self.contacts, &self.forces));
             let extent = self.extent(&x);
             let together = Extent { length_m: extent.length_m + displacement * step, ..extent };
             let limit = together.share_within(self.margin_m - STAND_OFF_M);
@@ -382,7 +409,12 @@ impl GodObject {
         time_end: f64,
     ) -> Displacement {
         let x = self.solve(x_d, motion, time_end);
-        if self.holds_more(&x, motion) { self.solve(x_d, motion, time_end) } else { x }
+        let GodObject { last_round, stiffness, contacts, .. } = self;
+        if last_round.holds_more(&x, stiffness, motion, contacts) {
+            self.solve(x_d, motion, time_end)
+        } else {
+            x
+        }
     }
 
     /// The displacement of least spring energy about `x_d`, and the forces that hold it. Tissues move on to `time_end`.
@@ -399,7 +431,7 @@ impl GodObject {
         for (i, c) in self.contacts.iter().enumerate() {
             let jacobian = frame.jacobian(c, c.normal);
             // The tissue's own way towards the tool takes from the gap.
-            let approach = approach(c, motion, time_end);
+            let approach = c.approach(motion, time_end);
             self.rows.push(ConstraintRow { jacobian, gap: frame.gap(c) - STAND_OFF_M - approach });
             if self.active.contains(&c.key) {
                 self.likely.push(i);
@@ -419,41 +451,6 @@ impl GodObject {
         self.forces
             .extend(each.map(|(c, normal_n)| ProxyForce { normal_n, force: c.normal * normal_n }));
         optimum.displacement
-    }
-
-    /// Adds contacts that held the last round and are not there now, where a displacement leads back to where that came
-    /// from, or a collision ended it. In a shallow valley each side is a contact only from above that side, and rounds
-    /// would lead to and fro, or along one side into the other and each time half as near: both together hold the proxy
-    /// in between. True when there are any.
-    fn holds_more(&mut self, x: &Displacement, motion: &TissuesInMotion) -> bool {
-        let each = x.iter().zip(&self.x_last).zip(&self.stiffness);
-        let turns_back = || each.map(|((x, last), k)| x * k * last).sum::<f64>() < 0.0;
-        if self.held_last.is_empty() || !(self.was_stopped || turns_back()) {
-            return false;
-        }
-        let n = self.contacts.len();
-        for mut held in self.held_last.drain(..) {
-            let is_there = self.contacts[..n].iter().any(|c| c.key == held.key);
-            if !is_there && self.contacts.len() < ROWS_MAX {
-                held.on_tissue = on_tissue(&held, motion, motion.time);
-                self.contacts.push(held);
-            }
-        }
-        self.contacts.len() > n
-    }
-
-    fn forget_rounds(&mut self) {
-        self.held_last.clear();
-        self.was_stopped = false;
-    }
-
-    /// Remembers what holds this round, and where it leads.
-    fn note_round(&mut self, x: &Displacement) {
-        self.x_last = *x;
-        self.held_last.clear();
-        let bears = |(_, f): &(&NearContact, &ProxyForce)| f.normal_n > 0.0;
-        let held = self.contacts.iter().zip(&self.forces).filter(bears).map(|(c, _)| *c);
-        self.held_last.extend(held);
     }
 
     /// The same with friction: contacts hold on to their anchors as far as their cones allow.
@@ -529,7 +526,7 @@ impl GodObject {
             clearance_m: self.search.clearance_m,
         }
         .share();
-        self.was_stopped = share < 1.0;
+        self.last_round.was_stopped = share < 1.0;
         let from = self.posture;
         self.posture = match to {
             // Nothing holds it: it is where the device is, to the last bit.
@@ -574,22 +571,6 @@ impl GodObject {
         }
         self.let_go();
     }
-}
-
-/// How far a contact's point of the tissue goes along the normal until `time_end`, metres.
-fn approach(contact: &NearContact, motion: &TissuesInMotion, time_end: f64) -> f64 {
-    if motion.time == time_end {
-        return 0.0;
-    }
-    let [from, to] = [motion.time, time_end].map(|time| on_tissue(contact, motion, time));
-    contact.normal.dot(to - from)
-}
-
-/// Where a contact's point of the tissue is at a time, scene frame.
-fn on_tissue(contact: &NearContact, motion: &TissuesInMotion, time: f64) -> DVec3 {
-    let [a, b, c] = motion.view(contact.tissue).triangle_at(contact.tissue_triangle, time);
-    let w = contact.tissue_weights;
-    a * w.x + b * w.y + c * w.z
 }
 
 fn scaled(x: &Displacement, share: f64) -> Displacement {

@@ -22,7 +22,7 @@ use crate::geometry::{
     },
     tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK, SINGLE_UNIT_SLACK},
 };
-use crate::scene::TissueId;
+use crate::scene::{RevisionGuard, TissueId};
 
 /// Pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
 pub(super) const NEAR_PAIRS_MAX: usize = 8_192;
@@ -93,6 +93,31 @@ pub(super) struct NearContact {
     /// Unit, from tissue to tool.
     pub(super) normal: DVec3,
     pub(super) gap_m: f64,
+}
+
+impl NearContact {
+    /// Where its point of the tissue is at a time of a motion, scene frame.
+    pub(super) fn on_tissue_at(&self, motion: &TissuesInMotion, time: f64) -> DVec3 {
+        let [a, b, c] = motion.view(self.tissue).triangle_at(self.tissue_triangle, time);
+        let w = self.tissue_weights;
+        a * w.x + b * w.y + c * w.z
+    }
+
+    /// How far its point of the tissue goes along the normal until `time_end`, metres.
+    pub(super) fn approach(&self, motion: &TissuesInMotion, time_end: f64) -> f64 {
+        if motion.time == time_end {
+            return 0.0;
+        }
+        let [from, to] = [motion.time, time_end].map(|time| self.on_tissue_at(motion, time));
+        self.normal.dot(to - from)
+    }
+
+    /// The same among the tissues of a later tick; `None` when its tissue was removed, or its triangle cut away.
+    pub(super) fn among(self, tissues: &[(TissueId, RevisionGuard)]) -> Option<NearContact> {
+        let tissue = tissues.iter().position(|(id, _)| *id == self.key.tissue)?;
+        tissues[tissue].1.surface.mesh().get(self.tissue_triangle)?;
+        Some(NearContact { tissue, ..self })
+    }
 }
 
 /// How a search ended.

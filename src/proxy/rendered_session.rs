@@ -26,6 +26,8 @@ pub struct RenderedSession {
     poses: Vec<ToolPose>,
     forbidden: Vec<TissueId>,
     last_tick_ns: Option<u64>,
+    /// When the last answer was ready.
+    last_sent_ns: Option<u64>,
 }
 
 /// Why a loop cannot be begun.
@@ -100,7 +102,7 @@ impl RenderedSession {
         proxies: Vec<ToolProxy>,
         at_device: Option<Session>,
     ) -> RenderedSession {
-        let (poses, device_poses, forbidden, last_tick_ns) = Default::default();
+        let (poses, device_poses, forbidden, last_tick_ns, last_sent_ns) = Default::default();
         RenderedSession {
             session,
             scene,
@@ -110,6 +112,7 @@ impl RenderedSession {
             poses,
             forbidden,
             last_tick_ns,
+            last_sent_ns,
         }
     }
 
@@ -168,7 +171,6 @@ impl RenderedSession {
     ) -> Result<(), TickError> {
         self.session.begin_tick(sequence, poses, now_ns)?;
         self.scene.forbidden_regions(&mut self.forbidden);
-        // A clock that goes back, or the first tick: no time has passed, and no force may change.
         let since = self.last_tick_ns.map_or(0, |last| now_ns.saturating_sub(last));
         self.last_tick_ns = Some(now_ns);
         copy(poses.iter(), &mut self.poses);
@@ -203,6 +205,15 @@ impl RenderedSession {
         self.session.answer_tick_of(&self.poses, &Drawn(&self.proxies), time);
         let answer = self.session.last_answer();
         self.proxies.iter_mut().for_each(|proxy| proxy.widen(&answer.links));
+        // Rates count from answer to answer, not from begin to begin: a tick in time after a late one would else give the
+        // hand at once what the late one was allowed.
+        let now_ns = time.now_ns().or(self.last_tick_ns);
+        let last_ns = std::mem::replace(&mut self.last_sent_ns, now_ns);
+        // A clock that goes back, or the first tick: no time has passed, and no force may change.
+        let since = now_ns.zip(last_ns).map_or(0, |(now, last)| now.saturating_sub(last));
+        for proxy in &mut self.proxies {
+            proxy.send(since as f64 / NS_PER_S);
+        }
         answer
     }
 

@@ -36,7 +36,7 @@ use crate::time_left::TimeLeft;
 
 /// Coalesced poses that are kept; of more, every second one is.
 const WAYPOINTS_MAX: usize = 64;
-/// Rates of force and torque count for no longer than this between two ticks, seconds: after a pause the device may be
+/// Rates of force and torque count for no longer than this between two answers, seconds: after a pause the device may be
 /// anywhere, and the force has to rise as slowly as ever. Twenty ticks at 1 kHz.
 const STEP_S_MAX: f64 = 0.02;
 /// For so long they count where a force begins at zero, seconds: one tick at 1 kHz.
@@ -208,7 +208,7 @@ impl ToolProxy {
         &self.options
     }
 
-    /// What the last tick answered.
+    /// What was sent last.
     pub fn rendering(&self) -> &Rendering {
         &self.rendering
     }
@@ -232,11 +232,12 @@ impl ToolProxy {
         self.waypoints.push(posture);
     }
 
-    /// Draws the proxy to where the device is. Allocates nothing once the buffers have grown.
-    pub fn tick(&mut self, pose: &ToolPose, tick: &ProxyTick) -> &Rendering {
+    /// Draws the proxy to where the device is. What the hand is to feel of it is told by [`ToolProxy::send`]. Allocates
+    /// nothing once the buffers have grown.
+    pub fn tick(&mut self, pose: &ToolPose, tick: &ProxyTick) {
         let ProxyTick { tissues, late_to_draw: late, .. } = *tick;
         self.coalesce(pose);
-        self.god_object.begin_tick();
+        self.god_object.begin_tick(tissues);
         seen_tissues::follow(&mut self.seen, tissues, tick.dt_s);
         let mut followed = true;
         self.was_put = self.begin_at.is_some();
@@ -265,6 +266,16 @@ impl ToolProxy {
         self.has_met_nothing = !self.was_put && !self.seen.iter().any(|s| s.is_embedding);
         self.free_what_is_outside(tick);
         self.answer(&device, (followed, arrived), tick);
+    }
+
+    /// The force of the last tick, as it is sent `since_s` seconds after the one before was: within its caps and rates.
+    pub fn send(&mut self, since_s: f64) -> &Rendering {
+        let (held, step_s) = held_after(self.sent, since_s);
+        let (sent, limited) = held.towards(&self.wanted, &self.options.limits(), step_s);
+        self.sent = sent;
+        self.rendering.force_n = sent.force;
+        self.rendering.torque_nm = sent.torque;
+        self.rendering.limited = limited;
         &self.rendering
     }
 
@@ -359,12 +370,6 @@ impl ToolProxy {
             self.wanted.force += contact.force_n;
             self.wanted.torque += (contact.position - held).cross(contact.force_n);
         }
-        let (held, step_s) = held_after(self.sent, tick.dt_s);
-        let (sent, limited) = held.towards(&self.wanted, &self.options.limits(), step_s);
-        self.sent = sent;
-        self.rendering.force_n = sent.force;
-        self.rendering.torque_nm = sent.torque;
-        self.rendering.limited = limited;
         let Rendering { contacts, loads, grasps, link_lag_m, .. } = &mut self.rendering;
         self.loads.fill(contacts, &self.weights, tick.tissues, loads);
         grasps.clear();

@@ -174,7 +174,8 @@ impl ServoState {
         let sprung = held.sprung(x_d, &self.stiffness, &missing);
         let samples = self.options.damping_samples;
         // Along the force alone: without friction tissue holds nothing back along its surface, and in the air there is
-        // nothing to damp. It never pulls: a hand that leaves is let go.
+        // nothing to damp. It never pulls: a hand that leaves is let go. What the observer takes back may, within cap and
+        // rate.
         let damped = |force: DVec3, stiffness: f64, motion: DVec3| {
             let size = force.length();
             if size == 0.0 {

@@ -4,6 +4,7 @@
 mod closed_forms;
 mod device_distances;
 mod energy;
+mod equilibrium;
 mod grasp;
 mod local_model;
 mod organs;

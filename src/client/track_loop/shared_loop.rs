@@ -43,7 +43,9 @@ struct LoopState {
     /// Of the tick that it answers.
     answered_poses: Vec<ToolPose>,
     answered_at: Option<Instant>,
-    refusal: Option<ClientError>,
+    /// The newest answer that refuses its tick, and whether a call has told it.
+    refused: Option<TrackResponse>,
+    is_refusal_told: bool,
     failure: Option<Arc<ClientError>>,
     is_closed: bool,
     has_ended: bool,
@@ -99,7 +101,7 @@ impl SharedLoop {
                 if let Some(answer) = state.answer.as_ref().filter(|a| a.sequence >= sequence) {
                     return Ok(Arc::clone(answer));
                 }
-                state.raise()?;
+                state.raise_of(sequence)?;
             }
             changes.changed().await.expect("its sender is here");
         }
@@ -179,12 +181,11 @@ impl SharedLoop {
     pub(super) fn answered(&self, answer: TrackResponse, tick: Option<TickUnderWay>) {
         let mut state = self.state.lock();
         state.answered_at = Some(Instant::now());
-        match ClientError::of_refusal(&answer) {
-            Some(refusal) => state.refusal = Some(refusal),
-            None => {
-                state.answer = Some(Arc::new(answer));
-                state.answered_poses = tick.map(|tick| tick.tools).unwrap_or_default();
-            }
+        if answer.refusal.is_some() {
+            (state.refused, state.is_refusal_told) = (Some(answer), false);
+        } else {
+            state.answer = Some(Arc::new(answer));
+            state.answered_poses = tick.map(|tick| tick.tools).unwrap_or_default();
         }
         drop(state);
         self.tell();
@@ -230,7 +231,9 @@ impl SharedLoop {
 impl LoopState {
     /// What happened, if anything did: a refusal once, an end each time.
     fn raise(&mut self) -> Result<(), ClientError> {
-        if let Some(refusal) = self.refusal.take() {
+        if !std::mem::replace(&mut self.is_refusal_told, true)
+            && let Some(refusal) = self.refused.as_ref().and_then(ClientError::of_refusal)
+        {
             return Err(refusal);
         }
         match &self.failure {
@@ -238,6 +241,14 @@ impl LoopState {
             None if self.is_closed => Err(ClientError::Closed),
             None => Ok(()),
         }
+    }
+
+    /// The same for who waits for a tick: its refusal also where another call has told it.
+    fn raise_of(&mut self, sequence: u64) -> Result<(), ClientError> {
+        if self.refused.as_ref().is_some_and(|refused| refused.sequence >= sequence) {
+            self.is_refusal_told = false;
+        }
+        self.raise()
     }
 
     fn put(&mut self, tools: Vec<ToolPose>, at_ns: u64) -> u64 {

@@ -1,6 +1,6 @@
 //! A haptic loop with a rendered tool: the tick is answered where the proxy is.
 
-use std::{slice, sync::Arc};
+use std::{cell::Cell, slice, sync::Arc};
 
 use glam::{DMat3, DVec3};
 use palpate::{
@@ -89,6 +89,46 @@ fn a_rendered_tool_is_answered_at_its_proxy_and_others_where_they_are() {
         let rendering = again.renderings().next().expect("one");
         assert_eq!(rendering.state, RenderState::Embedded);
     }
+}
+
+/// Whatever ticks take, the force changes from answer to answer no faster than its rate.
+#[test]
+fn a_tick_in_time_after_a_late_one_keeps_the_rate() {
+    const RATE_N_PER_S: f64 = 300.0;
+    let seed = Seed::or(41);
+    let mut random = seed.random(0);
+    let (scene, tools) = scene(TissueKind::Tissue);
+    let ids = [tools[0].id, tools[1].id];
+    let render = [RenderOptions::of(ids[0])];
+    let mut session =
+        RenderedSession::new(scene, &ids, TickOptions::default(), &render).expect("begun");
+    let (now_ns, step_ns) = (Cell::new(0), Cell::new(0));
+    let clock = || {
+        now_ns.set(now_ns.get() + step_ns.get());
+        now_ns.get()
+    };
+    let mut last: Option<(DVec3, u64)> = None;
+    let (mut limited, mut most) = (0, 0.0f64);
+    for i in 1..=scaled(400) as u64 {
+        // The clock goes on with each reading, in every fourth tick a hundred times as far.
+        step_ns.set(if i % 4 == 0 { 200_000 } else { 2_000 });
+        let depth = if i < 5 { -0.001 } else { random.range(-0.002, 0.006) };
+        let started_ns = now_ns.get() + 50_000;
+        now_ns.set(started_ns);
+        let time = TimeLeft::until(&clock, started_ns + 5_000_000);
+        session.tick(i, &poses(&tools, [-depth, 0.1]), started_ns, &time).expect("accepted");
+        let rendering = session.renderings().next().expect("one");
+        let sent = (rendering.force_n, now_ns.get());
+        if let Some((force_n, at_ns)) = last {
+            let change = rendering.force_n.distance(force_n);
+            let allowed = RATE_N_PER_S * (sent.1 - at_ns) as f64 * 1e-9;
+            assert!(change <= allowed * (1.0 + 1e-9), "tick {i}: {change} N, {allowed} allowed");
+            limited += u32::from(rendering.limited);
+            most = most.max(change);
+        }
+        last = Some(sent);
+    }
+    assert!(limited > 100 && most > 0.3, "{limited} limited, {most} N at most");
 }
 
 #[test]

@@ -106,7 +106,8 @@ impl ProxyStage {
             late_to_draw,
             late,
         };
-        let rendering = self.proxy.tick(&self.pose, &tick).clone();
+        self.proxy.tick(&self.pose, &tick);
+        let rendering = self.proxy.send(self.dt_s).clone();
         self.pose.teleport = false;
         rendering
     }

@@ -236,6 +236,41 @@ fn late_it_stays_where_it_is_and_arrives_later() {
 
 /// Whether a tissue may have its say again is asked only while there is time: until then the proxy stays embedded, and
 /// what is put about it without time to look embeds it too.
+/// With tissue that it touched removed or cut away, a late tick stands on what is left of its contacts.
+#[test]
+fn late_after_tissue_is_gone_it_stands_on_the_rest() {
+    for friction in [0.0, 0.4] {
+        for cuts in [false, true] {
+            let mut beside = slab(8, 0.01, 0.03);
+            beside.positions.iter_mut().for_each(|p| *p = Vec3::new(p.z, p.x, p.y));
+            let tissues = [beside, slab(8, 0.01, 0.03)];
+            let mut stage =
+                ProxyStage::new(&tissues, &[ball()], |o| RenderOptions { friction, ..o });
+            stage.tick(to(RADIUS + 0.001, 0.0, RADIUS + 0.001));
+            let pressed = to(RADIUS - 0.001, 0.0, RADIUS - 0.001);
+            let got = stage.tick(pressed);
+            assert!(got.force_n.x > 0.4 && got.force_n.z > 0.4, "both hold it: {got:?}");
+            let gone = stage.tissue(0);
+            if cuts {
+                let touched = got.contacts.iter().filter(|c| c.tissue == gone.id());
+                let mut removed: Vec<_> = touched.map(|c| c.triangle).collect();
+                removed.sort_unstable();
+                removed.dedup();
+                let edit = TopologyEdit { removed, ..TopologyEdit::default() };
+                gone.edit(edit, stage.scene.limits(), 0).expect("cut");
+            } else {
+                stage.scene.remove_tissue(gone.id()).expect("removed");
+            }
+            let got = stage.tick_in_time(&|| true);
+            let is_rest = got.contacts.iter().all(|c| c.tissue != gone.id());
+            assert!(is_rest, "{friction}, {cuts}: {got:?}");
+            let expected = 500.0 * (0.001 + STAND_OFF);
+            let off = (got.force_n.z - expected).abs();
+            assert!(off < 0.02 * expected, "the floor holds: {}", got.force_n);
+        }
+    }
+}
+
 #[test]
 fn late_it_stays_embedded() {
     let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
