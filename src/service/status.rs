@@ -46,6 +46,7 @@ impl From<FieldError> for Refused {
             | Problem::Length { .. }
             | Problem::Character { .. }
             | Problem::Repeated
+            | Problem::RepeatedName { .. }
             | Problem::Index { .. }
             | Problem::Threes { .. }
             | Problem::TooMany { .. }

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +139,75 @@ def test_a_solver_that_is_faster_than_the_server_is_held_back(tmp_path: Path) ->
         third.join(timeout=10)
         assert [answer.result(timeout=10).geometry_revision for answer in sent] == [2, 3, 4]
         stream.close()
+    program.end()
+
+
+def is_soon(condition: Callable[[], bool]) -> bool:
+    until = time.monotonic() + 10
+    while not condition() and time.monotonic() < until:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_tissues_leave_no_stream_and_no_thread_behind(program: ServerProgram) -> None:
+    before = threading.active_count()
+    positions = octahedron(0.05)[0]
+    with palpate.connect(program.address) as server, palpate.connect(program.address) as other:
+        # More than a connection has streams.
+        for n in range(100):
+            with server.create_scene(f"theatre-{n}") as scene:
+                scene.add_tissue("organ", octahedron(0.05)).deform(positions)
+            assert threading.active_count() < before + 20
+        with server.create_scene("last") as scene:
+            for n in range(70):
+                organ = scene.add_tissue("organ", octahedron(0.05))
+                organ.deform(positions)
+                # Found again, as by who does not keep it.
+                assert scene.tissues()["organ"].deform(positions).geometry_revision == 2
+                assert server.scene("last").tissues()["organ"].deform(positions).geometry_revision == 3
+                if n < 69:
+                    organ.remove()
+            assert is_soon(lambda: threading.active_count() < before + 10)
+            with scene.track([scene.add_tool("probe", octahedron(0.005))]) as loop:
+                for n in range(100):
+                    assert loop.tick([0, 0, 0.06 + 1e-5 * n], timeout_s=10).sequence == n + 1
+        # Deleted by another client, and left by a connection that is closed.
+        for name in ("gone", "left"):
+            scene = server.create_scene(name)
+            organ = scene.add_tissue("organ", octahedron(0.05))
+            organ.deform(positions)
+            if name == "left":
+                server.close()
+            else:
+                other.scene(name).delete()
+                with pytest.raises(palpate.NotFound):
+                    organ.deform(positions)
+            assert is_soon(lambda: "palpate-deform" not in [thread.name for thread in threading.enumerate()])
+        other.scene("left").delete()
+    assert is_soon(lambda: threading.active_count() <= before)
+
+
+def test_who_finds_all_streams_of_a_connection_in_use_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = ServerProgram(tmp_path, "transport.streams_per_connection_max=4")
+    monkeypatch.setattr(palpate.connection, "_WAIT_S", 0.5)
+    with palpate.connect(program.address) as server, server.create_scene("full") as scene:
+        tissue, tool = scene.add_tissue("organ", octahedron(0.05)), scene.add_tool("probe", octahedron(0.005))
+        streams = [scene.deformations() for _ in range(4)]
+        for stream in streams:
+            stream.send(tissue, octahedron(0.05)[0]).result(timeout=10)
+        calls: list[Callable[[], object]] = [
+            scene.describe,
+            tissue.export,
+            lambda: scene.add_tissue("other", octahedron(0.05)),
+            lambda: scene.track([tool]).close(),
+            lambda: tissue.deform(octahedron(0.05)[0]),
+        ]
+        for call in calls:
+            with pytest.raises(palpate.DeadlineExceeded, match="all streams of a connection are open"):
+                call()
+        streams.pop().close()
+        for call in calls:
+            call()
     program.end()
 
 

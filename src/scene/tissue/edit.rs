@@ -49,12 +49,16 @@ pub enum EditError {
         current: u64,
     },
     /// A triangle that is not there, or not any more.
-    #[error("removed_triangles[{at}] = {triangle}: no such triangle, or removed before")]
+    #[error(
+        "removed_triangles[{at}] = {triangle}: no such triangle, or removed before; expected an id below {end}"
+    )]
     UnknownTriangle {
         /// Place in the request.
         at: usize,
         /// The id sent.
         triangle: u32,
+        /// One more than the greatest id that was given.
+        end: u32,
     },
     /// A corner that names no vertex.
     #[error("added_triangles[{at}] is vertex {vertex}, expected less than {n_vertices}")]
@@ -126,7 +130,8 @@ impl TopologyEdit {
         let mut removed = HashSet::with_capacity(self.removed.len());
         for (at, t) in self.removed.iter().enumerate() {
             if mesh.get(*t).is_none() || !removed.insert(*t) {
-                return Err(EditError::UnknownTriangle { at, triangle: t.0 });
+                let end = mesh.triangle_id_end();
+                return Err(EditError::UnknownTriangle { at, triangle: t.0, end });
             }
         }
         // What is checked here the cut relies on, and does not check again.

@@ -79,6 +79,12 @@ pub enum Problem {
     /// Named twice.
     #[error("was given before")]
     Repeated,
+    /// A name that an entry before it has.
+    #[error("is {got:?}, which was given before")]
+    RepeatedName {
+        /// Sent.
+        got: String,
+    },
     /// Counts from 0 and beyond the end.
     #[error("is {got}, expected less than {end}")]
     Index {

@@ -136,19 +136,21 @@ pub fn tool(header: &proto::AddToolHeader, limits: &Limits) -> Result<ToolDeclar
     }
     within_limit(header.links.len(), limits.links_per_tool, "links_per_tool", "links")?;
     within_limit(header.probes.len(), limits.probes_per_tool, "probes_per_tool", "probes")?;
-    once_each("links", header.links.iter().map(|l| &*l.name))?;
-    once_each("probes", header.probes.iter().map(|p| &*p.name))?;
     let link = |(at, sent)| {
         link(sent, limits).map_err(|e: FieldError| e.within(format_args!("links[{at}]")))
     };
     let probe = |(at, sent)| {
         probe(sent, header.links.len()).map_err(|e| e.within(format_args!("probes[{at}]")))
     };
-    Ok(ToolDeclared {
+    let tool = ToolDeclared {
         name: name(&header.name, "name")?,
         links: header.links.iter().enumerate().map(link).collect::<Result<_, _>>()?,
         probes: header.probes.iter().enumerate().map(probe).collect::<Result<_, _>>()?,
-    })
+    };
+    // Not before: a refusal repeats the name, which is known to be short by now.
+    once_each("links", tool.links.iter().map(|l| &*l.name))?;
+    once_each("probes", tool.probes.iter().map(|p| &*p.name))?;
+    Ok(tool)
 }
 
 fn once_each<'a>(
@@ -157,7 +159,8 @@ fn once_each<'a>(
 ) -> Result<(), FieldError> {
     for (at, name) in names.clone().enumerate() {
         if names.clone().take(at).any(|n| n == name) {
-            return Err(Problem::Repeated.of(format!("{field}[{at}].name")));
+            let got = name.to_owned();
+            return Err(Problem::RepeatedName { got }.of(format!("{field}[{at}].name")));
         }
     }
     Ok(())

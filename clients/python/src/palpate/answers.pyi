@@ -28,9 +28,11 @@ class RenderState(enum.IntEnum):
     SQUEEZED = 4
     """Tissues leave it no room: it violates their contacts as little as can be, by Rendering.residual_m."""
     LATE = 5
-    """The tick's time was over before it arrived: it goes on in the next tick. The force is that of where it is.
-    Tissue that moved and was not followed in time may lie over it, no deeper than it moved since the last answer
-    that was not late. The proxy follows it from where it last was, so it comes out on the side that it was on."""
+    """The tick's time was over before it arrived: it goes on in the next tick. The force is that of the contacts
+    that it had, held as planes: it may point away from the spring between the proxy and a device that has gone
+    past them. Tissue that moved and was not followed in time may lie over it, no deeper than it moved since the
+    last answer that was not late. The proxy follows it from where it last was, so it comes out on the side that
+    it was on."""
 
 class UnsweptReason(enum.IntEnum):
     """Why a contact on the way to this pose may not be in this answer or one before. Of several links and reasons
@@ -450,7 +452,8 @@ class LocalModel(Answer):
         """Unit, from tissue to tool, three numbers each."""
     @property
     def gap_m(self) -> npt.NDArray[np.float64]:
-        """Of on_tool over the tissue's plane. The proxy keeps 20 um."""
+        """Of on_tool over the tissue's plane. The proxy keeps 20 um where it comes to rest; stopped on its way it may
+        be nearer until the next tick, and is never at 0."""
     @property
     def normal_velocity_m_s(self) -> npt.NDArray[np.float64]:
         """Of the tissue along the normal; positive when it comes nearer."""

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, Union
 
 import grpc
 
 from .contract import CALLS
-from .errors import Closed, NotFound, PalpateError, Unavailable, of_status
+from .errors import Closed, DeadlineExceeded, NotFound, PalpateError, Unavailable, of_status
 from .proxied_host import ProxiedHost
 
 PathLike = Union[str, "os.PathLike[str]"]
 
 # Bytes: nothing that a server answers is refused for its size.
 _UNLIMITED = -1
+# How long a call waits for its answer, and a stream until its first message has left, seconds: more than keepalive
+# takes to find a server that hangs. When all streams of the connection are open they would wait for ever.
+_WAIT_S = 60.0
+_LATE = grpc.StatusCode.DEADLINE_EXCEEDED
 _OPTIONS = [
     ("grpc.max_receive_message_length", _UNLIMITED),
     ("grpc.max_send_message_length", _UNLIMITED),
@@ -105,6 +111,8 @@ class Connection:
         self.host = host
         self._channel = channel
         self._is_closed = False
+        # Streams that were ended because their first message did not leave.
+        self._late: weakref.WeakSet[Any] = weakref.WeakSet()
         self._key: tuple[tuple[str, str], ...] = () if key is None else (("authorization", f"Bearer {key}"),)
         # One that nobody uses any more is closed; at the program's end gRPC sees to that itself.
         weakref.finalize(self, channel.close).atexit = False
@@ -120,6 +128,10 @@ class Connection:
         self.host.hear(ended.initial_metadata())
         self.host.hear(ended.trailing_metadata())
         failure = of_status(self.address, call, error)
+        # The library's own words: a server says more.
+        if error in self._late or ended.code() is _LATE and ended.details() == "Deadline Exceeded":
+            said = "no answer in time, as when all streams of a connection are open (64, unless the server is set so)"
+            return DeadlineExceeded(call, _LATE.name, said)
         if self._is_closed and isinstance(failure, Unavailable):
             return self._closed()
         if isinstance(failure, NotFound) and failure.subject == "scene" and self.host.go_back():
@@ -133,30 +145,51 @@ class Connection:
         self._channel.close()
 
     def ask(self, call: str, request: bytes, timeout_s: float | None) -> Any:
-        """A call whose request is encoded already: protobuf's own answer."""
+        """A call whose request is encoded already: protobuf's own answer. `timeout_s`: `None`: a minute."""
         about = CALLS[call]
         method: Any = self._channel.unary_unary(about.path, None, about.answer.FromString)
-        return self._told(call, method, request, timeout_s)
+        timeout_s = _WAIT_S if timeout_s is None else timeout_s
+        with self._errors(call):
+            answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata())
+        self._heard(done)
+        return answer
 
     def upload(self, call: str, requests: Iterator[Any]) -> Any:
         """A call whose request is a stream."""
-        about = CALLS[call]
-        method = self._channel.stream_unary(about.path, about.request.SerializeToString, about.answer.FromString)
-        return self._told(call, method, requests, None)
+        begun = self.open(call, (request.SerializeToString() for request in requests))
+        with self._errors(call):
+            [answer] = begun
+        self._heard(begun)
+        return answer
 
     def download(self, call: str, request: Any) -> Iterator[Any]:
         """A call whose answer is a stream."""
-        about = CALLS[call]
-        method = self._channel.unary_stream(about.path, about.request.SerializeToString, about.answer.FromString)
+        begun = self.open(call, iter([request.SerializeToString()]))
         with self._errors(call):
-            yield from method(request, metadata=self._metadata())
+            yield from begun
 
     def open(self, call: str, requests: Iterator[bytes]) -> Any:
-        """A call of two streams, whose requests are encoded already: gRPC's call, an iterator of answers."""
+        """A call of any number of requests, which are encoded already: gRPC's call, an iterator of answers."""
         about = CALLS[call]
         method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
+
+        def sent() -> Iterator[bytes]:
+            yield from islice(requests, 1)
+            # gRPC asks for the next one when this one has left.
+            timer.cancel()
+            yield from requests
+
+        def give_up() -> None:
+            self._late.add(begun)
+            begun.cancel()
+
+        timer = threading.Timer(_WAIT_S, give_up)
+        timer.daemon = True
         with self._errors(call):
-            return method(requests, metadata=self._metadata())
+            begun = method(sent(), metadata=self._metadata())
+        if begun.add_callback(timer.cancel):
+            timer.start()
+        return begun
 
     def is_reached(self, scene_id: str, within_s: float) -> bool:
         """Whether the server answers, now or in this time; what it answers does not matter."""
@@ -170,12 +203,9 @@ class Connection:
             return error.code() not in silence
         return True
 
-    def _told(self, call: str, method: Any, request: Any, timeout_s: float | None) -> Any:
-        with self._errors(call):
-            answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata())
+    def _heard(self, done: Any) -> None:
         self.host.hear(done.initial_metadata())
         self.host.keep()
-        return answer
 
     @contextmanager
     def _errors(self, call: str) -> Iterator[None]:

@@ -58,17 +58,17 @@ class Deformations:
     They are applied in the order in which they were sent, each all or nothing. One that is refused ends the stream: it
     and all that were sent after it fail with the same error, and the next one opens a new stream. When the scene passes
     to another server the stream goes on there, and what was not answered is sent once more: a deformation says where
-    vertices are, and may be done twice. May be used from any thread.
+    vertices are, and may be done twice. One that nobody uses any more ends by itself. May be used from any thread.
     """
 
     def __init__(self, server: Server, scene_id: str, in_flight_max: int = 8) -> None:
+        self._stream: _Stream | None = None
         if in_flight_max < 1:
             raise ValueError(f"in_flight_max is {in_flight_max}, expected at least 1")
         self._server = server
         self._scene_id = scene_id
         self._in_flight_max = in_flight_max
         self._sequence = 0
-        self._stream: _Stream | None = None
         # Taken by whoever sends, so that what is sent is in the order of its numbers.
         self._sending = threading.Lock()
 
@@ -105,6 +105,10 @@ class Deformations:
                 self._stream.close()
                 self._stream = None
 
+    def __del__(self) -> None:
+        if self._stream is not None:
+            self._stream.end()
+
     def __enter__(self) -> Deformations:
         return self
 
@@ -121,6 +125,7 @@ class _Stream:
         # Not answered yet, in order, with what is sent once more where another server has the scene by now.
         self._waiting: deque[tuple[Future[DeformResponse], bytes]] = deque()
         self.is_over = False
+        self._is_ending = False
         self._call = self._open()
         self._reader = threading.Thread(target=self._read, name="palpate-deform", daemon=True)
         self._reader.start()
@@ -141,13 +146,21 @@ class _Stream:
     def close(self) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self.is_over or not self._waiting)
-            self._requests.put(None)
+        self.end()
         self._reader.join()
+
+    def end(self) -> None:
+        """Nothing is sent any more. Waits for nothing."""
+        # In this order, and `_open` in the other: of the two at the same time one ends the newest call.
+        self._is_ending = True
+        self._requests.put(None)
 
     def _open(self) -> Any:
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
         for _, request in self._waiting:
             self._requests.put(request)
+        if self._is_ending:
+            self._requests.put(None)
         requests: Iterator[bytes] = iter(self._requests.get, None)
         return self._route.connection.open("Deform", requests)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -43,6 +44,8 @@ class Scene:
     def __init__(self, server: Server, id: str) -> None:
         self.server = server
         self.id = id
+        # Open, and used by no call now.
+        self._idle: list[Deformations] = []
 
     def add_tissue(
         self,
@@ -145,6 +148,8 @@ class Scene:
 
     def delete(self) -> None:
         """Removes it. Loops in it end with NotFound."""
+        while self._idle:
+            self._idle.pop().close()
         self.server.ask("DeleteScene", scene_id=self.id)
 
     def move(self, to_address: str, *, take_over: bool = False) -> None:
@@ -168,6 +173,21 @@ class Scene:
     def deformations(self, in_flight_max: int = 8) -> Deformations:
         """A stream of deformations that does not wait for each answer."""
         return Deformations(self.server, self.id, in_flight_max)
+
+    @contextmanager
+    def idle_deformations(self) -> Iterator[Deformations]:
+        """A stream that one call has to itself, so that no other's refusal ends it. The next call uses it again: there
+        are as many as calls at a time, and not one for each tissue.
+        """
+        # Asked for by `pop` alone: another thread may take the last one.
+        try:
+            stream = self._idle.pop()
+        except IndexError:
+            stream = self.deformations()
+        try:
+            yield stream
+        finally:
+            self._idle.append(stream)
 
     def track(
         self,

@@ -144,6 +144,7 @@ class Server:
     def ask(self, call: str, *, timeout_s: float | None = None, **fields: Any) -> Any:
         """One call of the contract with the fields of its request: protobuf's own answer. What this package has no
         method for can be asked so. It goes to the server that has the scene `scene_id`, where there is such a field.
+        Without `timeout_s` it waits for a minute.
         """
         request = CALLS[call].request(**fields).SerializeToString()
         return self.ask_encoded(call, request, fields.get("scene_id"), timeout_s)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy.typing as npt
 
 from . import answers
-from .deformations import Deformations
 from .packed import floats, indices
 from .surface import Surface, joined_surface
 
@@ -24,7 +23,6 @@ class Tissue:
         self.id = id
         self.name = name
         self.report = report
-        self._deformations: Deformations | None = None
 
     def deform(
         self,
@@ -44,9 +42,8 @@ class Tissue:
         Raises:
             Refused: nothing was moved.
         """
-        if self._deformations is None:
-            self._deformations = self.scene.deformations()
-        return self._deformations.send(self, positions_m, vertices=vertices, hold=hold).result()
+        with self.scene.idle_deformations() as stream:
+            return stream.send(self, positions_m, vertices=vertices, hold=hold).result()
 
     def edit_topology(
         self,
@@ -92,8 +89,6 @@ class Tissue:
 
     def remove(self) -> None:
         """Ticks no longer see it."""
-        if self._deformations is not None:
-            self._deformations.close()
         self._ask("RemoveTissue")
 
     def _ask(self, call: str, **fields: Any) -> Any:
