@@ -341,11 +341,19 @@ impl SceneService for Scenes {
         &self,
         request: Request<proto::ExportTissueRequest>,
     ) -> Result<Response<Self::ExportTissueStream>, Status> {
+        let caller = caller(&request);
         let request = request.get_ref();
         self.registry.open(&request.scene_id).await?;
         let host = self.registry.served(&request.scene_id)?;
         let tissue = host.scene.tissue(tissue_id(request.tissue_id))?;
-        let messages = convert::export::tissue(Arc::clone(&tissue.current()));
-        Ok(Response::new(Box::pin(tokio_stream::iter(messages.map(Ok)))))
+        let revision = Arc::clone(&tissue.current());
+        // While its chunks are read the tissue may move on, and nothing else counts that revision then.
+        let bytes = revision.surface.heap_bytes() as u64;
+        let room = self.registry.reserve(&caller, Share::of_bytes(bytes))?;
+        let messages = convert::export::tissue(revision).map(move |message| {
+            let _kept = &room;
+            Ok(message)
+        });
+        Ok(Response::new(Box::pin(tokio_stream::iter(messages))))
     }
 }

@@ -12,8 +12,8 @@ use palpate::{
     config::Config,
     oracle::shapes,
     proto::{
-        AddTissueRequest, CreateSceneRequest, DetectSelfCollisionsRequest, LinkHeader, MeshChunk,
-        TissueInterval, TrackMode, TrackRequest, TrackStart,
+        AddTissueRequest, CreateSceneRequest, DetectSelfCollisionsRequest, ExportTissueRequest,
+        LinkHeader, MeshChunk, TissueInterval, TrackMode, TrackRequest, TrackStart,
     },
 };
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
@@ -207,6 +207,37 @@ async fn sessions_of_one_key_leave_half_of_the_memory_to_others() {
     live.clear();
     let until = tokio::time::Instant::now() + SOON;
     while let Err(refused) = begun(&mut server, VIEWER, first(), 1).await {
+        assert!(tokio::time::Instant::now() < until, "{refused:?}");
+    }
+}
+
+/// A revision that a slow reader keeps counts for the reader's key, however the tissue has moved on since.
+#[tokio::test]
+async fn exports_that_are_not_read_leave_half_of_the_memory_to_others() {
+    let folder = Folder::new("fair-exports");
+    let keys = folder.write("keys.toml", &all_keys(""));
+    let file = format!("access.keys_file={}", keys.display());
+    let limit = format!("limits.memory_bytes={MEMORY_BYTES}");
+    let mut process = Process::serve("127.0.0.1:0", &["--set", &file, "--set", &limit]);
+    let mut server = TestServer::connect(process.address()).await;
+    let creation = CreateSceneRequest { scene_id: SCENE.to_owned(), durable: None };
+    server.scenes.create_scene(by(SURGEON, creation)).await.expect("a new scene");
+    let sent = by(SURGEON, tokio_stream::iter(upload(SCENE, "liver", 50)));
+    server.scenes.add_tissue(sent).await.expect("tissue 1");
+    let export = || ExportTissueRequest { scene_id: SCENE.to_owned(), tissue_id: 1 };
+    let mut live = Vec::new();
+    let refused = loop {
+        match server.scenes.export_tissue(by(VIEWER, export())).await {
+            Ok(answers) => live.push(answers),
+            Err(status) => break status,
+        }
+    };
+    println!("{} exports of 50,000 triangles, then: {}", live.len(), refused.message());
+    assert_refused(Err::<(), _>(refused), Code::ResourceExhausted, "memory_bytes_per_key", "more");
+    server.scenes.export_tissue(by(SURGEON, export())).await.expect("room for another's");
+    live.clear();
+    let until = tokio::time::Instant::now() + SOON;
+    while let Err(refused) = server.scenes.export_tissue(by(VIEWER, export())).await {
         assert!(tokio::time::Instant::now() < until, "{refused:?}");
     }
 }
