@@ -321,4 +321,14 @@ async fn a_refused_tick_leaves_the_loop_open() {
     let away = ToolPose { tool_id: 1, pose: Some(proto::Pose::default()), ..Default::default() };
     let sequence = haptics.send(vec![away]).expect("open");
     assert_eq!(haptics.wait(sequence).await.expect("an answer").sequence, 3);
+    // Who waits for a tick is told of its refusal also where another call has told it.
+    let bad = ToolPose { tool_id: 1, pose: Some(pose), ..Default::default() };
+    let sequence = haptics.send(vec![bad]).expect("open");
+    while haptics.check().is_ok() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let waited = timeout(SOON, haptics.wait(sequence)).await.expect("soon");
+    let told = waited.expect_err("refused").to_string();
+    assert!(told.contains("tick 4: "), "{told}");
+    haptics.check().expect("told once");
 }
