@@ -338,9 +338,10 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
 
 /// The folder of a file, and its name there.
 fn beside(file: &Path) -> (FolderPlace, String) {
-    let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+    // The parent of a bare name is the empty path, which no system opens.
+    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-    (FolderPlace::new(folder, ""), name.unwrap_or_default())
+    (FolderPlace::new(folder.to_owned(), ""), name.unwrap_or_default())
 }
 
 fn not_written(store: &SceneStore, id: &str, source: io::Error) -> SceneFilesError {

@@ -27,6 +27,8 @@ fn scenes(folder: &Folder, args: &[&str]) -> Result<String, String> {
 fn scenes_of(folder: &Path, args: &[&str]) -> Result<String, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
     command.arg("scenes").args(args).env("PALPATE_DATA_DIR", folder).env("RUST_LOG", "off");
+    // So that a file may be given by its name alone.
+    command.current_dir(folder);
     let done = command.output().expect("it was built");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     if done.status.success() { Ok(text(done.stdout)) } else { Err(text(done.stderr)) }
@@ -73,6 +75,10 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
     };
     assert!(bytes_after < bytes_before, "{compacted}");
     assert_eq!(scenes(&here, &["list"]).expect("good"), list, "nothing of the scene has changed");
+
+    let said = scenes(&here, &["export", SCENE, "bare.scene"]).expect("the current folder");
+    assert!(said.contains("bytes written to bare.scene"), "{said}");
+    scenes(&here, &["import", "bare.scene", "--id", "copy"]).expect("room");
 
     let file = there.0.join("liver.scene");
     let file = file.to_str().expect("UTF-8");
