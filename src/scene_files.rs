@@ -103,6 +103,12 @@ pub enum SceneFilesError {
     /// No folder was given, and there is no default.
     #[error("there is no data folder, expected --data-dir")]
     NoFolder,
+    /// A slip in its name would otherwise look as a folder without scenes.
+    #[error("there is no folder {}, expected the data folder of a server", path.display())]
+    FolderMissing {
+        /// As given.
+        path: PathBuf,
+    },
     /// This program knows folders only.
     #[cfg(not(feature = "objects"))]
     #[error(
@@ -118,6 +124,14 @@ pub enum SceneFilesError {
     /// It cannot be read.
     #[error("the scenes cannot be listed: {0}")]
     List(#[source] io::Error),
+    /// Nothing to write into a file.
+    #[error("there is no scene {id:?} in {place}, expected one that `palpate scenes list` names")]
+    NoScene {
+        /// As given.
+        id: String,
+        /// The folder or object store.
+        place: String,
+    },
     /// The scene cannot.
     #[error("scene {id:?}: {source}")]
     Scene {
@@ -171,8 +185,7 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
     if let ScenesCommand::Move(args) = &args.what {
         return move_scene(args);
     }
-    let is_changing = matches!(args.what, ScenesCommand::Compact | ScenesCommand::Import { .. });
-    let store = opened(args, is_changing)?;
+    let store = opened(args)?;
     match &args.what {
         ScenesCommand::List => list(&store),
         ScenesCommand::Verify => verify(&store),
@@ -199,8 +212,8 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
 /// starts: so this is said of every look.
 const MOMENT: &str = "read as of now; a server that has the scenes goes on with them";
 
-/// Without a lock, unless something is to be changed.
-fn opened(args: &ScenesArgs, is_changing: bool) -> Result<SceneStore, SceneFilesError> {
+/// Without a lock, unless something is to be changed. Only what adds a scene makes a folder.
+fn opened(args: &ScenesArgs) -> Result<SceneStore, SceneFilesError> {
     // As in a server's settings, an empty one is none.
     if let Some(url) = args.store_url.clone().filter(|url| !url.is_empty()) {
         #[cfg(not(feature = "objects"))]
@@ -214,7 +227,16 @@ fn opened(args: &ScenesArgs, is_changing: bool) -> Result<SceneStore, SceneFiles
     }
     let data_dir = args.data_dir.clone().or_else(default_data_dir);
     let data_dir = data_dir.ok_or(SceneFilesError::NoFolder)?;
-    Ok(if is_changing { SceneStore::open(&data_dir)? } else { SceneStore::to_read(&data_dir) })
+    if matches!(args.what, ScenesCommand::Import { .. }) {
+        return Ok(SceneStore::open(&data_dir)?);
+    }
+    if !data_dir.is_dir() {
+        return Err(SceneFilesError::FolderMissing { path: data_dir });
+    }
+    let looked_at = SceneStore::to_read(&data_dir);
+    let is_changing =
+        matches!(args.what, ScenesCommand::Compact) && !ids(&looked_at)?.is_empty();
+    Ok(if is_changing { SceneStore::open(&data_dir)? } else { looked_at })
 }
 
 /// The scenes that are there.
@@ -254,8 +276,12 @@ fn list(store: &SceneStore) -> Result<String, SceneFilesError> {
             Some(Err(error)) => line(&mut said, &format!("{id}: unreadable: {error}")),
         }
     }
-    line(&mut said, MOMENT);
-    Ok(said)
+    Ok(or_none(said, store) + MOMENT + "\n")
+}
+
+/// What is said of the scenes, or that there are none.
+fn or_none(said: String, store: &SceneStore) -> String {
+    if said.is_empty() { format!("no scenes in {}\n", store.shown("")) } else { said }
 }
 
 /// A scene as it is now; `None` when it was deleted since it was listed.
@@ -297,8 +323,7 @@ fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
             Some(Err(error)) => line(&mut bad, &format!("{id}: unreadable: {error}")),
         }
     }
-    line(&mut good, MOMENT);
-    if bad.is_empty() { Ok(good) } else { Err(SceneFilesError::Damaged(bad)) }
+    if bad.is_empty() { Ok(or_none(good, store) + MOMENT + "\n") } else { Err(SceneFilesError::Damaged(bad)) }
 }
 
 fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
@@ -333,7 +358,7 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
             Err(error) => line(&mut bad, &format!("{id}: unreadable: {error}")),
         }
     }
-    if bad.is_empty() { Ok(done) } else { Err(SceneFilesError::Damaged(done + &bad)) }
+    if bad.is_empty() { Ok(or_none(done, store)) } else { Err(SceneFilesError::Damaged(done + &bad)) }
 }
 
 /// The folder of a file, and its name there.
@@ -372,10 +397,11 @@ fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, S
 }
 
 fn read(store: &SceneStore, id: &str) -> Result<FoundScene, SceneFilesError> {
-    let is_there = ids(store)?.iter().any(|known| known == id);
-    let missing = || Unreadable::Io(io::ErrorKind::NotFound.into());
-    let found = if is_there { store.folder(id).read_live() } else { Err(missing()) };
-    found.map_err(|source| SceneFilesError::Scene { id: id.to_owned(), source })
+    let id = id.to_owned();
+    if !ids(store)?.contains(&id) {
+        return Err(SceneFilesError::NoScene { id, place: store.shown("") });
+    }
+    store.folder(&id).read_live().map_err(|source| SceneFilesError::Scene { id, source })
 }
 
 fn line(text: &mut String, more: &str) {

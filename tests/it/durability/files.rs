@@ -110,6 +110,23 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
     }
 }
 
+#[test]
+fn a_folder_without_scenes_is_told_from_one_that_is_not_there() {
+    let folder = Folder::new("no-scenes");
+    let there = folder.0.to_str().expect("UTF-8");
+    for what in ["list", "verify", "compact"] {
+        let said = scenes(&folder, &[what]).expect("a folder");
+        assert!(said.starts_with("no scenes in ") && said.contains(there), "{what}: {said}");
+        let slip = format!("{there}-slip");
+        let refused = scenes(&folder, &[what, "--data-dir", &slip]).expect_err("no folder");
+        assert!(refused.contains(&format!("no folder {slip}")), "{what}: {refused}");
+        assert!(!Path::new(&slip).exists(), "{what} makes no folder");
+    }
+    assert_eq!(fs::read_dir(&folder.0).expect("there").count(), 0, "nor anything in one");
+    let refused = scenes(&folder, &["export", "nope", "nope.scene"]).expect_err("no scene");
+    assert!(refused.contains("there is no scene \"nope\" in ") && refused.contains(there), "{refused}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scenes_are_looked_at_while_a_server_changes_them_and_changed_by_nobody_else() {
     let [here, there] = ["looked-at", "from-a-live-one"].map(Folder::new);
