@@ -18,7 +18,7 @@ use std::{
 
 pub use error::ConfigError;
 pub use live_view_args::{LiveViewArgs, LiveViewError};
-pub use sources::{ConfigArgs, SettingArgs};
+pub use sources::{ConfigArgs, OTHER_VARIABLES, SettingArgs};
 
 use serde::{Deserialize, Serialize};
 

@@ -71,7 +71,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Serve(settings) => serve(&settings.load()?),
         Command::Config(args) => {
             let config = args.load()?;
-            service::check_access(&config)?;
+            service::check_files(&config)?;
             print!("{}", config.to_toml());
             Ok(())
         }

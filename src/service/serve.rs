@@ -122,7 +122,7 @@ pub enum ServeError {
 pub async fn run(config: &Config) -> Result<(), ServeError> {
     // Caught before anything is told: a signal that comes with the first line is not lost.
     let mut interrupt = Interrupt::catch()?;
-    check_access(config)?;
+    check_files(config)?;
     if !config.runtime.wide_instructions {
         info!("narrow instructions, as runtime.wide_instructions says");
         use_narrow();
@@ -332,12 +332,14 @@ fn share(
     Ok(Some(LeaseRenewal::start(registry, &membership)?))
 }
 
-/// Whether the files of keys and certificates can be used.
+/// Whether the files of keys and certificates and the live view's page can be used.
 ///
 /// # Errors
 /// The first that cannot.
-pub fn check_access(config: &Config) -> Result<(), AccessError> {
-    Access::open(&config.access).map(drop)
+pub fn check_files(config: &Config) -> Result<(), ServeError> {
+    Access::open(&config.access)?;
+    config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?;
+    Ok(())
 }
 
 fn router(
