@@ -10,7 +10,7 @@ mod unit;
 use std::{
     fmt::Write as _,
     fs,
-    io::{self, Write as _},
+    io,
     path::PathBuf,
 };
 
@@ -22,6 +22,7 @@ use crate::{
         mesh::load::load, tolerance::COORDINATE_MAX_M,
     },
     mesh_io::{self, MeshFormat, MeshReadError, UnknownFormat},
+    os::stdout::print,
     scene::limits::FIELD_TOLERANCE_SHARE_MIN,
 };
 use field::FieldExamination;
@@ -151,8 +152,7 @@ pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
         let (mesh, field) = (&all.mesh, all.field.as_ref().map(field::table).unwrap_or_default());
         format!("{}\n{}\n{}\n{field}", args.file.display(), table(mesh), verdict(mesh))
     };
-    // Not by println, which panics when the reader of a pipe has gone.
-    Ok(io::stdout().write_all(text.as_bytes())?)
+    Ok(print(&text)?)
 }
 
 fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExamination, InspectError> {

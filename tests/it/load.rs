@@ -5,7 +5,7 @@ use std::{
     f64::consts::{PI, TAU},
     fs,
     path::PathBuf,
-    process::{self, Command, Output},
+    process::{self, Command, Output, Stdio},
 };
 
 use palpate::{
@@ -25,6 +25,18 @@ use crate::support::{
 fn load(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
     command.arg("load").args(args).output().expect("it runs")
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    for args in [&["load", "--seconds=1", "--rate=20"][..], &["plan", "--scenes=1", "--loops=1"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().expect("it runs");
+        drop(running.stdout.take());
+        let done = running.wait_with_output().expect("it ends");
+        assert!(done.status.success(), "{args:?}: {}", said(&done));
+    }
 }
 
 fn said(output: &Output) -> String {
