@@ -128,9 +128,6 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
         use_narrow();
     }
     let listeners = Listeners::bind(config).await?;
-    let mut stdout = io::stdout();
-    writeln!(stdout, "listening on {}", listeners.address()?)?;
-    stdout.flush()?;
     let told = async move { interrupt.came().await };
     let data_dir = config.data_dir.clone().or_else(default_data_dir);
     match (&data_dir, &config.store.url) {
@@ -144,7 +141,15 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
         (Some(folder), _) => info!("scenes and built fields are kept under {}", folder.display()),
         (None, _) => warn!("no data directory: scenes and built fields are not kept"),
     }
-    serve(listeners, &Config { data_dir, ..config.clone() }, told).await
+    let config = Config { data_dir, ..config.clone() };
+    let registry = Arc::new(SceneRegistry::new(&config));
+    serve_and_say(listeners, &config, registry, say_address, told).await
+}
+
+fn say_address(address: SocketAddr) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    writeln!(stdout, "listening on {address}")?;
+    stdout.flush()
 }
 
 /// Serves until `shutdown`, then ends streams at their next message and waits for them a bounded time. Where it listens
@@ -170,7 +175,19 @@ pub async fn serve_registry(
     registry: Arc<SceneRegistry>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let address = listeners.address()?.to_string();
+    serve_and_say(listeners, config, registry, |_| Ok(()), shutdown).await
+}
+
+/// The same, and says where it listens once nothing is left that a server is refused for. Who connects before that waits:
+/// the sockets are bound.
+async fn serve_and_say(
+    listeners: Listeners,
+    config: &Config,
+    registry: Arc<SceneRegistry>,
+    say: fn(SocketAddr) -> io::Result<()>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let address = listeners.address()?;
     let Listeners { tcp, unix, metrics: metrics_listener } = listeners;
     let (_socket, unix) = unix.unzip();
     let access = Arc::new(Access::open(&config.access)?);
@@ -181,7 +198,7 @@ pub async fn serve_registry(
     let cached = config.data_dir.as_deref().map(cache);
     let fields = Fields::new(cached, config.field_build_max, registry.metrics());
     let is_keeping = keep_and_record(&registry, config)?;
-    let _renewal = share(&registry, &fields, config, address)?;
+    let _renewal = share(&registry, &fields, config, address.to_string())?;
     let calls = CallLayer {
         metrics: Arc::clone(registry.metrics()),
         access: Arc::clone(&access),
@@ -195,6 +212,7 @@ pub async fn serve_registry(
         web_port(config, address, calls.clone(), (&registry, &sessions, &heart, &health))
     };
     let port = metrics_listener.as_ref().map(of_http).transpose()?;
+    say(address)?;
     let metrics_listener = metrics_listener.map(TcpListener::into_std).transpose()?;
     report_health(&health, ServingStatus::NotServing).await;
     let router = router(config, (&registry, &sessions, &fields, &health), calls);
