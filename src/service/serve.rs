@@ -59,7 +59,7 @@ use super::{
     },
     web::{
         browser_calls::{BrowserCalls, BrowserServices},
-        serve::{HealthCalls, WebPort},
+        serve::{HealthCalls, VIEWER_PATH, WebPort},
         viewer_files::{ViewerFiles, ViewerFilesError},
     },
 };
@@ -208,8 +208,12 @@ async fn serve_and_say(
     let heart = Arc::new(Heartbeat::default());
     let of_http = |listener: &TcpListener| {
         let address = listener.local_addr()?;
+        let port = web_port(config, address, calls.clone(), (&registry, &sessions, &heart, &health))?;
         info!("metrics and health are at http://{address}");
-        web_port(config, address, calls.clone(), (&registry, &sessions, &heart, &health))
+        if port.viewer.is_some() {
+            info!("the live view is at http://{address}{VIEWER_PATH}");
+        }
+        Ok::<_, ServeError>(port)
     };
     let port = metrics_listener.as_ref().map(of_http).transpose()?;
     say(address)?;
