@@ -299,7 +299,11 @@ fn looked_at(
 fn described(found: &FoundScene) -> String {
     let scene = &found.kept.scene;
     let owner = found.kept.owner.as_deref().unwrap_or("nobody");
-    let mut said = format!("{}, of {owner}: {} tools", scene.id, scene.tools.len());
+    let tools = match scene.tools.len() {
+        1 => "1 tool".to_owned(),
+        n => format!("{n} tools"),
+    };
+    let mut said = format!("{}, of {owner}: {tools}", scene.id);
     for tissue in &scene.tissues {
         let (name, triangles) = (&tissue.name, tissue.mesh.triangles.len());
         let (moved, cut) = (tissue.geometry_revision, tissue.topology_revision);

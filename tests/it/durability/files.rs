@@ -66,6 +66,7 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
     let list = scenes(&here, &["list"]).expect("good");
     let described = "tissue liver of 8 triangle ids, deformed 1 times, cut 41 times";
     assert!(list.contains(SCENE) && list.contains(described), "{list}");
+    assert!(list.contains(": 1 tool, "), "{list}");
     let whole = scenes(&here, &["verify"]).expect("good");
     assert!(whole.starts_with(&format!("{SCENE}: whole\n")), "{whole}");
     let compacted = scenes(&here, &["compact"]).expect("room");
