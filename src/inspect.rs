@@ -7,12 +7,7 @@ mod picture;
 mod slice;
 mod unit;
 
-use std::{
-    fmt::Write as _,
-    fs,
-    io,
-    path::PathBuf,
-};
+use std::{fmt::Write as _, fs, io, path::PathBuf};
 
 use serde::Serialize;
 

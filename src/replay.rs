@@ -76,7 +76,9 @@ pub enum ReplayFailed {
     #[error("cannot print what was shown: {0}")]
     Print(#[from] io::Error),
     /// The tick to print was not played.
-    #[error("no haptic loop was played with a tick of sequence {sequence}, expected one of the recording (--dump)")]
+    #[error(
+        "no haptic loop was played with a tick of sequence {sequence}, expected one of the recording (--dump)"
+    )]
     NoTick {
         /// As given.
         sequence: u64,

@@ -234,8 +234,7 @@ fn opened(args: &ScenesArgs) -> Result<SceneStore, SceneFilesError> {
         return Err(SceneFilesError::FolderMissing { path: data_dir });
     }
     let looked_at = SceneStore::to_read(&data_dir);
-    let is_changing =
-        matches!(args.what, ScenesCommand::Compact) && !ids(&looked_at)?.is_empty();
+    let is_changing = matches!(args.what, ScenesCommand::Compact) && !ids(&looked_at)?.is_empty();
     Ok(if is_changing { SceneStore::open(&data_dir)? } else { looked_at })
 }
 
@@ -327,7 +326,11 @@ fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
             Some(Err(error)) => line(&mut bad, &format!("{id}: unreadable: {error}")),
         }
     }
-    if bad.is_empty() { Ok(or_none(good, store) + MOMENT + "\n") } else { Err(SceneFilesError::Damaged(bad)) }
+    if bad.is_empty() {
+        Ok(or_none(good, store) + MOMENT + "\n")
+    } else {
+        Err(SceneFilesError::Damaged(bad))
+    }
 }
 
 fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
@@ -362,7 +365,11 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
             Err(error) => line(&mut bad, &format!("{id}: unreadable: {error}")),
         }
     }
-    if bad.is_empty() { Ok(or_none(done, store)) } else { Err(SceneFilesError::Damaged(done + &bad)) }
+    if bad.is_empty() {
+        Ok(or_none(done, store))
+    } else {
+        Err(SceneFilesError::Damaged(done + &bad))
+    }
 }
 
 /// The folder of a file, and its name there.

@@ -10,7 +10,7 @@ use std::{
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, renamed};
+use super::{Config, ConfigError, listen_address, renamed};
 
 /// Before the name of a key in the environment, with `_` for dots: `PALPATE_TRANSPORT_CONNECTIONS_MAX`.
 const PREFIX: &str = "PALPATE_";
@@ -42,7 +42,7 @@ pub struct SettingArgs {
     #[arg(long, env = "PALPATE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:7447] [env: PALPATE_LISTEN].
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen_address::parse)]
     pub listen: Option<SocketAddr>,
     /// A Unix domain socket that serves the same beside it [env: PALPATE_UNIX_SOCKET].
     #[arg(long, value_name = "PATH")]
@@ -53,7 +53,7 @@ pub struct SettingArgs {
     pub data_dir: Option<PathBuf>,
     /// Where metrics and the health page are served over HTTP [default: nowhere]
     /// [env: PALPATE_METRICS_LISTEN].
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen_address::parse)]
     pub metrics: Option<SocketAddr>,
     /// The built page of the live view, served at /view/ where metrics are [env: PALPATE_METRICS_VIEWER_DIR].
     #[arg(long, value_name = "DIR")]
@@ -333,7 +333,8 @@ mod tests {
 
     #[test]
     fn a_variable_that_nobody_reads_is_told() {
-        let names = ["PALPATE_LISTN", "PALPATE_LISTEN", "PALPATE_SEED", "PALPATE_STORE_URL", "PATH"];
+        let names =
+            ["PALPATE_LISTN", "PALPATE_LISTEN", "PALPATE_SEED", "PALPATE_STORE_URL", "PATH"];
         assert_eq!(without_use(names.into_iter().map(str::to_owned)), ["PALPATE_LISTN"]);
     }
 
@@ -360,7 +361,8 @@ mod tests {
     #[test]
     fn a_bad_setting_is_refused_with_its_origin_key_and_value() {
         let cases = [
-            ("sessions.grace", "3", &["sessions.grace", "\"3\"", "duration"][..]),
+            ("sessions.grace", "3", &["sessions.grace", "\"3\"", "a unit, as \"5s\""][..]),
+            ("listen", "localhost:7447", &["\"localhost:7447\"", "port, as 127.0.0.1:7447"]),
             ("sessions.grace", "48h", &["sessions.grace", "172800s", "86400s"]),
             ("sessions", "3", &["no key \"sessions\"", "sessions.grace"]),
             ("transport.none", "3", &["no key \"transport.none\""]),
@@ -392,7 +394,7 @@ mod tests {
             #[cfg(feature = "azure")]
             ("store.url", "az://scenes/or", &["store.url", "cluster.shared"]),
             ("store.url", "https://scenes", &["https://scenes", "s3://BUCKET/PREFIX"]),
-            ("metrics.listen", "9464", &["metrics.listen", "9464"]),
+            ("metrics.listen", "9464", &["metrics.listen", "9464", "as 127.0.0.1:7447"]),
             ("listen", "0.0.0.0:1", &["0.0.0.0:1", "loopback", "--insecure"]),
             ("access.client_ca_file", "ca.pem", &["client_ca_file", "certificate_file"]),
             ("access.certificate_file", "a.pem", &["private_key_file"]),

@@ -28,7 +28,11 @@ fn write_sizing(text: &mut String, sizing: &Sizing) -> std::fmt::Result {
     writeln!(text, "{:<width$}{:>16}{:>16}{:>10}", "", "a scene takes", "a machine has", "full")?;
     for (name, r) in names.iter().zip(&sizing.resources) {
         let full = 100.0 * r.scene_takes * *scenes_per_machine as f64 / r.machine_has;
-        writeln!(text, "{name:<width$}{:>16.3}{:>16.2}{full:>8.0} %", r.scene_takes, r.machine_has)?;
+        writeln!(
+            text,
+            "{name:<width$}{:>16.3}{:>16.2}{full:>8.0} %",
+            r.scene_takes, r.machine_has
+        )?;
     }
     writeln!(
         text,

@@ -208,7 +208,8 @@ async fn serve_and_say(
     let heart = Arc::new(Heartbeat::default());
     let of_http = |listener: &TcpListener| {
         let address = listener.local_addr()?;
-        let port = web_port(config, address, calls.clone(), (&registry, &sessions, &heart, &health))?;
+        let port =
+            web_port(config, address, calls.clone(), (&registry, &sessions, &heart, &health))?;
         info!("metrics and health are at http://{address}");
         if port.viewer.is_some() {
             info!("the live view is at http://{address}{VIEWER_PATH}");

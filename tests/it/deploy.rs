@@ -157,7 +157,9 @@ fn variables_of_deployment_files_are_settings() {
             continue;
         }
         let text = fs::read_to_string(&path).expect("text");
-        for name in words(&text, "PALPATE_").into_iter().filter(|name| !OTHER_VARIABLES.contains(name)) {
+        for name in
+            words(&text, "PALPATE_").into_iter().filter(|name| !OTHER_VARIABLES.contains(name))
+        {
             assert!(known.contains(name), "{} sets {name}, which is no setting", path.display());
         }
     }

@@ -2,7 +2,10 @@
 
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
-use http::{Method, Request, Response, StatusCode, Version, header::{CONTENT_TYPE, LOCATION}};
+use http::{
+    Method, Request, Response, StatusCode, Version,
+    header::{CONTENT_TYPE, LOCATION},
+};
 use http_body_util::Full;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{

@@ -125,7 +125,10 @@ fn a_folder_without_scenes_is_told_from_one_that_is_not_there() {
     }
     assert_eq!(fs::read_dir(&folder.0).expect("there").count(), 0, "nor anything in one");
     let refused = scenes(&folder, &["export", "nope", "nope.scene"]).expect_err("no scene");
-    assert!(refused.contains("there is no scene \"nope\" in ") && refused.contains(there), "{refused}");
+    assert!(
+        refused.contains("there is no scene \"nope\" in ") && refused.contains(there),
+        "{refused}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
