@@ -229,6 +229,19 @@ async fn tls_is_not_spoken_to_a_server_without_it() {
     assert!(error.starts_with(&format!("cannot connect to https://{address}: ")), "{error}");
 }
 
+#[tokio::test]
+async fn a_server_with_tls_is_told_of_to_a_client_without() {
+    let folder = Folder::new("load-tls");
+    let server = with_tls(&folder, &Authority::new(), None).await;
+    let plain = ServerAddress::new(&server.address.to_string());
+    let mut client = Client::connect(&plain).await.expect("TCP alone");
+    let error = client.create_scene("s").await.expect_err("no frames").to_string();
+    assert!(error.ends_with(&format!(" (if it has TLS: https://{})", server.address)), "{error}");
+    let empty = folder.write("empty.pem", "no PEM");
+    let refused = plain.trusting(&empty).expect_err("no certificate").to_string();
+    assert!(refused.contains("no certificate"), "{refused}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_asks_who_calls_is_shown_a_certificate() {
     let folder = Folder::new("load-mtls");
