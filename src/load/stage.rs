@@ -94,7 +94,9 @@ async fn furnish(
     let tool = match timeout(UNSAID_MAX, &mut adding).await {
         Ok(added) => added?,
         Err(_) => {
-            eprintln!("palpate: the instrument's distance field is built, and kept for the next run");
+            eprintln!(
+                "palpate: the instrument's distance field is built, and kept for the next run"
+            );
             adding.await?
         }
     };
