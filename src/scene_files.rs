@@ -34,38 +34,45 @@ use crate::store::{
     },
 };
 
-/// What to do with the scenes of which folder.
+/// What to do with scenes.
 #[derive(Args)]
 pub struct ScenesArgs {
+    #[command(subcommand)]
+    what: ScenesCommand,
+}
+
+/// Where the scenes are.
+#[derive(Args)]
+struct StoreArgs {
     /// Folder of the server; its own default when it is left out.
-    #[arg(long, global = true, env = "PALPATE_DATA_DIR")]
+    #[arg(long, env = "PALPATE_DATA_DIR")]
     data_dir: Option<PathBuf>,
     /// Object store of the servers, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX, and no folder; the
     /// variables AWS_*, GOOGLE_* or AZURE_* say how it is reached.
-    #[arg(long, global = true, env = "PALPATE_STORE_URL", value_name = "URL")]
+    #[arg(long, env = "PALPATE_STORE_URL", value_name = "URL")]
     store_url: Option<String>,
     /// Plain HTTP also to an object store on another machine.
-    #[arg(long, global = true, env = "PALPATE_STORE_ALLOW_HTTP")]
+    #[arg(long, env = "PALPATE_STORE_ALLOW_HTTP")]
     allow_http: bool,
-    #[command(subcommand)]
-    what: ScenesCommand,
 }
 
 #[derive(Subcommand)]
 enum ScenesCommand {
     /// Name all scenes with what is in them.
-    List,
+    List(StoreArgs),
     /// Read all files of all scenes; fails when any is damaged.
-    Verify,
+    Verify(StoreArgs),
     /// Write each scene anew as it is, without the journals that led there. Damaged ones are left as they are. A folder's are
     /// not changed while a server has it.
-    Compact,
+    Compact(StoreArgs),
     /// Write a scene into one file.
     Export {
         /// The scene.
         id: String,
         /// Where it goes; must not be there yet.
         file: PathBuf,
+        #[command(flatten)]
+        store: StoreArgs,
     },
     /// Add a scene from such a file. To a folder, while no server has it.
     Import {
@@ -74,6 +81,8 @@ enum ScenesCommand {
         /// Another id than it had.
         #[arg(long)]
         id: Option<String>,
+        #[command(flatten)]
+        store: StoreArgs,
     },
     /// Ask the running servers of a shared folder to hand a scene over to another of them.
     Move(MoveArgs),
@@ -182,29 +191,13 @@ const REQUEST_MAX: Duration = Duration::from_secs(10);
 /// # Errors
 /// When it cannot be done, or would change the scenes of a folder that a server has open.
 pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
-    if let ScenesCommand::Move(args) = &args.what {
-        return move_scene(args);
-    }
-    let store = opened(args)?;
     match &args.what {
-        ScenesCommand::List => list(&store),
-        ScenesCommand::Verify => verify(&store),
-        ScenesCommand::Compact => compact(&store),
-        ScenesCommand::Export { id, file } => {
-            let found = read(&store, id)?;
-            let failed = |source| SceneFilesError::Write { path: file.clone(), source };
-            if file.exists() {
-                return Err(failed(io::ErrorKind::AlreadyExists.into()));
-            }
-            let (place, name) = beside(file);
-            let bytes = found.kept.write(&place, &name, (0, 0)).map_err(failed)?;
-            let mut said = format!("{id}: {bytes} bytes written to {}\n", file.display());
-            found.damage.iter().for_each(|damage| line(&mut said, &format!("{id}: {damage}")));
-            line(&mut said, MOMENT);
-            Ok(said)
-        }
-        ScenesCommand::Import { file, id } => import(&store, file, id.as_deref()),
-        ScenesCommand::Move(_) => unreachable!("it opens no folder"),
+        ScenesCommand::List(store) => list(&store.to_read()?),
+        ScenesCommand::Verify(store) => verify(&store.to_read()?),
+        ScenesCommand::Compact(store) => compact(&store.to_compact()?),
+        ScenesCommand::Export { id, file, store } => export(&store.to_read()?, id, file),
+        ScenesCommand::Import { file, id, store } => import(&store.to_add()?, file, id.as_deref()),
+        ScenesCommand::Move(args) => move_scene(args),
     }
 }
 
@@ -212,30 +205,52 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
 /// starts: so this is said of every look.
 const MOMENT: &str = "read as of now; a server that has the scenes goes on with them";
 
-/// Without a lock, unless something is to be changed. Only what adds a scene makes a folder.
-fn opened(args: &ScenesArgs) -> Result<SceneStore, SceneFilesError> {
-    // As in a server's settings, an empty one is none.
-    if let Some(url) = args.store_url.clone().filter(|url| !url.is_empty()) {
+impl StoreArgs {
+    /// Without a lock; a folder has to be there.
+    fn to_read(&self) -> Result<SceneStore, SceneFilesError> {
+        if let Some(objects) = self.objects()? {
+            return Ok(objects);
+        }
+        let path = self.folder()?;
+        if !path.is_dir() {
+            return Err(SceneFilesError::FolderMissing { path });
+        }
+        Ok(SceneStore::to_read(&path))
+    }
+
+    /// With a lock where there are scenes: in a folder without any nothing is made.
+    fn to_compact(&self) -> Result<SceneStore, SceneFilesError> {
+        let looked_at = self.to_read()?;
+        if ids(&looked_at)?.is_empty() { Ok(looked_at) } else { self.to_add() }
+    }
+
+    /// With a lock; a folder is made where there is none.
+    fn to_add(&self) -> Result<SceneStore, SceneFilesError> {
+        match self.objects()? {
+            Some(objects) => Ok(objects),
+            None => Ok(SceneStore::open(&self.folder()?)?),
+        }
+    }
+
+    fn folder(&self) -> Result<PathBuf, SceneFilesError> {
+        self.data_dir.clone().or_else(default_data_dir).ok_or(SceneFilesError::NoFolder)
+    }
+
+    /// The object store, where one is named.
+    fn objects(&self) -> Result<Option<SceneStore>, SceneFilesError> {
+        // As in a server's settings, an empty one is none.
+        let Some(url) = self.store_url.clone().filter(|url| !url.is_empty()) else {
+            return Ok(None);
+        };
         #[cfg(not(feature = "objects"))]
         return Err(SceneFilesError::NotBuilt { url });
         #[cfg(feature = "objects")]
         {
-            let (allow_http, request_max, of_thread) = (args.allow_http, REQUEST_MAX, || {});
+            let (allow_http, request_max, of_thread) = (self.allow_http, REQUEST_MAX, || {});
             let address = ObjectAddress { url, allow_http, request_max, of_thread };
-            return Ok(SceneStore::of_objects(&address)?);
+            Ok(Some(SceneStore::of_objects(&address)?))
         }
     }
-    let data_dir = args.data_dir.clone().or_else(default_data_dir);
-    let data_dir = data_dir.ok_or(SceneFilesError::NoFolder)?;
-    if matches!(args.what, ScenesCommand::Import { .. }) {
-        return Ok(SceneStore::open(&data_dir)?);
-    }
-    if !data_dir.is_dir() {
-        return Err(SceneFilesError::FolderMissing { path: data_dir });
-    }
-    let looked_at = SceneStore::to_read(&data_dir);
-    let is_changing = matches!(args.what, ScenesCommand::Compact) && !ids(&looked_at)?.is_empty();
-    Ok(if is_changing { SceneStore::open(&data_dir)? } else { looked_at })
 }
 
 /// The scenes that are there.
@@ -331,6 +346,20 @@ fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
     } else {
         Err(SceneFilesError::Damaged(bad))
     }
+}
+
+fn export(store: &SceneStore, id: &str, file: &Path) -> Result<String, SceneFilesError> {
+    let found = read(store, id)?;
+    let failed = |source| SceneFilesError::Write { path: file.to_owned(), source };
+    if file.exists() {
+        return Err(failed(io::ErrorKind::AlreadyExists.into()));
+    }
+    let (place, name) = beside(file);
+    let bytes = found.kept.write(&place, &name, (0, 0)).map_err(failed)?;
+    let mut said = format!("{id}: {bytes} bytes written to {}\n", file.display());
+    found.damage.iter().for_each(|damage| line(&mut said, &format!("{id}: {damage}")));
+    line(&mut said, MOMENT);
+    Ok(said)
 }
 
 fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {

@@ -124,6 +124,8 @@ fn a_folder_without_scenes_is_told_from_one_that_is_not_there() {
         assert!(!Path::new(&slip).exists(), "{what} makes no folder");
     }
     assert_eq!(fs::read_dir(&folder.0).expect("there").count(), 0, "nor anything in one");
+    let help = scenes(&folder, &["move", "--help"]).expect("help");
+    assert!(!help.contains("--data-dir"), "it asks servers and opens no folder: {help}");
     let refused = scenes(&folder, &["export", "nope", "nope.scene"]).expect_err("no scene");
     assert!(
         refused.contains("there is no scene \"nope\" in ") && refused.contains(there),
