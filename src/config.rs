@@ -3,7 +3,9 @@
 //! `deploy/palpate.toml` says what each key is for, with its unit and default; a test keeps the two equal.
 //! A key that does not exist or was renamed, a duration without a unit and a value out of range refuse to start.
 
+mod duration;
 mod error;
+mod listen_address;
 mod live_view_args;
 mod ranges;
 mod renamed;
@@ -18,7 +20,7 @@ use std::{
 
 pub use error::ConfigError;
 pub use live_view_args::{LiveViewArgs, LiveViewError};
-pub use sources::{ConfigArgs, SettingArgs};
+pub use sources::{ConfigArgs, OTHER_VARIABLES, SettingArgs};
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +31,7 @@ use crate::scene::Limits;
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// Where gRPC is served; port 0 takes a free one.
+    #[serde(deserialize_with = "listen_address::deserialize")]
     pub listen: SocketAddr,
     /// A Unix domain socket that serves the same beside it.
     #[serde(with = "unset")]
@@ -39,7 +42,7 @@ pub struct Config {
     /// Bytes of all kept fields; those used longest ago go first.
     pub fields_bytes_max: u64,
     /// The longest that the field of a link may be built.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub field_build_max: Duration,
     /// Serve a public address without TLS or without keys.
     pub insecure: bool,
@@ -121,21 +124,21 @@ pub struct TransportSettings {
     pub connection_window_bytes: u32,
     /// How long a new connection may take until its TLS handshake and HTTP/2 preface are there, and each request until
     /// its headers are.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub preface_max: Duration,
     /// A connection without a call that was let in is closed after this.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub first_call_max: Duration,
     /// A connection whose client takes nothing of an answer for this long is closed.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub unread_max: Duration,
     /// Bytes of large answers that one key may have on their way; its further calls wait.
     pub answer_bytes_per_key: usize,
     /// How often a peer is asked whether it is there.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub ping_interval: Duration,
     /// A peer that does not answer a ping in this time is gone.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub ping_answer_max: Duration,
     /// Metadata of one request.
     pub headers_bytes_max: u32,
@@ -146,10 +149,10 @@ pub struct TransportSettings {
     /// One message of SceneService: a chunk of an upload.
     pub control_message_bytes_max: usize,
     /// An upload that pauses for longer is given up.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub upload_pause_max: Duration,
     /// How long open streams may take to end after the server was told to.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub drain_max: Duration,
 }
 
@@ -165,17 +168,17 @@ pub struct StoreSettings {
     #[serde(with = "unset")]
     pub url: Option<String>,
     /// How long one small request to the object store may take; what has failed is tried three times.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub request_max: Duration,
     /// Plain HTTP also to an object store on another machine.
     pub allow_http: bool,
     /// How often the newest positions of tissues that were deformed are kept.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub positions_interval: Duration,
     /// A new snapshot of a scene is written when its journal has so many bytes, and four times those of the last one.
     pub snapshot_bytes: u64,
     /// And when the last one is so old and anything has changed.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub snapshot_interval: Duration,
 }
 
@@ -200,7 +203,7 @@ pub struct ClusterSettings {
     #[serde(with = "unset")]
     pub address: Option<String>,
     /// A server that has given no sign of life for this long has lost its scenes to whoever is asked for them.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub lease: Duration,
 }
 
@@ -211,13 +214,13 @@ pub struct SessionSettings {
     /// Sessions at a time, those that wait for their client to come back included.
     pub count_max: usize,
     /// A session without a pose for this long is stale: 20 ticks at 1 kHz.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub stale_after: Duration,
     /// How long a session whose stream broke off waits for its client.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub grace: Duration,
     /// A tick that took the server longer, from its bytes to its answer, counts as missed.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub objective: Duration,
 }
 
@@ -226,7 +229,7 @@ pub struct SessionSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct TickSettings {
     /// A tick that takes longer answers with what it has, and the next one goes on. Clients can only ask for less.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub time_max: Duration,
     /// The share of the threads' time that the ticks of one key may take while other keys have streams too, above 0; 1:
     /// all of it.
@@ -238,7 +241,10 @@ pub struct TickSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct MetricsSettings {
     /// Where they are served; `None`: nowhere.
-    #[serde(with = "unset")]
+    #[serde(
+        serialize_with = "unset::serialize",
+        deserialize_with = "listen_address::deserialize_unset"
+    )]
     pub listen: Option<SocketAddr>,
     /// The built page of the live view (`clients/web`); `None`: it is not served.
     #[serde(with = "unset")]
@@ -265,7 +271,7 @@ pub struct AccessSettings {
     #[serde(with = "unset")]
     pub client_ca_file: Option<PathBuf>,
     /// How often these files are read and compared. SIGHUP does so at once.
-    #[serde(with = "humantime_serde")]
+    #[serde(with = "duration")]
     pub reload_interval: Duration,
 }
 

@@ -15,6 +15,9 @@ use timing::{LATE_US, Timing};
 
 /// A tick of a 1 kHz loop, microseconds.
 const TICK_US: f64 = 1000.0;
+/// Of the time that a busy thread may be stopped where a loop is kept: as much as one tick in a hundred, which is what late
+/// wakes are judged by.
+const STALLED_SHARE_MAX: f64 = 0.01;
 // Ten minutes hold up to 600,000 naps, enough for any percentile that is given.
 const SECONDS_MAX: f64 = 600.0;
 
@@ -68,6 +71,7 @@ impl DoctorReport {
         let late = timing.late_share;
         // By what was measured alone: a governor or a quota that does no harm is no reason to warn.
         let verdict = match (timing.wake_us.p99, timing.wake_us.p999) {
+            _ if timing.stalled_share > STALLED_SHARE_MAX => Grade::Poor,
             // At 1 kHz one wake in a thousand is one tick a second, one in a hundred ten.
             (_, p999) if p999 <= LATE_US && timing.stall_us_max <= TICK_US => Grade::Good,
             (p99, _) if p99 <= LATE_US => Grade::Fair,
@@ -82,8 +86,10 @@ impl DoctorReport {
             0.0 => format!("None of {} wakes was", timing.wakes),
             late => format!("One wake in {:.0} is", 1.0 / late),
         };
-        let promise =
-            format!("{promise} {wakes} later than {LATE_US:.0} us, whatever Palpate does.");
+        let stopped = format!("a busy thread is stopped {:.2} %", 100.0 * timing.stalled_share);
+        let promise = format!(
+            "{promise} {wakes} later than {LATE_US:.0} us, and {stopped} of the time, whatever Palpate does."
+        );
         DoctorReport { verdict, promise, timing, stiffness: None, findings }
     }
 
@@ -152,6 +158,9 @@ mod tests {
             (timing(80.0, 200.0, 4000.0), Grade::Fair),
             (timing(80.0, 2000.0, 400.0), Grade::Fair),
             (timing(800.0, 2000.0, 400.0), Grade::Poor),
+            // A thread that naps wakes in time, and one that computes does not get through.
+            (Timing { stalled_share: 0.2275, ..timing(80.0, 2000.0, 8000.0) }, Grade::Poor),
+            (Timing { stalled_share: 0.009, ..timing(80.0, 2000.0, 8000.0) }, Grade::Fair),
         ];
         for (timing, verdict) in cases {
             let report = DoctorReport::of(timing, Vec::new());

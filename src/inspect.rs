@@ -7,25 +7,23 @@ mod picture;
 mod slice;
 mod unit;
 
-use std::{
-    fmt::Write as _,
-    fs,
-    io::{self, Write as _},
-    path::PathBuf,
-};
+use std::{fmt::Write as _, fs, io, path::PathBuf};
 
 use serde::Serialize;
 
 use crate::{
     geometry::{
         Basis, LoadOptions, LoadedMesh, MeshError, MeshReport, SignRule, TriangleMesh,
-        mesh::load::load, tolerance::COORDINATE_MAX_M,
+        mesh::{holes::largest_m, load::load},
+        short_number::ShortNumber,
+        tolerance::COORDINATE_MAX_M,
     },
     mesh_io::{self, MeshFormat, MeshReadError, UnknownFormat},
+    os::stdout::print,
     scene::limits::FIELD_TOLERANCE_SHARE_MIN,
 };
 use field::FieldExamination;
-use unit::length;
+use unit::{LengthUnit, length};
 
 /// The arguments of `palpate inspect`.
 #[derive(Clone, Debug, clap::Args)]
@@ -143,16 +141,36 @@ pub enum InspectError {
 /// When the file cannot be read, is damaged or is refused: see [`InspectError`].
 pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
     let loaded = read(args)?;
+    let closing = if args.json { None } else { closing(args, &loaded) };
     let field = args.field.then(|| examine_field(args, loaded.mesh)).transpose()?;
     let all = Examination { mesh: loaded.report, field };
     let text = if args.json {
         serde_json::to_string_pretty(&all).map_err(io::Error::from)? + "\n"
     } else {
         let (mesh, field) = (&all.mesh, all.field.as_ref().map(field::table).unwrap_or_default());
-        format!("{}\n{}\n{}\n{field}", args.file.display(), table(mesh), verdict(mesh))
+        let verdict = verdict(mesh) + &closing.unwrap_or_default();
+        format!("{}\n{}\n{verdict}\n{field}", args.file.display(), table(mesh))
     };
-    // Not by println, which panics when the reader of a pipe has gone.
-    Ok(io::stdout().write_all(text.as_bytes())?)
+    Ok(print(&text)?)
+}
+
+/// Which option closes an open mesh; `None` where none does, or it is closed.
+fn closing(args: &InspectArgs, loaded: &LoadedMesh) -> Option<String> {
+    let largest_m = largest_m(&loaded.mesh);
+    if largest_m == 0.0 {
+        return None;
+    }
+    // Rounded up to two digits, as people type it.
+    let digit = 10f64.powf(largest_m.log10().floor() - 1.0);
+    let fill_holes_m = ((largest_m / digit).floor() + 1.0) * digit;
+    // An error: with the triangles of the filling it would be too large.
+    let filled = read(&InspectArgs { fill_holes_m, ..args.clone() }).ok()?;
+    filled.report.closed.then(|| {
+        format!(
+            "\nIf it is meant to be closed, as an instrument is: --fill-holes-m {} closes it, here and for palpate load --tool.",
+            ShortNumber(fill_holes_m)
+        )
+    })
 }
 
 fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExamination, InspectError> {
@@ -191,21 +209,26 @@ fn read(args: &InspectArgs) -> Result<LoadedMesh, InspectError> {
 }
 
 fn table(r: &MeshReport) -> String {
-    let point = |p: [f32; 3]| format!("{}, {}, {} m", p[0], p[1], p[2]);
-    // In f64: the difference of two stored coordinates is not rounded to f32 again.
-    let size = [0, 1, 2].map(|i| length(f64::from(r.box_max_m[i]) - f64::from(r.box_min_m[i])));
+    // One unit for all that has to do with the size. In f64: the difference of two stored coordinates is not rounded to
+    // f32 again.
+    let size_m = [0, 1, 2].map(|i| f64::from(r.box_max_m[i]) - f64::from(r.box_min_m[i]));
+    let LengthUnit { name: unit, per_m } = LengthUnit::of(size_m.into_iter().fold(0.0, f64::max));
+    let three = |v: [f64; 3], between: &str| {
+        format!("{} {unit}", v.map(|x| format!("{:.3}", x * per_m)).join(between))
+    };
+    let point = |p: [f32; 3]| three(p.map(f64::from), ", ");
     let closed = if r.closed { "yes" } else { "no" };
     let rows = [
         ("vertices", r.vertices.to_string()),
         ("triangles", r.triangles.to_string()),
         ("bodies", r.bodies.to_string()),
         ("closed", closed.to_owned()),
-        ("size", format!("{} x {} x {}", size[0], size[1], size[2])),
+        ("size", three(size_m, " x ")),
         ("box from", point(r.box_min_m)),
         ("box to", point(r.box_max_m)),
         ("mean edge", length(r.mean_edge_m)),
-        ("area", format!("{:.4} cm2", r.area_m2 * 1e4)),
-        ("volume", format!("{:.4} cm3", r.volume_m3 * 1e6)),
+        ("area", format!("{:.3} {unit}2", r.area_m2 * per_m.powi(2))),
+        ("volume", format!("{:.3} {unit}3", r.volume_m3 * per_m.powi(3))),
         ("open edges", r.open_edges.to_string()),
         ("non-manifold edges", r.non_manifold_edges.to_string()),
         ("inconsistent edges", r.inconsistent_edges.to_string()),
@@ -265,8 +288,12 @@ mod tests {
 
     fn args(name: &str) -> Option<InspectArgs> {
         let file = shared_data()?.join("meshes").join(name);
-        Some(InspectArgs {
-            file,
+        Some(InspectArgs { file, ..args_of_any() })
+    }
+
+    fn args_of_any() -> InspectArgs {
+        InspectArgs {
+            file: PathBuf::new(),
             fill_holes_m: 0.0,
             scale_to_m: 0.01,
             format: None,
@@ -275,7 +302,7 @@ mod tests {
             field: false,
             field_tolerance_m: None,
             pictures: None,
-        })
+        }
     }
 
     #[test]
@@ -283,8 +310,7 @@ mod tests {
         let Some(args) = args("liver-smooth.obj") else { return };
         let report = read(&args).expect("a mesh").report;
         assert!(
-            table(&report)
-                .contains("\n  size                    63.864 mm x 49.076 mm x 44.121 mm\n")
+            table(&report).contains("\n  size                    63.864 x 49.076 x 44.121 mm\n")
         );
         assert_eq!(
             verdict(&report),
@@ -295,6 +321,24 @@ mod tests {
         assert!(verdict(&unscaled).contains("Its longest side is 6.386 m: if that is not meant"));
         let json = serde_json::to_value(&report).expect("serialisable");
         assert_eq!(json["sign_rule"], "pseudonormal");
+    }
+
+    #[test]
+    fn an_open_mesh_is_told_what_closes_it() {
+        let file = std::env::temp_dir().join(format!("palpate-open-{}.obj", std::process::id()));
+        // A tetrahedron without the face between its last three corners.
+        let text = "v 0 0 0\nv 3 0 0\nv 0 4 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\n";
+        fs::write(&file, text).expect("a temporary folder");
+        let args = InspectArgs { file, scale_to_m: 1e-3, ..args_of_any() };
+        let open = read(&args).expect("a mesh");
+        let said = closing(&args, &open).expect("a hole");
+        // The box of the hole is 3 x 4 x 0.1 mm, and its diagonal 5.001.
+        assert!(said.contains(" --fill-holes-m 0.0051 closes it"), "{said}");
+        assert!(table(&open.report).contains("3.000 x 4.000 x 0.100 mm\n"));
+        let closed_args = InspectArgs { fill_holes_m: 0.0051, ..args };
+        let closed = read(&closed_args).expect("a mesh");
+        assert!(closed.report.closed && closing(&closed_args, &closed).is_none());
+        fs::remove_file(&closed_args.file).expect("an own file");
     }
 
     #[test]

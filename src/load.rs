@@ -26,7 +26,7 @@ use run::{
     workers::Ending,
 };
 
-use crate::os::interrupt::Interrupt;
+use crate::os::{interrupt::Interrupt, stdout::print};
 
 /// Runs `palpate demo`.
 ///
@@ -89,11 +89,10 @@ async fn run_and_report(
     report.baseline = outcome.echo.as_ref().map(|e| Baseline::of(e, &outcome.measured.tally));
     let tally = &outcome.measured.tally;
     report.objective = run.objective.as_ref().map(|o| ObjectiveVerdict::of(o, tally));
-    println!("{}", heading(&run.plan, &outcome.server));
-    print!("{}", report.table());
+    print(&(heading(&run.plan, &outcome.server) + "\n" + &report.table()))?;
     // Kept until the verdict is printed: a file that cannot be written must not hide what the run has shown.
     let written = files::write(files, &report, &run.plan, &outcome);
-    print!("{}", report.said());
+    print(&report.said())?;
     written?;
     match outcome.ending {
         // An interrupted run is reported too, but its exit code must not look like that of a whole one.

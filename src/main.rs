@@ -8,7 +8,7 @@ use palpate::{
     doctor::{self, DoctorArgs},
     inspect::{self, InspectArgs},
     load::{self, DemoArgs, LoadArgs},
-    os,
+    os::{self, stdout::print},
     plan::{self, PlanArgs},
     replay::{self, ReplayArgs},
     scene_files::{self, ScenesArgs},
@@ -71,23 +71,17 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Serve(settings) => serve(&settings.load()?),
         Command::Config(args) => {
             let config = args.load()?;
-            service::check_access(&config)?;
-            print!("{}", config.to_toml());
-            Ok(())
+            service::check_files(&config)?;
+            Ok(print(&config.to_toml())?)
         }
         Command::Demo(args) => Ok(load::demo(&args)?),
         Command::Load(args) => Ok(load::load(&args)?),
         Command::Inspect(args) => Ok(inspect::run(&args)?),
-        Command::Doctor(args) => print_all(&doctor::run(&args)),
-        Command::Scenes(args) => print_all(&scene_files::run(&args)?),
-        Command::Plan(args) => print_all(&plan::run(&args)?),
+        Command::Doctor(args) => Ok(print(&doctor::run(&args))?),
+        Command::Scenes(args) => Ok(print(&scene_files::run(&args)?)?),
+        Command::Plan(args) => Ok(print(&plan::run(&args)?)?),
         Command::Replay(args) => Ok(replay::run(&args)?),
     }
-}
-
-fn print_all(text: &str) -> Result<(), Box<dyn Error>> {
-    print!("{text}");
-    Ok(())
 }
 
 fn serve(config: &Config) -> Result<(), Box<dyn Error>> {

@@ -8,5 +8,6 @@ pub mod heap;
 pub mod interrupt;
 pub mod lasting;
 pub mod process;
+pub mod stdout;
 pub mod thread_clock;
 pub mod thread_priority;

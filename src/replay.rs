@@ -3,7 +3,7 @@
 mod summary;
 mod watched;
 
-use std::{num::NonZero, path::PathBuf, thread::available_parallelism};
+use std::{io, num::NonZero, path::PathBuf, thread::available_parallelism};
 
 use clap::Args;
 
@@ -14,6 +14,7 @@ use self::{
 use crate::{
     config::{LiveViewArgs, LiveViewError},
     geometry::lanes::use_narrow,
+    os::stdout::print,
     service::recording::{
         recorded::Recording,
         replay::{ReplayError, ReplayOptions, replay},
@@ -71,6 +72,17 @@ pub enum ReplayFailed {
     /// It could not be shown.
     #[error(transparent)]
     Watch(#[from] WatchFailed),
+    /// What was shown cannot be told.
+    #[error("cannot print what was shown: {0}")]
+    Print(#[from] io::Error),
+    /// The tick to print was not played.
+    #[error(
+        "no haptic loop was played with a tick of sequence {sequence}, expected one of the recording (--dump)"
+    )]
+    NoTick {
+        /// As given.
+        sequence: u64,
+    },
     /// An answer is another than then.
     #[error("answers differ from the recorded ones")]
     Differs,
@@ -106,8 +118,16 @@ pub fn run(args: &ReplayArgs) -> Result<(), ReplayFailed> {
     }
     let report = replay(&args.file, &options, cache.as_ref());
     let report = report.map_err(|source| args.failed(source))?;
-    print!("{}", summary(&report));
-    if report.is_equal() { Ok(()) } else { Err(ReplayFailed::Differs) }
+    print(&summary(&report))?;
+    if !report.is_equal() {
+        return Err(ReplayFailed::Differs);
+    }
+    match args.dump {
+        Some(sequence) if report.sessions.iter().all(|session| session.dump.is_none()) => {
+            Err(ReplayFailed::NoTick { sequence })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn speed(text: &str) -> Result<f64, String> {

@@ -34,38 +34,45 @@ use crate::store::{
     },
 };
 
-/// What to do with the scenes of which folder.
+/// What to do with scenes.
 #[derive(Args)]
 pub struct ScenesArgs {
+    #[command(subcommand)]
+    what: ScenesCommand,
+}
+
+/// Where the scenes are.
+#[derive(Args)]
+struct StoreArgs {
     /// Folder of the server; its own default when it is left out.
-    #[arg(long, global = true, env = "PALPATE_DATA_DIR")]
+    #[arg(long, env = "PALPATE_DATA_DIR")]
     data_dir: Option<PathBuf>,
     /// Object store of the servers, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX, and no folder; the
     /// variables AWS_*, GOOGLE_* or AZURE_* say how it is reached.
-    #[arg(long, global = true, env = "PALPATE_STORE_URL", value_name = "URL")]
+    #[arg(long, env = "PALPATE_STORE_URL", value_name = "URL")]
     store_url: Option<String>,
     /// Plain HTTP also to an object store on another machine.
-    #[arg(long, global = true, env = "PALPATE_STORE_ALLOW_HTTP")]
+    #[arg(long, env = "PALPATE_STORE_ALLOW_HTTP")]
     allow_http: bool,
-    #[command(subcommand)]
-    what: ScenesCommand,
 }
 
 #[derive(Subcommand)]
 enum ScenesCommand {
     /// Name all scenes with what is in them.
-    List,
+    List(StoreArgs),
     /// Read all files of all scenes; fails when any is damaged.
-    Verify,
+    Verify(StoreArgs),
     /// Write each scene anew as it is, without the journals that led there. Damaged ones are left as they are. A folder's are
     /// not changed while a server has it.
-    Compact,
+    Compact(StoreArgs),
     /// Write a scene into one file.
     Export {
         /// The scene.
         id: String,
         /// Where it goes; must not be there yet.
         file: PathBuf,
+        #[command(flatten)]
+        store: StoreArgs,
     },
     /// Add a scene from such a file. To a folder, while no server has it.
     Import {
@@ -74,6 +81,8 @@ enum ScenesCommand {
         /// Another id than it had.
         #[arg(long)]
         id: Option<String>,
+        #[command(flatten)]
+        store: StoreArgs,
     },
     /// Ask the running servers of a shared folder to hand a scene over to another of them.
     Move(MoveArgs),
@@ -103,6 +112,12 @@ pub enum SceneFilesError {
     /// No folder was given, and there is no default.
     #[error("there is no data folder, expected --data-dir")]
     NoFolder,
+    /// A slip in its name would otherwise look as a folder without scenes.
+    #[error("there is no folder {}, expected the data folder of a server", path.display())]
+    FolderMissing {
+        /// As given.
+        path: PathBuf,
+    },
     /// This program knows folders only.
     #[cfg(not(feature = "objects"))]
     #[error(
@@ -118,6 +133,14 @@ pub enum SceneFilesError {
     /// It cannot be read.
     #[error("the scenes cannot be listed: {0}")]
     List(#[source] io::Error),
+    /// Nothing to write into a file.
+    #[error("there is no scene {id:?} in {place}, expected one that `palpate scenes list` names")]
+    NoScene {
+        /// As given.
+        id: String,
+        /// The folder or object store.
+        place: String,
+    },
     /// The scene cannot.
     #[error("scene {id:?}: {source}")]
     Scene {
@@ -168,30 +191,13 @@ const REQUEST_MAX: Duration = Duration::from_secs(10);
 /// # Errors
 /// When it cannot be done, or would change the scenes of a folder that a server has open.
 pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
-    if let ScenesCommand::Move(args) = &args.what {
-        return move_scene(args);
-    }
-    let is_changing = matches!(args.what, ScenesCommand::Compact | ScenesCommand::Import { .. });
-    let store = opened(args, is_changing)?;
     match &args.what {
-        ScenesCommand::List => list(&store),
-        ScenesCommand::Verify => verify(&store),
-        ScenesCommand::Compact => compact(&store),
-        ScenesCommand::Export { id, file } => {
-            let found = read(&store, id)?;
-            let failed = |source| SceneFilesError::Write { path: file.clone(), source };
-            if file.exists() {
-                return Err(failed(io::ErrorKind::AlreadyExists.into()));
-            }
-            let (place, name) = beside(file);
-            let bytes = found.kept.write(&place, &name, (0, 0)).map_err(failed)?;
-            let mut said = format!("{id}: {bytes} bytes written to {}\n", file.display());
-            found.damage.iter().for_each(|damage| line(&mut said, &format!("{id}: {damage}")));
-            line(&mut said, MOMENT);
-            Ok(said)
-        }
-        ScenesCommand::Import { file, id } => import(&store, file, id.as_deref()),
-        ScenesCommand::Move(_) => unreachable!("it opens no folder"),
+        ScenesCommand::List(store) => list(&store.to_read()?),
+        ScenesCommand::Verify(store) => verify(&store.to_read()?),
+        ScenesCommand::Compact(store) => compact(&store.to_compact()?),
+        ScenesCommand::Export { id, file, store } => export(&store.to_read()?, id, file),
+        ScenesCommand::Import { file, id, store } => import(&store.to_add()?, file, id.as_deref()),
+        ScenesCommand::Move(args) => move_scene(args),
     }
 }
 
@@ -199,22 +205,52 @@ pub fn run(args: &ScenesArgs) -> Result<String, SceneFilesError> {
 /// starts: so this is said of every look.
 const MOMENT: &str = "read as of now; a server that has the scenes goes on with them";
 
-/// Without a lock, unless something is to be changed.
-fn opened(args: &ScenesArgs, is_changing: bool) -> Result<SceneStore, SceneFilesError> {
-    // As in a server's settings, an empty one is none.
-    if let Some(url) = args.store_url.clone().filter(|url| !url.is_empty()) {
+impl StoreArgs {
+    /// Without a lock; a folder has to be there.
+    fn to_read(&self) -> Result<SceneStore, SceneFilesError> {
+        if let Some(objects) = self.objects()? {
+            return Ok(objects);
+        }
+        let path = self.folder()?;
+        if !path.is_dir() {
+            return Err(SceneFilesError::FolderMissing { path });
+        }
+        Ok(SceneStore::to_read(&path))
+    }
+
+    /// With a lock where there are scenes: in a folder without any nothing is made.
+    fn to_compact(&self) -> Result<SceneStore, SceneFilesError> {
+        let looked_at = self.to_read()?;
+        if ids(&looked_at)?.is_empty() { Ok(looked_at) } else { self.to_add() }
+    }
+
+    /// With a lock; a folder is made where there is none.
+    fn to_add(&self) -> Result<SceneStore, SceneFilesError> {
+        match self.objects()? {
+            Some(objects) => Ok(objects),
+            None => Ok(SceneStore::open(&self.folder()?)?),
+        }
+    }
+
+    fn folder(&self) -> Result<PathBuf, SceneFilesError> {
+        self.data_dir.clone().or_else(default_data_dir).ok_or(SceneFilesError::NoFolder)
+    }
+
+    /// The object store, where one is named.
+    fn objects(&self) -> Result<Option<SceneStore>, SceneFilesError> {
+        // As in a server's settings, an empty one is none.
+        let Some(url) = self.store_url.clone().filter(|url| !url.is_empty()) else {
+            return Ok(None);
+        };
         #[cfg(not(feature = "objects"))]
         return Err(SceneFilesError::NotBuilt { url });
         #[cfg(feature = "objects")]
         {
-            let (allow_http, request_max, of_thread) = (args.allow_http, REQUEST_MAX, || {});
+            let (allow_http, request_max, of_thread) = (self.allow_http, REQUEST_MAX, || {});
             let address = ObjectAddress { url, allow_http, request_max, of_thread };
-            return Ok(SceneStore::of_objects(&address)?);
+            Ok(Some(SceneStore::of_objects(&address)?))
         }
     }
-    let data_dir = args.data_dir.clone().or_else(default_data_dir);
-    let data_dir = data_dir.ok_or(SceneFilesError::NoFolder)?;
-    Ok(if is_changing { SceneStore::open(&data_dir)? } else { SceneStore::to_read(&data_dir) })
 }
 
 /// The scenes that are there.
@@ -254,8 +290,12 @@ fn list(store: &SceneStore) -> Result<String, SceneFilesError> {
             Some(Err(error)) => line(&mut said, &format!("{id}: unreadable: {error}")),
         }
     }
-    line(&mut said, MOMENT);
-    Ok(said)
+    Ok(or_none(said, store) + MOMENT + "\n")
+}
+
+/// What is said of the scenes, or that there are none.
+fn or_none(said: String, store: &SceneStore) -> String {
+    if said.is_empty() { format!("no scenes in {}\n", store.shown("")) } else { said }
 }
 
 /// A scene as it is now; `None` when it was deleted since it was listed.
@@ -273,7 +313,11 @@ fn looked_at(
 fn described(found: &FoundScene) -> String {
     let scene = &found.kept.scene;
     let owner = found.kept.owner.as_deref().unwrap_or("nobody");
-    let mut said = format!("{}, of {owner}: {} tools", scene.id, scene.tools.len());
+    let tools = match scene.tools.len() {
+        1 => "1 tool".to_owned(),
+        n => format!("{n} tools"),
+    };
+    let mut said = format!("{}, of {owner}: {tools}", scene.id);
     for tissue in &scene.tissues {
         let (name, triangles) = (&tissue.name, tissue.mesh.triangles.len());
         let (moved, cut) = (tissue.geometry_revision, tissue.topology_revision);
@@ -297,8 +341,25 @@ fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
             Some(Err(error)) => line(&mut bad, &format!("{id}: unreadable: {error}")),
         }
     }
-    line(&mut good, MOMENT);
-    if bad.is_empty() { Ok(good) } else { Err(SceneFilesError::Damaged(bad)) }
+    if bad.is_empty() {
+        Ok(or_none(good, store) + MOMENT + "\n")
+    } else {
+        Err(SceneFilesError::Damaged(bad))
+    }
+}
+
+fn export(store: &SceneStore, id: &str, file: &Path) -> Result<String, SceneFilesError> {
+    let found = read(store, id)?;
+    let failed = |source| SceneFilesError::Write { path: file.to_owned(), source };
+    if file.exists() {
+        return Err(failed(io::ErrorKind::AlreadyExists.into()));
+    }
+    let (place, name) = beside(file);
+    let bytes = found.kept.write(&place, &name, (0, 0)).map_err(failed)?;
+    let mut said = format!("{id}: {bytes} bytes written to {}\n", file.display());
+    found.damage.iter().for_each(|damage| line(&mut said, &format!("{id}: {damage}")));
+    line(&mut said, MOMENT);
+    Ok(said)
 }
 
 fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
@@ -333,14 +394,19 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
             Err(error) => line(&mut bad, &format!("{id}: unreadable: {error}")),
         }
     }
-    if bad.is_empty() { Ok(done) } else { Err(SceneFilesError::Damaged(done + &bad)) }
+    if bad.is_empty() {
+        Ok(or_none(done, store))
+    } else {
+        Err(SceneFilesError::Damaged(done + &bad))
+    }
 }
 
 /// The folder of a file, and its name there.
 fn beside(file: &Path) -> (FolderPlace, String) {
-    let folder = file.parent().map(Path::to_owned).unwrap_or_default();
+    // The parent of a bare name is the empty path, which no system opens.
+    let folder = file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-    (FolderPlace::new(folder, ""), name.unwrap_or_default())
+    (FolderPlace::new(folder.to_owned(), ""), name.unwrap_or_default())
 }
 
 fn not_written(store: &SceneStore, id: &str, source: io::Error) -> SceneFilesError {
@@ -371,10 +437,11 @@ fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, S
 }
 
 fn read(store: &SceneStore, id: &str) -> Result<FoundScene, SceneFilesError> {
-    let is_there = ids(store)?.iter().any(|known| known == id);
-    let missing = || Unreadable::Io(io::ErrorKind::NotFound.into());
-    let found = if is_there { store.folder(id).read_live() } else { Err(missing()) };
-    found.map_err(|source| SceneFilesError::Scene { id: id.to_owned(), source })
+    let id = id.to_owned();
+    if !ids(store)?.contains(&id) {
+        return Err(SceneFilesError::NoScene { id, place: store.shown("") });
+    }
+    store.folder(&id).read_live().map_err(|source| SceneFilesError::Scene { id, source })
 }
 
 fn line(text: &mut String, more: &str) {

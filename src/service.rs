@@ -45,5 +45,5 @@ mod web;
 pub use self::{access::caller::Caller, host::sessions::SessionRegistry, rpc::track::Track};
 pub use access::credential_file::AccessError;
 pub use host::scene_registry::SceneRegistry;
-pub use serve::{ServeError, check_access, run, serve, serve_registry};
+pub use serve::{ServeError, check_files, run, serve, serve_registry};
 pub use transport::listeners::{ListenError, Listeners};

@@ -29,6 +29,9 @@ pub struct ServerAddress {
     host: Option<ProxiedHost>,
 }
 
+/// How a certificate begins in PEM.
+const CERTIFICATE: &[u8] = b"-----BEGIN CERTIFICATE-----";
+
 /// A certificate chain and its private key.
 #[derive(PartialEq, Eq)]
 struct Shown {
@@ -75,9 +78,14 @@ impl ServerAddress {
     /// Trusts the certificates in a PEM file.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be read, or has no certificate.
     pub fn trusting(self, ca: &Path) -> io::Result<ServerAddress> {
-        Ok(ServerAddress { ca: Some(fs::read(ca)?.into()), ..self })
+        let pem = fs::read(ca)?;
+        // Without one nobody vouches for the server, and the handshake would say that of the server.
+        if !pem.windows(CERTIFICATE.len()).any(|part| part == CERTIFICATE) {
+            return Err(io::Error::other("no certificate is in it, expected one in PEM"));
+        }
+        Ok(ServerAddress { ca: Some(pem.into()), ..self })
     }
 
     /// Shows the certificate in a PEM file, whose private key is in another.
@@ -126,6 +134,13 @@ impl ServerAddress {
         }
         let scheme = if self.text.starts_with("https://") { "https://" } else { "" };
         ServerAddress { text: format!("{scheme}{host_and_port}"), host: None, ..self.clone() }
+    }
+
+    /// The same address with TLS; `None` where there is TLS already, or none is needed.
+    pub(super) fn with_tls(&self) -> Option<String> {
+        let host = self.text.strip_prefix("http://").unwrap_or(&self.text);
+        let is_other = host.contains("://") || host.starts_with("unix:");
+        (!is_other).then(|| format!("https://{host}"))
     }
 
     /// What puts the key on each call.

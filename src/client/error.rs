@@ -8,6 +8,9 @@ use tonic_types::StatusExt;
 use super::{address::ServerAddress, mesh_source::MeshFileError};
 use crate::{proto::TrackResponse, servo::ServoOptionsError};
 
+/// What HTTP/2 says of bytes of TLS: their first are no length of a frame.
+const NO_FRAME: &str = "frame with invalid size";
+
 /// The reason of `google.rpc.ErrorInfo` when another server has the scene.
 const OWNED_ELSEWHERE: &str = "SCENE_OWNED_ELSEWHERE";
 
@@ -80,7 +83,7 @@ impl ClientError {
         // Servers describe what they refuse; neither the transport nor a proxy does.
         let is_told = !status.details().is_empty();
         // A status from the server has no source; one that the transport made up has.
-        let broken = status.source().map(innermost);
+        let broken = status.source().map(|source| with_hint(server, innermost(source)));
         match (status.code(), broken) {
             // Whether the server, a proxy or the transport says so: nobody is there to serve.
             (Code::Unavailable, reason) => ClientError::Gone {
@@ -139,6 +142,16 @@ impl ClientError {
 
     fn gone(server: &ServerAddress, call: &'static str, reason: String) -> ClientError {
         ClientError::Gone { server: server.to_string(), call, reason, is_told: false }
+    }
+}
+
+/// Why a connection broke, and what may be done where the server speaks TLS to a client that does not.
+fn with_hint(server: &ServerAddress, reason: String) -> String {
+    match server.with_tls() {
+        Some(address) if reason.contains(NO_FRAME) => {
+            format!("{reason} (if it has TLS: {address})")
+        }
+        _ => reason,
     }
 }
 

@@ -6,6 +6,8 @@ use std::{
     path::PathBuf,
 };
 
+use super::listen_address;
+
 /// Where the built page is looked for: where it is built, and where it is installed.
 const VIEWER_DIRS: [&str; 2] = ["clients/web/dist", "/usr/local/share/palpate/viewer"];
 
@@ -19,7 +21,7 @@ pub struct LiveViewArgs {
     #[arg(long, value_name = "DIR", requires = "watch")]
     viewer: Option<PathBuf>,
     /// Where the page is served [default: a free port of this machine].
-    #[arg(long, value_name = "ADDR", requires = "watch")]
+    #[arg(long, value_name = "ADDR", requires = "watch", value_parser = listen_address::parse)]
     watch_listen: Option<SocketAddr>,
 }
 

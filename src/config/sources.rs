@@ -10,10 +10,30 @@ use std::{
 
 use toml::{Table, Value};
 
-use super::{Config, ConfigError, renamed};
+use super::{Config, ConfigError, listen_address, renamed};
 
 /// Before the name of a key in the environment, with `_` for dots: `PALPATE_TRANSPORT_CONNECTIONS_MAX`.
 const PREFIX: &str = "PALPATE_";
+
+/// Variables with that prefix that are no settings: the file's, and those that tests of this project are told by. A server
+/// that such a test starts is told them too.
+pub const OTHER_VARIABLES: [&str; 15] = [
+    "PALPATE_ATTACKS",
+    "PALPATE_AZURITE",
+    "PALPATE_CCD",
+    "PALPATE_CONFIG",
+    "PALPATE_DATA",
+    "PALPATE_ENVOY",
+    "PALPATE_FILM",
+    "PALPATE_GOLDEN",
+    "PALPATE_GOLDEN_DUMP",
+    "PALPATE_MOTO",
+    "PALPATE_PICTURES",
+    "PALPATE_SEED",
+    "PALPATE_SERVER_BIN",
+    "PALPATE_TEST_GATE",
+    "PALPATE_TEST_SCALE",
+];
 
 /// Flags of `palpate serve`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -22,7 +42,7 @@ pub struct SettingArgs {
     #[arg(long, env = "PALPATE_CONFIG", value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Address to listen on; port 0 takes a free one [default: 127.0.0.1:7447] [env: PALPATE_LISTEN].
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen_address::parse)]
     pub listen: Option<SocketAddr>,
     /// A Unix domain socket that serves the same beside it [env: PALPATE_UNIX_SOCKET].
     #[arg(long, value_name = "PATH")]
@@ -33,7 +53,7 @@ pub struct SettingArgs {
     pub data_dir: Option<PathBuf>,
     /// Where metrics and the health page are served over HTTP [default: nowhere]
     /// [env: PALPATE_METRICS_LISTEN].
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen_address::parse)]
     pub metrics: Option<SocketAddr>,
     /// The built page of the live view, served at /view/ where metrics are [env: PALPATE_METRICS_VIEWER_DIR].
     #[arg(long, value_name = "DIR")]
@@ -62,6 +82,7 @@ enum ConfigCommand {
     /// files of their own and are not printed.
     Check {
         /// The file [default: none, so that the defaults are printed].
+        #[arg(env = "PALPATE_CONFIG")]
         file: Option<PathBuf>,
     },
 }
@@ -81,7 +102,7 @@ impl ConfigArgs {
     /// When the configuration is refused.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let ConfigCommand::Check { file } = &self.command;
-        Config::load(file.as_deref(), env::vars_os(), &[])
+        of_process(file.as_deref(), &[])
     }
 }
 
@@ -91,7 +112,7 @@ impl SettingArgs {
     /// # Errors
     /// When the configuration is refused.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        Config::load(self.config.as_deref(), env::vars_os(), &self.settings()?)
+        of_process(self.config.as_deref(), &self.settings()?)
     }
 
     fn settings(&self) -> Result<Vec<Setting>, ConfigError> {
@@ -204,11 +225,35 @@ fn keys() -> Vec<String> {
     table(&Config::default()).into_iter().flat_map(of).collect()
 }
 
+/// All settings, with those in the environment of this process. Of its variables that are none it is said that they do
+/// nothing: a typo would leave the default in force, silently. They are not refused, since Kubernetes may set
+/// `PALPATE_PORT`, and others alike, for a service of that name.
+fn of_process(file: Option<&Path>, flags: &[Setting]) -> Result<Config, ConfigError> {
+    let config = Config::load(file, env::vars_os(), flags)?;
+    let without_use = without_use(env::vars_os().filter_map(|(name, _)| name.into_string().ok()));
+    if !without_use.is_empty() {
+        let names = without_use.join(", ");
+        eprintln!("palpate: no setting has this name, it is ignored: {names}");
+    }
+    Ok(config)
+}
+
+/// Of the names of variables, those that look like a setting's and are not.
+fn without_use(names: impl Iterator<Item = String>) -> Vec<String> {
+    let settings: Vec<_> = keys().iter().map(|key| variable(key)).collect();
+    let is_known = |name: &String| settings.contains(name) || OTHER_VARIABLES.contains(&&name[..]);
+    names.filter(|name| name.starts_with(PREFIX) && !is_known(name)).collect()
+}
+
+/// The name of a key in the environment.
+fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.replace('.', "_").to_uppercase())
+}
+
 /// The settings in the environment. Other variables may begin with `PALPATE_`, but not with a section's name.
 fn from_environment(
     variables: impl Iterator<Item = (OsString, OsString)>,
 ) -> Result<Vec<Setting>, ConfigError> {
-    let variable = |key: &str| format!("{PREFIX}{}", key.replace('.', "_").to_uppercase());
     let keys = keys();
     let mut settings = Vec::new();
     for (name, text) in variables {
@@ -287,6 +332,13 @@ mod tests {
     }
 
     #[test]
+    fn a_variable_that_nobody_reads_is_told() {
+        let names =
+            ["PALPATE_LISTN", "PALPATE_LISTEN", "PALPATE_SEED", "PALPATE_STORE_URL", "PATH"];
+        assert_eq!(without_use(names.into_iter().map(str::to_owned)), ["PALPATE_LISTN"]);
+    }
+
+    #[test]
     fn a_renamed_setting_is_refused_with_its_new_name() {
         let said = "access.look_every was renamed: use access.reload_interval";
         let flags = [setting("access.look_every", "2s")];
@@ -309,7 +361,8 @@ mod tests {
     #[test]
     fn a_bad_setting_is_refused_with_its_origin_key_and_value() {
         let cases = [
-            ("sessions.grace", "3", &["sessions.grace", "\"3\"", "duration"][..]),
+            ("sessions.grace", "3", &["sessions.grace", "\"3\"", "a unit, as \"5s\""][..]),
+            ("listen", "localhost:7447", &["\"localhost:7447\"", "port, as 127.0.0.1:7447"]),
             ("sessions.grace", "48h", &["sessions.grace", "172800s", "86400s"]),
             ("sessions", "3", &["no key \"sessions\"", "sessions.grace"]),
             ("transport.none", "3", &["no key \"transport.none\""]),
@@ -341,7 +394,7 @@ mod tests {
             #[cfg(feature = "azure")]
             ("store.url", "az://scenes/or", &["store.url", "cluster.shared"]),
             ("store.url", "https://scenes", &["https://scenes", "s3://BUCKET/PREFIX"]),
-            ("metrics.listen", "9464", &["metrics.listen", "9464"]),
+            ("metrics.listen", "9464", &["metrics.listen", "9464", "as 127.0.0.1:7447"]),
             ("listen", "0.0.0.0:1", &["0.0.0.0:1", "loopback", "--insecure"]),
             ("access.client_ca_file", "ca.pem", &["client_ca_file", "certificate_file"]),
             ("access.certificate_file", "a.pem", &["private_key_file"]),

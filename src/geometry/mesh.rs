@@ -6,7 +6,7 @@
 
 pub mod boundary;
 pub mod cap;
-mod holes;
+pub mod holes;
 pub mod hub_search;
 pub mod hubs;
 pub mod load;

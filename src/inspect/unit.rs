@@ -1,12 +1,29 @@
 //! Numbers in the unit that suits their size.
 
+/// A unit of length.
+#[derive(Clone, Copy, Debug)]
+pub struct LengthUnit {
+    /// Short.
+    pub name: &'static str,
+    /// So many are a metre.
+    pub per_m: f64,
+}
+
+impl LengthUnit {
+    /// For a length, and for all that stands beside it.
+    pub fn of(metres: f64) -> LengthUnit {
+        match metres.abs() {
+            m if m >= 1.0 => LengthUnit { name: "m", per_m: 1.0 },
+            m if m >= 1e-3 || m == 0.0 => LengthUnit { name: "mm", per_m: 1e3 },
+            _ => LengthUnit { name: "um", per_m: 1e6 },
+        }
+    }
+}
+
 /// A length.
 pub fn length(metres: f64) -> String {
-    match metres.abs() {
-        m if m >= 1.0 => format!("{metres:.3} m"),
-        m if m >= 1e-3 || m == 0.0 => format!("{:.3} mm", metres * 1e3),
-        _ => format!("{:.3} um", metres * 1e6),
-    }
+    let LengthUnit { name, per_m } = LengthUnit::of(metres);
+    format!("{:.3} {name}", metres * per_m)
 }
 
 /// An amount of memory.

@@ -6,12 +6,16 @@ pub mod path;
 pub mod phantom;
 
 use std::{
+    pin::pin,
     process,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
+
+use tokio::time::timeout;
 
 use super::{error::LoadError, run::plan::Plan};
 use crate::{
@@ -76,6 +80,9 @@ impl Stage {
     }
 }
 
+/// A field that the server has kept is there within this.
+const UNSAID_MAX: Duration = Duration::from_secs(1);
+
 async fn furnish(
     client: &mut Client,
     scene_id: &str,
@@ -83,7 +90,17 @@ async fn furnish(
 ) -> Result<(u32, u32, Path), ClientError> {
     let tissue_id = client.add_tissue(scene_id, "organ", &plan.organ.mesh).await?.tissue_id;
     let Instrument { links, probes, .. } = plan.instrument.as_ref();
-    let tool_id = client.add_tool(scene_id, "instrument", links, probes).await?.tool_id;
+    let mut adding = pin!(client.add_tool(scene_id, "instrument", links, probes));
+    let tool = match timeout(UNSAID_MAX, &mut adding).await {
+        Ok(added) => added?,
+        Err(_) => {
+            eprintln!(
+                "palpate: the instrument's distance field is built, and kept for the next run"
+            );
+            adding.await?
+        }
+    };
+    let tool_id = tool.tool_id;
     // After both uploads: the survey asks the server about the surface that the ticks are going to meet.
     let press = if plan.is_rendered { Press::RENDERED } else { Press::PENETRATING };
     let path = Path::survey(client, scene_id, tissue_id, (&plan.organ.bounds, press)).await?;

@@ -68,7 +68,7 @@ pub struct Resource {
 pub enum SizingError {
     /// A scene is not shared between machines.
     #[error(
-        "a scene takes {takes:.2} {unit} of {name}, a machine has {has:.2}; expected smaller scenes, or larger machines"
+        "{name}: a scene takes {takes:.2} {unit}, a machine has {has:.2}; expected smaller scenes, or larger machines"
     )]
     SceneTooLarge {
         /// Which resource.
@@ -313,6 +313,10 @@ mod tests {
         };
         let refused = Sizing::of(&few, &MACHINE).expect_err("a terabyte");
         assert!(matches!(refused, SizingError::SceneTooLarge { name: MEMORY, .. }), "{refused}");
+        let many = Workload { loops: 1_000_000, field_mb: 1.0, ..few.clone() };
+        let said = Sizing::of(&many, &MACHINE).expect_err("a million loops").to_string();
+        let expected = "cores of ticks: a scene takes 140000.00 cores, a machine has 7.50; ";
+        assert!(said.starts_with(expected), "{said}");
         let slow = Workload { tick_us: 990.0, field_mb: 1.0, ..few };
         let refused = Sizing::of(&slow, &MACHINE).expect_err("1,030 us of 1,000");
         assert_eq!(refused, SizingError::TickTooLong { takes_us: 1030.0, every_us: 1000.0 });

@@ -22,11 +22,17 @@ fn write_sizing(text: &mut String, sizing: &Sizing) -> std::fmt::Result {
         "{machines} machines, each with {scenes_per_machine} scenes and {loops_per_machine} loops at most ({bound_by} is \
          used up first)\n"
     )?;
-    writeln!(text, "{:<28}{:>14}{:>14}{:>10}", "", "a scene takes", "a machine has", "full")?;
-    for r in &sizing.resources {
+    let names = sizing.resources.iter().map(|r| format!("{}, {}", r.name, r.unit));
+    let names: Vec<String> = names.collect();
+    let width = names.iter().map(String::len).max().unwrap_or_default();
+    writeln!(text, "{:<width$}{:>16}{:>16}{:>10}", "", "a scene takes", "a machine has", "full")?;
+    for (name, r) in names.iter().zip(&sizing.resources) {
         let full = 100.0 * r.scene_takes * *scenes_per_machine as f64 / r.machine_has;
-        let name = format!("{}, {}", r.name, r.unit);
-        writeln!(text, "{name:<28}{:>14.3}{:>14.2}{full:>8.0} %", r.scene_takes, r.machine_has)?;
+        writeln!(
+            text,
+            "{name:<width$}{:>16.3}{:>16.2}{full:>8.0} %",
+            r.scene_takes, r.machine_has
+        )?;
     }
     writeln!(
         text,
@@ -66,7 +72,7 @@ fn write_outcome(text: &mut String, o: &Outcome) -> std::fmt::Result {
     let gaps = [("gap after a failure", o.after_failures), ("gap of a move", o.after_moves)];
     for (name, gap) in gaps {
         let all = format!("{:.2} / {:.2} / {:.2} s", gap.p50_s, gap.p99_s, gap.max_s);
-        writeln!(text, "{:<32}{all:>24}", format!("{name}, p50 / p99 / max"))?;
+        writeln!(text, "{:<36}{all:>20}", format!("{name}, p50 / p99 / max"))?;
     }
     let served = 100.0 * (1.0 - o.gap_hours / o.scene_hours.max(f64::MIN_POSITIVE));
     writeln!(text, "{:<44}{served:>10.4} %", "of the scenes' time was served")

@@ -14,7 +14,7 @@ use tokio::{runtime, sync::oneshot};
 use super::summary::summary;
 use crate::{
     config::{Config, MetricsSettings},
-    os::interrupt::Interrupt,
+    os::{interrupt::Interrupt, stdout::print},
     service::{
         ListenError, Listeners, SceneRegistry, ServeError,
         recording::replay::{ReplayError, ReplayOptions, replay},
@@ -69,7 +69,7 @@ pub fn watch(
     runtime.block_on(async {
         let mut interrupt = Interrupt::catch()?;
         let listeners = Listeners::bind(&config).await?;
-        println!("The recording is at http://{address}/view/ until Ctrl-C.");
+        print(&format!("The recording is at http://{address}/view/ until Ctrl-C.\n"))?;
         let (failed, mut has_failed) = oneshot::channel();
         let player = {
             let registry = Arc::clone(&registry);
@@ -107,9 +107,12 @@ fn play(
         }
         played_for = newest;
         match replay(file, options, cache) {
-            Ok(report) => print!("{}", summary(&report)),
+            Ok(report) => {
+                let again = "It is played again for whoever opens the page.\n";
+                // An error: it cannot be read here, and the page shows the recording all the same.
+                let _ = print(&(summary(&report) + again));
+            }
             Err(failed) => return failed,
         }
-        println!("It is played again for whoever opens the page.");
     }
 }

@@ -59,7 +59,7 @@ use super::{
     },
     web::{
         browser_calls::{BrowserCalls, BrowserServices},
-        serve::{HealthCalls, WebPort},
+        serve::{HealthCalls, VIEWER_PATH, WebPort},
         viewer_files::{ViewerFiles, ViewerFilesError},
     },
 };
@@ -122,15 +122,12 @@ pub enum ServeError {
 pub async fn run(config: &Config) -> Result<(), ServeError> {
     // Caught before anything is told: a signal that comes with the first line is not lost.
     let mut interrupt = Interrupt::catch()?;
-    check_access(config)?;
+    check_files(config)?;
     if !config.runtime.wide_instructions {
         info!("narrow instructions, as runtime.wide_instructions says");
         use_narrow();
     }
     let listeners = Listeners::bind(config).await?;
-    let mut stdout = io::stdout();
-    writeln!(stdout, "listening on {}", listeners.address()?)?;
-    stdout.flush()?;
     let told = async move { interrupt.came().await };
     let data_dir = config.data_dir.clone().or_else(default_data_dir);
     match (&data_dir, &config.store.url) {
@@ -144,7 +141,15 @@ pub async fn run(config: &Config) -> Result<(), ServeError> {
         (Some(folder), _) => info!("scenes and built fields are kept under {}", folder.display()),
         (None, _) => warn!("no data directory: scenes and built fields are not kept"),
     }
-    serve(listeners, &Config { data_dir, ..config.clone() }, told).await
+    let config = Config { data_dir, ..config.clone() };
+    let registry = Arc::new(SceneRegistry::new(&config));
+    serve_and_say(listeners, &config, registry, say_address, told).await
+}
+
+fn say_address(address: SocketAddr) -> io::Result<()> {
+    let mut stdout = io::stdout();
+    writeln!(stdout, "listening on {address}")?;
+    stdout.flush()
 }
 
 /// Serves until `shutdown`, then ends streams at their next message and waits for them a bounded time. Where it listens
@@ -170,7 +175,19 @@ pub async fn serve_registry(
     registry: Arc<SceneRegistry>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let address = listeners.address()?.to_string();
+    serve_and_say(listeners, config, registry, |_| Ok(()), shutdown).await
+}
+
+/// The same, and says where it listens once nothing is left that a server is refused for. Who connects before that waits:
+/// the sockets are bound.
+async fn serve_and_say(
+    listeners: Listeners,
+    config: &Config,
+    registry: Arc<SceneRegistry>,
+    say: fn(SocketAddr) -> io::Result<()>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let address = listeners.address()?;
     let Listeners { tcp, unix, metrics: metrics_listener } = listeners;
     let (_socket, unix) = unix.unzip();
     let access = Arc::new(Access::open(&config.access)?);
@@ -181,7 +198,7 @@ pub async fn serve_registry(
     let cached = config.data_dir.as_deref().map(cache);
     let fields = Fields::new(cached, config.field_build_max, registry.metrics());
     let is_keeping = keep_and_record(&registry, config)?;
-    let _renewal = share(&registry, &fields, config, address)?;
+    let _renewal = share(&registry, &fields, config, address.to_string())?;
     let calls = CallLayer {
         metrics: Arc::clone(registry.metrics()),
         access: Arc::clone(&access),
@@ -191,10 +208,16 @@ pub async fn serve_registry(
     let heart = Arc::new(Heartbeat::default());
     let of_http = |listener: &TcpListener| {
         let address = listener.local_addr()?;
+        let port =
+            web_port(config, address, calls.clone(), (&registry, &sessions, &heart, &health))?;
         info!("metrics and health are at http://{address}");
-        web_port(config, address, calls.clone(), (&registry, &sessions, &heart, &health))
+        if port.viewer.is_some() {
+            info!("the live view is at http://{address}{VIEWER_PATH}");
+        }
+        Ok::<_, ServeError>(port)
     };
     let port = metrics_listener.as_ref().map(of_http).transpose()?;
+    say(address)?;
     let metrics_listener = metrics_listener.map(TcpListener::into_std).transpose()?;
     report_health(&health, ServingStatus::NotServing).await;
     let router = router(config, (&registry, &sessions, &fields, &health), calls);
@@ -332,12 +355,14 @@ fn share(
     Ok(Some(LeaseRenewal::start(registry, &membership)?))
 }
 
-/// Whether the files of keys and certificates can be used.
+/// Whether the files of keys and certificates and the live view's page can be used.
 ///
 /// # Errors
 /// The first that cannot.
-pub fn check_access(config: &Config) -> Result<(), AccessError> {
-    Access::open(&config.access).map(drop)
+pub fn check_files(config: &Config) -> Result<(), ServeError> {
+    Access::open(&config.access)?;
+    config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?;
+    Ok(())
 }
 
 fn router(

@@ -25,8 +25,13 @@ impl Drop for Settings {
 }
 
 fn palpate(args: &[&str], file: &Settings, variable: Option<(&str, &str)>) -> Output {
+    let args = [args, &[file.0.to_str().expect("text")]].concat();
+    told_by(&args, variable)
+}
+
+fn told_by(args: &[&str], variable: Option<(&str, &str)>) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
-    command.args(args).arg(&file.0).env("RUST_LOG", "off").envs(variable);
+    command.args(args).env("RUST_LOG", "off").envs(variable);
     command.output().expect("it was built")
 }
 
@@ -40,6 +45,31 @@ fn check_prints_what_a_server_would_run_with() {
     assert_eq!(printed["sessions"]["grace"].as_str(), Some("3s"));
     assert_eq!(printed["listen"].as_str(), Some("127.0.0.1:9"));
     assert_eq!(printed["transport"]["connections_max"].as_integer(), Some(256));
+}
+
+#[test]
+fn check_refuses_what_serve_refuses() {
+    let bad = Settings::new("of-variable", "port = 3\n");
+    let no_page = std::env::temp_dir();
+    let no_page = format!("[metrics]\nlisten = \"127.0.0.1:0\"\nviewer_dir = {no_page:?}\n");
+    let no_page = Settings::new("no-page", &no_page);
+    for (file, said) in [(&bad, "port"), (&no_page, "metrics.viewer_dir")] {
+        let variable = ("PALPATE_CONFIG", file.0.to_str().expect("text"));
+        for command in [&["config", "check"][..], &["serve", "--listen", "127.0.0.1:0"]] {
+            let done = told_by(command, Some(variable));
+            let error = String::from_utf8(done.stderr).expect("text");
+            assert_eq!(done.status.code(), Some(1), "{command:?}: {error}");
+            assert_eq!(done.stdout, b"", "{command:?}");
+            assert!(error.contains(said), "{command:?}: {error} lacks {said}");
+        }
+    }
+}
+
+#[test]
+fn a_variable_that_is_no_setting_is_told_and_ignored() {
+    let done = told_by(&["config", "check"], Some(("PALPATE_LISTN", "127.0.0.1:9")));
+    let said = String::from_utf8(done.stderr).expect("text");
+    assert!(done.status.success() && said.contains("PALPATE_LISTN"), "{said}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use palpate::config::Config;
+use palpate::config::{Config, OTHER_VARIABLES};
 use serde_json::Value;
 
 use crate::support::{
@@ -18,16 +18,6 @@ use crate::support::{
 
 /// The documents for whoever runs a server.
 const DOCUMENTS: [&str; 3] = ["OPERATIONS.md", "RUNBOOK.md", "RESILIENCE.md"];
-/// A variable that these documents name and that is no setting: it makes tests longer.
-const OF_TESTS: [&str; 7] = [
-    "PALPATE_AZURITE",
-    "PALPATE_DATA",
-    "PALPATE_ENVOY",
-    "PALPATE_MOTO",
-    "PALPATE_SEED",
-    "PALPATE_SERVER_BIN",
-    "PALPATE_TEST_SCALE",
-];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -167,7 +157,9 @@ fn variables_of_deployment_files_are_settings() {
             continue;
         }
         let text = fs::read_to_string(&path).expect("text");
-        for name in words(&text, "PALPATE_").into_iter().filter(|name| !OF_TESTS.contains(name)) {
+        for name in
+            words(&text, "PALPATE_").into_iter().filter(|name| !OTHER_VARIABLES.contains(name))
+        {
             assert!(known.contains(name), "{} sets {name}, which is no setting", path.display());
         }
     }

@@ -5,7 +5,7 @@ use std::{
     f64::consts::{PI, TAU},
     fs,
     path::PathBuf,
-    process::{self, Command, Output},
+    process::{self, Command, Output, Stdio},
 };
 
 use palpate::{
@@ -25,6 +25,18 @@ use crate::support::{
 fn load(args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
     command.arg("load").args(args).output().expect("it runs")
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    for args in [&["load", "--seconds=1", "--rate=20"][..], &["plan", "--scenes=1", "--loops=1"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = command.spawn().expect("it runs");
+        drop(running.stdout.take());
+        let done = running.wait_with_output().expect("it ends");
+        assert!(done.status.success(), "{args:?}: {}", said(&done));
+    }
 }
 
 fn said(output: &Output) -> String {
@@ -215,6 +227,19 @@ async fn tls_is_not_spoken_to_a_server_without_it() {
     let https = ServerAddress::new(&format!("https://{address}"));
     let error = Client::connect(&https).await.err().expect("no TLS there").to_string();
     assert!(error.starts_with(&format!("cannot connect to https://{address}: ")), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_with_tls_is_told_of_to_a_client_without() {
+    let folder = Folder::new("load-tls");
+    let server = with_tls(&folder, &Authority::new(), None).await;
+    let plain = ServerAddress::new(&server.address.to_string());
+    let mut client = Client::connect(&plain).await.expect("TCP alone");
+    let error = client.create_scene("s").await.expect_err("no frames").to_string();
+    assert!(error.ends_with(&format!(" (if it has TLS: https://{})", server.address)), "{error}");
+    let empty = folder.write("empty.pem", "no PEM");
+    let refused = plain.trusting(&empty).expect_err("no certificate").to_string();
+    assert!(refused.contains("no certificate"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

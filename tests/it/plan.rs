@@ -45,6 +45,9 @@ fn the_table_has_machines_bounds_sources_and_assumptions() {
     ] {
         assert!(text.contains(part), "{text} lacks {part}");
     }
+    let table = text.lines().skip_while(|line| !line.contains("a scene takes"));
+    let ends: Vec<usize> = table.take_while(|line| !line.is_empty()).map(str::len).collect();
+    assert!(ends.len() > 5 && ends.iter().all(|end| *end == ends[0]), "{text}: no columns");
 }
 
 #[test]

@@ -13,18 +13,30 @@ pub(super) struct Filling {
     pub(super) n_holes: u32,
 }
 
+/// The diagonal of the box of the largest hole's open edges, metres; 0 where there is no hole.
+pub fn largest_m(mesh: &TriangleMesh) -> f64 {
+    let (edges, ends) = loops_of(mesh);
+    each(&edges, &ends).map(|hole| diagonal_m(mesh, hole)).fold(0.0, f64::max)
+}
+
 /// Fills each hole whose open edges are in a box with a diagonal of at most `diagonal_max_m` metres. 0: none.
 pub(super) fn fill(mesh: &TriangleMesh, diagonal_max_m: f64) -> Filling {
     if diagonal_max_m == 0.0 {
         return Filling { triangles: Vec::new(), n_holes: 0 };
     }
     let (edges, ends) = loops_of(mesh);
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    let place = |[from, _]: &[u32; 2]| mesh.position(*from);
-    let is_small =
-        |hole: &&[[u32; 2]]| Aabb::around(hole.iter().map(place)).diagonal() <= diagonal_max_m;
-    let holes = starts.zip(&ends).map(|(start, end)| &edges[start..*end]).filter(is_small);
+    let is_small = |hole: &&[[u32; 2]]| diagonal_m(mesh, hole) <= diagonal_max_m;
+    let holes = each(&edges, &ends).filter(is_small);
     let mut n_holes = 0;
     let cap = Cap::over(mesh, holes.inspect(|_| n_holes += 1));
     Filling { triangles: cap.triangles().to_vec(), n_holes }
+}
+
+fn each<'a>(edges: &'a [[u32; 2]], ends: &'a [usize]) -> impl Iterator<Item = &'a [[u32; 2]]> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    starts.zip(ends).map(|(start, end)| &edges[start..*end])
+}
+
+fn diagonal_m(mesh: &TriangleMesh, hole: &[[u32; 2]]) -> f64 {
+    Aabb::around(hole.iter().map(|[from, _]| mesh.position(*from))).diagonal()
 }

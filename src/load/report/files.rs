@@ -7,9 +7,12 @@ use super::{
     picture::{self, Curve},
     text::row,
 };
-use crate::load::{
-    error::LoadError,
-    run::{args::RunArgs, load_run::RunOutcome, plan::Plan},
+use crate::{
+    load::{
+        error::LoadError,
+        run::{args::RunArgs, load_run::RunOutcome, plan::Plan},
+    },
+    os::stdout::print,
 };
 
 /// Writes each file that was asked for and prints where it is.
@@ -38,7 +41,7 @@ pub(in crate::load) fn write(
     if files.report.is_none() {
         row(&mut rows, "report", "none (--report FILE writes it as JSON)");
     }
-    print!("\n{rows}");
+    print(&format!("\n{rows}"))?;
     written
 }
 

@@ -1,7 +1,10 @@
 //! How many clients an objective holds for.
 
 use super::{args::CLIENTS_MAX, load_run::LoadRun, workers::Ending};
-use crate::{load::error::LoadError, os::interrupt::Interrupt};
+use crate::{
+    load::error::LoadError,
+    os::{interrupt::Interrupt, stdout::print},
+};
 
 /// Twice as many clients each time until the objective breaks, then between the last two; prints a line for each run and
 /// the most clients that held.
@@ -24,7 +27,8 @@ pub async fn find_capacity(run: &mut LoadRun, interrupt: &mut Interrupt) -> Resu
         }
     }
     let objective = run.objective.as_ref().map(ToString::to_string).unwrap_or_default();
-    println!("\ncapacity: {held} clients at {} Hz hold {objective}", run.plan.rate_hz);
+    let rate_hz = run.plan.rate_hz;
+    print(&format!("\ncapacity: {held} clients at {rate_hz} Hz hold {objective}\n"))?;
     if held == 0 { Err(LoadError::Objective { asked: objective }) } else { Ok(()) }
 }
 
@@ -40,6 +44,6 @@ async fn holds_for(
     }
     let tally = &outcome.measured.tally;
     let Some(objective) = &run.objective else { return Ok(true) };
-    println!("{n:>4} clients: {}", objective.verdict(tally));
+    print(&format!("{n:>4} clients: {}\n", objective.verdict(tally)))?;
     Ok(objective.is_met(tally))
 }

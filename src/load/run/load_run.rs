@@ -13,7 +13,7 @@ use super::{
 use crate::{
     client::address::ServerAddress,
     load::{error::LoadError, report::Measured, stage::Stage},
-    os::interrupt::Interrupt,
+    os::{interrupt::Interrupt, stdout::print},
 };
 
 /// What is run against which server.
@@ -104,7 +104,7 @@ impl LoadRun {
         // One scene for the run and for its echo: both follow the same path.
         let stage = Stage::set_up(&self.plan, &address, interrupt).await?;
         if let Some((address, _)) = &self.live_view {
-            println!("The live view is at http://{address}/view/ until Ctrl-C.");
+            print(&format!("The live view is at http://{address}/view/ until Ctrl-C.\n"))?;
         }
         let engine = (Answerer::Engine, &address);
         let measured = measure(&stage, &self.plan, engine, interrupt).await;

@@ -12,8 +12,10 @@ use tracing::{error, info};
 
 /// Why a file of keys or certificates cannot be used. Never holds a secret.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {problem}", file.display())]
+#[error("{setting}, {}: {problem}", file.display())]
 pub struct AccessError {
+    /// The setting that names the file.
+    pub setting: &'static str,
     /// As configured.
     pub file: PathBuf,
     /// What is wrong with it.
@@ -21,9 +23,9 @@ pub struct AccessError {
 }
 
 impl AccessError {
-    /// A problem with `file`.
-    pub fn new(file: &Path, problem: impl ToString) -> AccessError {
-        AccessError { file: file.to_owned(), problem: problem.to_string() }
+    /// A problem with the file of a setting.
+    pub fn new(setting: &'static str, file: &Path, problem: impl ToString) -> AccessError {
+        AccessError { setting, file: file.to_owned(), problem: problem.to_string() }
     }
 }
 
@@ -80,9 +82,9 @@ fn digests(files: &[PathBuf]) -> Vec<Option<blake3::Hash>> {
     files.iter().map(|file| fs::read(file).ok().map(|bytes| blake3::hash(&bytes))).collect()
 }
 
-/// A file's text.
-pub fn read_file(file: &Path) -> Result<String, AccessError> {
-    fs::read_to_string(file).map_err(|e: io::Error| AccessError::new(file, e))
+/// The text of a setting's file.
+pub fn read_file(setting: &'static str, file: &Path) -> Result<String, AccessError> {
+    fs::read_to_string(file).map_err(|e: io::Error| AccessError::new(setting, file, e))
 }
 
 #[cfg(test)]
@@ -99,8 +101,8 @@ mod tests {
         };
         write("one");
         let from = file.clone();
-        let watched =
-            WatchedFiles::open(vec![file.clone()], move || read_file(&from)).expect("a file");
+        let watched = WatchedFiles::open(vec![file.clone()], move || read_file("setting", &from))
+            .expect("a file");
         write("two");
         watched.refresh(false, |_, _| ());
         assert_eq!(**watched.now.load(), "two");

@@ -11,6 +11,8 @@ use super::{
     role::Role,
 };
 
+/// What names the file.
+const SETTING: &str = "access.keys_file";
 /// Shorter secrets can be guessed.
 const SECRET_CHARS_MIN: usize = 16;
 
@@ -68,7 +70,7 @@ impl ApiKeys {
     /// # Errors
     /// With the file and line, never with what stands there: it may be a secret.
     pub fn read(file: &Path) -> Result<ApiKeys, AccessError> {
-        let text = read_file(file)?;
+        let text = read_file(SETTING, file)?;
         let entries: KeysFile = toml::from_str(&text).map_err(|error| {
             // The parser's own message quotes the line.
             let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
@@ -76,14 +78,14 @@ impl ApiKeys {
                 "line {line} cannot be read, expected [[key]] with name, role (read-only, full or \
                  admin), secret and any of scenes, triangles, bytes, streams"
             );
-            AccessError::new(file, problem)
+            AccessError::new(SETTING, file, problem)
         })?;
         let mut keys: Vec<Arc<ApiKey>> = Vec::new();
         for entry in entries.key {
-            let key = entry.check().map_err(|problem| AccessError::new(file, problem))?;
+            let key = entry.check().map_err(|problem| AccessError::new(SETTING, file, problem))?;
             if keys.iter().any(|k| k.name == key.name || k.secret == key.secret) {
                 let problem = format!("key {:?} has the name or secret of another", key.name);
-                return Err(AccessError::new(file, problem));
+                return Err(AccessError::new(SETTING, file, problem));
             }
             keys.push(Arc::new(key));
         }

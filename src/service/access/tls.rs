@@ -15,6 +15,11 @@ use tokio_rustls::rustls::{
 use super::credential_file::{AccessError, read_file};
 use crate::config;
 
+// The settings of the files.
+const CERTIFICATE: &str = "access.certificate_file";
+const PRIVATE_KEY: &str = "access.private_key_file";
+const CLIENT_CA: &str = "access.client_ca_file";
+
 /// Where certificates are.
 pub struct Files {
     certificate: PathBuf,
@@ -44,10 +49,11 @@ impl Files {
     /// The first file that cannot be used.
     pub fn read(&self) -> Result<ServerConfig, AccessError> {
         let provider = Arc::new(ring::default_provider());
-        let certificates = certificates_of(&self.certificate)?;
-        let key = read_file(&self.private_key)?;
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
-            .map_err(|_| AccessError::new(&self.private_key, "expected a private key in PEM"))?;
+        let certificates = certificates_of(CERTIFICATE, &self.certificate)?;
+        let key = read_file(PRIVATE_KEY, &self.private_key)?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).map_err(|_| {
+            AccessError::new(PRIVATE_KEY, &self.private_key, "expected a private key in PEM")
+        })?;
         let config = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .expect("the provider has them");
@@ -55,27 +61,32 @@ impl Files {
             None => config.with_no_client_auth(),
             Some(file) => {
                 let mut roots = RootCertStore::empty();
-                for certificate in certificates_of(file)? {
-                    roots.add(certificate).map_err(|e| AccessError::new(file, e))?;
+                for certificate in certificates_of(CLIENT_CA, file)? {
+                    roots.add(certificate).map_err(|e| AccessError::new(CLIENT_CA, file, e))?;
                 }
                 let verifier =
                     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build();
-                config.with_client_cert_verifier(verifier.map_err(|e| AccessError::new(file, e))?)
+                config.with_client_cert_verifier(
+                    verifier.map_err(|e| AccessError::new(CLIENT_CA, file, e))?,
+                )
             }
         };
         let config = config.with_single_cert(certificates, key);
-        let mut config = config.map_err(|e| AccessError::new(&self.certificate, e))?;
+        let mut config = config.map_err(|e| AccessError::new(CERTIFICATE, &self.certificate, e))?;
         // A client that speaks HTTP/1.1 only is refused in the handshake and not by a preface that never comes.
         config.alpn_protocols = vec![b"h2".to_vec()];
         Ok(config)
     }
 }
 
-fn certificates_of(file: &Path) -> Result<Vec<CertificateDer<'static>>, AccessError> {
-    let text = read_file(file)?;
+fn certificates_of(
+    setting: &'static str,
+    file: &Path,
+) -> Result<Vec<CertificateDer<'static>>, AccessError> {
+    let text = read_file(setting, file)?;
     let all: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
     match all {
         Ok(certificates) if !certificates.is_empty() => Ok(certificates),
-        _ => Err(AccessError::new(file, "expected certificates in PEM")),
+        _ => Err(AccessError::new(setting, file, "expected certificates in PEM")),
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 
-use http::{Method, Request, Response, StatusCode, Version, header::CONTENT_TYPE};
+use http::{
+    Method, Request, Response, StatusCode, Version,
+    header::{CONTENT_TYPE, LOCATION},
+};
 use http_body_util::Full;
 use hyper::{body::Incoming, service::service_fn};
 use hyper_util::{
@@ -35,7 +38,9 @@ const CONNECTIONS_MAX: usize = 64;
 /// Live views alone leave room for whoever reads metrics.
 const _: () = assert!(2 * WATCHERS_MAX < CONNECTIONS_MAX);
 /// Below it are the files of the live view.
-const VIEWER_PATH: &str = "/view/";
+pub const VIEWER_PATH: &str = "/view/";
+/// As people type it.
+const VIEWER_PATH_BARE: &str = "/view";
 /// gRPC's health, over HTTP/2.
 const HEALTH_PATH: &str = "/grpc.health.v1.Health/";
 /// Until a request's head is there; also how long a connection of HTTP/1.1 may be idle, and a closed one may go on.
@@ -163,6 +168,7 @@ impl WebPort {
                 true => text(StatusCode::OK, PLAIN, "ALIVE\n".to_owned()),
                 false => text(StatusCode::SERVICE_UNAVAILABLE, PLAIN, "HANGS\n".to_owned()),
             },
+            VIEWER_PATH_BARE if self.viewer.is_some() => to_viewer(request.uri().query()),
             path => self.file(path).unwrap_or_else(|| {
                 let there =
                     "there are /, /alive, /health, /metrics and, with metrics.viewer_dir, /view/\n";
@@ -185,6 +191,14 @@ impl WebPort {
     fn file(&self, path: &str) -> Option<Response<Body>> {
         self.viewer.as_ref()?.answer(path.strip_prefix(VIEWER_PATH)?)
     }
+}
+
+/// Relative, so that it also leads there behind a proxy that has this port below a path of its own.
+fn to_viewer(query: Option<&str>) -> Response<Body> {
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    let answer = Response::builder().status(StatusCode::TEMPORARY_REDIRECT);
+    let answer = answer.header(LOCATION, format!("view/{query}"));
+    answer.body(Body::empty()).expect("a query of a request's head is good in another")
 }
 
 const PLAIN: &str = "text/plain; charset=utf-8";

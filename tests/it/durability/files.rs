@@ -27,6 +27,8 @@ fn scenes(folder: &Folder, args: &[&str]) -> Result<String, String> {
 fn scenes_of(folder: &Path, args: &[&str]) -> Result<String, String> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
     command.arg("scenes").args(args).env("PALPATE_DATA_DIR", folder).env("RUST_LOG", "off");
+    // So that a file may be given by its name alone.
+    command.current_dir(folder);
     let done = command.output().expect("it was built");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     if done.status.success() { Ok(text(done.stdout)) } else { Err(text(done.stderr)) }
@@ -64,6 +66,7 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
     let list = scenes(&here, &["list"]).expect("good");
     let described = "tissue liver of 8 triangle ids, deformed 1 times, cut 41 times";
     assert!(list.contains(SCENE) && list.contains(described), "{list}");
+    assert!(list.contains(": 1 tool, "), "{list}");
     let whole = scenes(&here, &["verify"]).expect("good");
     assert!(whole.starts_with(&format!("{SCENE}: whole\n")), "{whole}");
     let compacted = scenes(&here, &["compact"]).expect("room");
@@ -73,6 +76,10 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
     };
     assert!(bytes_after < bytes_before, "{compacted}");
     assert_eq!(scenes(&here, &["list"]).expect("good"), list, "nothing of the scene has changed");
+
+    let said = scenes(&here, &["export", SCENE, "bare.scene"]).expect("the current folder");
+    assert!(said.contains("bytes written to bare.scene"), "{said}");
+    scenes(&here, &["import", "bare.scene", "--id", "copy"]).expect("room");
 
     let file = there.0.join("liver.scene");
     let file = file.to_str().expect("UTF-8");
@@ -102,6 +109,28 @@ async fn a_scene_is_listed_verified_and_carried_to_another_server() {
         let damaged = scenes(&here, &[what]).expect_err("damaged");
         assert!(damaged.contains(&format!("snapshot {number} is damaged at byte 44")), "{damaged}");
     }
+}
+
+#[test]
+fn a_folder_without_scenes_is_told_from_one_that_is_not_there() {
+    let folder = Folder::new("no-scenes");
+    let there = folder.0.to_str().expect("UTF-8");
+    for what in ["list", "verify", "compact"] {
+        let said = scenes(&folder, &[what]).expect("a folder");
+        assert!(said.starts_with("no scenes in ") && said.contains(there), "{what}: {said}");
+        let slip = format!("{there}-slip");
+        let refused = scenes(&folder, &[what, "--data-dir", &slip]).expect_err("no folder");
+        assert!(refused.contains(&format!("no folder {slip}")), "{what}: {refused}");
+        assert!(!Path::new(&slip).exists(), "{what} makes no folder");
+    }
+    assert_eq!(fs::read_dir(&folder.0).expect("there").count(), 0, "nor anything in one");
+    let help = scenes(&folder, &["move", "--help"]).expect("help");
+    assert!(!help.contains("--data-dir"), "it asks servers and opens no folder: {help}");
+    let refused = scenes(&folder, &["export", "nope", "nope.scene"]).expect_err("no scene");
+    assert!(
+        refused.contains("there is no scene \"nope\" in ") && refused.contains(there),
+        "{refused}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

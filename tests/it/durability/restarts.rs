@@ -176,13 +176,12 @@ async fn durable_is_refused_where_nothing_is_kept() {
 async fn a_second_server_on_one_folder_is_refused_in_words() {
     let folder = Folder::new("two-servers");
     let (process, mut server) = serve(&folder).await;
-    // It listens before it has the folder, and answers after.
     server.create(SCENE).await.expect("a new scene");
     let mut second = Process::serve_keeping(&folder.0, &[], &SELDOM);
-    let (words, ended) = tokio::task::spawn_blocking(move || (second.errors(), second.end()))
-        .await
-        .expect("no panic");
+    let heard = move || (second.first_line(), second.errors(), second.end());
+    let (line, words, ended) = tokio::task::spawn_blocking(heard).await.expect("no panic");
     assert_eq!(ended.code(), Some(1));
+    assert_eq!(line, "", "whoever waits for the address waits for a server that goes on");
     assert!(words.contains("is in use by another server"), "{words}");
     assert!(words.contains("store.scenes"), "{words}");
     // For fields alone a folder can be shared.

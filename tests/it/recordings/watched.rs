@@ -96,6 +96,22 @@ async fn what_was_recorded_is_shown() {
     served.await.expect("no panic").expect("a good end");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn replay_prints_a_tick_or_says_that_there_is_none() {
+    let folder = Folder::new("dumped");
+    recorded(&folder.0, Instrument::Probe).await;
+    let dump = |sequence: &str| {
+        let mut replay = Command::new(PALPATE);
+        replay.args(["replay", "--dump", sequence]).arg(file_of(&folder.0));
+        let done = replay.output().expect("it runs");
+        (done.status.code(), format!("{done:?}"))
+    };
+    let (code, said) = dump("3");
+    assert!(code == Some(0) && said.contains("recorded: "), "{said}");
+    let (code, said) = dump("999999");
+    assert!(code == Some(1) && said.contains("a tick of sequence 999999"), "{said}");
+}
+
 /// It is played for whoever comes, and Ctrl-C is its good end.
 #[cfg_attr(windows, ignore = "a Ctrl-C reaches the tests too")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -183,6 +183,7 @@ fn a_bad_keys_file_is_refused_without_its_secrets() {
             .expect("it was built");
         let error = String::from_utf8(done.stderr).expect("text");
         assert_eq!(done.status.code(), Some(1), "{case}: {error}");
+        assert!(error.contains("access.keys_file, "), "{case}: {error}");
         assert!(error.contains("keys.toml") && error.contains(part), "{case}: {error}");
         for secret in [SURGEON, "987654321", "0123456789abcdef", "short"] {
             assert!(!error.contains(secret), "{case}: {error}");

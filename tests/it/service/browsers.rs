@@ -15,7 +15,7 @@ use crate::support::{
     keys::{VIEWER, all_keys, with_keys},
     meshes::wire,
     messages::{SCENE, dense, tissue_upload},
-    metrics::get,
+    metrics::{get, get_whole},
     server::{TestServer, free_address},
     viewer::all_of,
 };
@@ -233,6 +233,9 @@ async fn the_page_is_served_and_nothing_beside_it() {
     server.create(SCENE).await.expect("a new scene");
     let ok = "HTTP/1.1 200 OK".to_owned();
     assert_eq!(get(address, "/view/").await, (ok, "<title>Palpate</title>".to_owned()));
+    let (head, _) = get_whole(address, "/view?scene=liver").await;
+    assert!(head.starts_with("HTTP/1.1 307 Temporary Redirect\r\n"), "{head}");
+    assert!(head.contains("\r\nlocation: view/?scene=liver\r\n"), "{head}");
     for path in ["/view/../Cargo.toml", "/view/%2e%2e/Cargo.toml", "/view//etc/passwd", "/view/x"] {
         assert_eq!(get(address, path).await.0, "HTTP/1.1 404 Not Found", "{path}");
     }

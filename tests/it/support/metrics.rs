@@ -9,13 +9,19 @@ use tokio::{
 
 /// Status line and body.
 pub async fn get(address: SocketAddr, path: &str) -> (String, String) {
+    let (head, body) = get_whole(address, path).await;
+    (head.lines().next().expect("a status").to_owned(), body)
+}
+
+/// Head and body.
+pub async fn get_whole(address: SocketAddr, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.expect("sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("UTF-8");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
-    (head.lines().next().expect("a status").to_owned(), body.to_owned())
+    (head.to_owned(), body.to_owned())
 }
 
 /// The value of a scene's series, when it has one.

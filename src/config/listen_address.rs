@@ -1,0 +1,27 @@
+//! Addresses to listen at, as settings and arguments have them.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// Of text. A name is none: it may stand for several addresses, and for others tomorrow.
+///
+/// # Errors
+/// What is expected.
+pub fn parse(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| format!("got {text:?}, expected an IP address and port, as 127.0.0.1:7447"))
+}
+
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    parse(&String::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
+/// An empty text is none.
+pub fn deserialize_unset<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let address = (!text.is_empty()).then(|| parse(&text));
+    address.transpose().map_err(D::Error::custom)
+}
