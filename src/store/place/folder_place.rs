@@ -8,7 +8,7 @@ use std::{
 
 use tracing::warn;
 
-use super::{Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace};
+use super::{Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace, uncertain};
 use crate::os::lasting::sync_folder;
 
 /// A folder that is there.
@@ -143,14 +143,17 @@ impl StorePlace for FolderPlace {
                 to.sync_all()?;
             }
             sync_folder(&passing)?;
-            fs::rename(&passing, &path)?;
-            sync_folder(folder_of(&path))
+            fs::rename(&passing, &path)
         })();
         if made.is_err() {
-            // Not there when it could not be made or was renamed.
+            // Not there when it could not be made.
             let _ = fs::remove_dir_all(&passing);
+            return made;
         }
-        made
+        sync_folder(folder_of(&path)).map_err(|failed| match unmade(&path, files) {
+            Ok(()) => failed,
+            Err(error) => uncertain(error),
+        })
     }
 
     fn begin(&self, key: &str, head: &[u8]) -> io::Result<Box<dyn Append>> {
@@ -194,16 +197,24 @@ impl StorePlace for FolderPlace {
         }
     }
 
-    /// At once and for good: all of it is still there after an error. None of the files may be open: Windows would refuse.
+    /// At once and for good: all of it is still there after an error, and lasts. After one that is `TimedOut` a power cut
+    /// decides whether it is; asked again, this goes on. None of the files may be open: Windows would refuse.
     fn remove_all(&self, below: &str) -> io::Result<()> {
         let path = self.path(below);
         let passing = FolderPlace::passing(&path, "gone-");
-        // Of one of the same name, whose files could not be removed then.
-        let _ = fs::remove_dir_all(&passing);
-        fs::rename(&path, &passing)?;
-        sync_folder(folder_of(&path))?;
+        // It is not when an earlier try came so far: its files must stay until it is known that their name is gone.
+        if fs::exists(&path)? {
+            // Of one of the same name, whose files could not be removed then.
+            let _ = fs::remove_dir_all(&passing);
+            fs::rename(&path, &passing)?;
+        }
+        let around = folder_of(&path);
+        sync_folder(around).map_err(|failed| {
+            let put_back = fs::rename(&passing, &path).and_then(|()| sync_folder(around));
+            put_back.map_or_else(uncertain, |()| failed)
+        })?;
         // What is left of it goes when the store is opened the next time.
-        fs::remove_dir_all(&passing).or_else(|error| {
+        gone(fs::remove_dir_all(&passing)).or_else(|error| {
             warn!(folder = %passing.display(), "a deleted scene's files stay for now: {error}");
             Ok(())
         })
@@ -248,6 +259,17 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// Removes the first files of a folder, the last one first: what is left after an error is no scene unless that is there.
+/// By their names, as another server may have taken the scene over since it was there, with files of its own.
+fn unmade(path: &Path, files: &[FirstFile<'_>]) -> io::Result<()> {
+    files.iter().rev().try_for_each(|file| gone(fs::remove_file(path.join(&file.name))))?;
+    fs::remove_dir(path)?;
+    sync_folder(folder_of(path))
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().expect("below the place's root")
 }
+
+#[cfg(all(test, unix))]
+mod tests;

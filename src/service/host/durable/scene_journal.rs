@@ -68,12 +68,21 @@ struct JournalFiles {
     file: Option<JournalFile>,
     /// The last journal has records that may not count: the next one is to begin before them.
     is_torn: bool,
-    is_deleted: bool,
+    removal: Removal,
     /// Another goes on with the files.
     is_closed: bool,
     /// The greatest of all files.
     generation: u64,
     next_sequence: u64,
+}
+
+/// How far the removal of a scene's files has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Removal {
+    NotBegun,
+    /// Whether they are there after a power cut is not known, so that nothing may be kept in them.
+    Unknown,
+    Done,
 }
 
 /// The newest snapshot of a scene, and what came after.
@@ -104,6 +113,16 @@ pub enum NotKept {
     /// It is on the disk, and whether it counts is for the scene's next owner to say.
     #[error("{0}; whether the change was made is to be asked of the scene's owner")]
     Unknown(String),
+}
+
+impl NotKept {
+    /// Of a write, which may be made all the same.
+    pub fn of_write(error: io::Error) -> NotKept {
+        match error.kind() {
+            io::ErrorKind::TimedOut => NotKept::Unknown(error.to_string()),
+            _ => failed(error),
+        }
+    }
 }
 
 /// Changes on their way to the disk.
@@ -202,7 +221,7 @@ impl SceneJournal {
             lease,
             file: None,
             is_torn: false,
-            is_deleted: false,
+            removal: Removal::NotBegun,
             is_closed: false,
             generation,
             next_sequence: 0,
@@ -262,37 +281,42 @@ impl SceneJournal {
     /// Makes the files of a new scene.
     ///
     /// # Errors
-    /// The system's; there are none then.
+    /// The system's; there are none then, unless it is [`NotKept::Unknown`].
     pub fn create(&self, scene: SavedScene) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         let first = SceneSnapshot { owner: self.owner.clone(), scene };
-        files.file = Some(files.folder.create(&first, files.generation).map_err(uncertain)?);
+        files.file =
+            Some(files.folder.create(&first, files.generation).map_err(NotKept::of_write)?);
         files.check_written()
     }
 
     /// Removes the files: from then on nothing is kept.
     ///
     /// # Errors
-    /// The system's; they are still there then.
+    /// The system's; they are still there then, and changes are kept. After [`NotKept::Unknown`] nothing is, and they can be
+    /// removed again.
     pub fn remove(&self) -> Result<(), NotKept> {
         let mut files = self.files.lock();
-        if !std::mem::replace(&mut files.is_deleted, true) {
-            // Before, for Windows: should they stay, the next change begins another.
-            files.file = None;
-            if let Err(error) = files.remove() {
-                files.is_deleted = false;
-                return Err(error);
-            }
+        if files.removal == Removal::Done {
+            return Ok(());
         }
-        Ok(())
+        // Before, for Windows: should they stay, the next change begins another.
+        files.file = None;
+        let removed = files.remove();
+        files.removal = match removed {
+            Ok(()) => Removal::Done,
+            Err(NotKept::Unknown(_)) => Removal::Unknown,
+            Err(_) => files.removal,
+        };
+        removed
     }
 
-    /// Leaves the files to another: from then on nothing is kept. False when they are removed already.
+    /// Leaves the files to another: from then on nothing is kept. False when they are removed already, or may be.
     pub fn close(&self) -> bool {
         let mut files = self.files.lock();
         files.is_closed = true;
         files.file = None;
-        !files.is_deleted
+        files.removal == Removal::NotBegun
     }
 
     /// Waits for the turn of a change; for nothing without a journal.
@@ -409,7 +433,7 @@ impl SceneJournal {
         let file = files.file.as_mut().expect("it was begun");
         let before = (file.bytes(), file.appends());
         // Where it is uncertain it counts should this server end before its next journal begins.
-        let first = file.append(&records).map_err(uncertain)?;
+        let first = file.append(&records).map_err(NotKept::of_write)?;
         let (more, appends) = (file.bytes() - before.0, file.appends() - before.1);
         files.check_written()?;
         files.next_sequence = first + records.len() as u64;
@@ -451,7 +475,7 @@ impl SceneJournal {
 impl JournalFiles {
     /// Before anything is written: whether the scene is this server's.
     fn check_own(&self) -> Result<(), NotKept> {
-        if self.is_deleted || self.is_closed {
+        if self.removal != Removal::NotBegun || self.is_closed {
             return Err(NotKept::Gone);
         }
         let Some(lease) = &self.lease else { return Ok(()) };
@@ -477,8 +501,10 @@ impl JournalFiles {
 
     /// All files of the scene. Those of a shared one are nobody's before they go.
     fn remove(&self) -> Result<(), NotKept> {
-        let Some(lease) = &self.lease else { return self.folder.remove().map_err(failed) };
-        if let Some(owner) = lease.delete().map_err(uncertain)? {
+        let Some(lease) = &self.lease else {
+            return self.folder.remove().map_err(NotKept::of_write);
+        };
+        if let Some(owner) = lease.delete().map_err(NotKept::of_write)? {
             return Err(elsewhere(lease, owner).into());
         }
         if let Err(error) = self.folder.remove_before(lease.epoch() + 1) {
@@ -549,14 +575,9 @@ fn failed(error: io::Error) -> NotKept {
     NotKept::Disk(Arc::new(error))
 }
 
-/// Of a write, which may be made all the same.
-fn uncertain(error: io::Error) -> NotKept {
-    match error.kind() {
-        io::ErrorKind::TimedOut => NotKept::Unknown(error.to_string()),
-        _ => failed(error),
-    }
-}
-
 fn elsewhere(lease: &SceneLease, owner: NewOwner) -> Ended {
     Ended::Elsewhere { id: lease.scene().to_owned(), owner }
 }
+
+#[cfg(test)]
+mod tests;
