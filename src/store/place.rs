@@ -79,7 +79,7 @@ pub trait StorePlace: fmt::Debug + Send + Sync {
     /// Puts a file whole, which lasts then, where there is none: of several who do, one gets `true`.
     ///
     /// # Errors
-    /// The system's; whether it is there is not known then.
+    /// The system's; it is not there then, unless the error is `TimedOut`.
     fn put_new(&self, key: &str, bytes: &[u8]) -> io::Result<bool>;
 
     /// Puts the first files below a key, where nothing is yet: the last one is there only if all are.

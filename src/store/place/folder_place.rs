@@ -4,6 +4,7 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
 use tracing::warn;
@@ -23,6 +24,9 @@ pub struct FolderPlace {
 pub const PASSING: &str = ".";
 /// Of a file on its way to its name, which its generation tells.
 pub const TEMPORARY: &str = "tmp";
+
+/// Files that this process has put where there was none.
+static PUTS: AtomicU64 = AtomicU64::new(0);
 
 /// Scenes whose changes are written at once. Each has a file and a sync of its own; file systems commit those that come
 /// together in one, and a disk takes several in the time of one.
@@ -112,20 +116,21 @@ impl StorePlace for FolderPlace {
         let folder = folder_of(&path);
         fs::create_dir_all(folder)?;
         let name = path.file_name().expect("a key has a name").to_string_lossy();
-        let passing = folder.join(format!("{PASSING}{name}-{}", self.own));
-        let mut file = File::create(&passing)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
+        // Several threads may put the same file at once: each writes one of its own.
+        let number = PUTS.fetch_add(1, Relaxed);
+        let passing = folder.join(format!("{PASSING}{name}-{}-{number}", self.own));
+        let mut file = File::create_new(&passing)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
         // A hard link is made whole or not at all, and never over another file.
-        let put = fs::hard_link(&passing, &path);
-        fs::remove_file(&passing)?;
-        match put {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-            put => put?,
+        let put = written.map(|()| fs::hard_link(&passing, &path));
+        // Should it stay, it is nobody's.
+        let _ = fs::remove_file(&passing);
+        let lasting = || sync_folder(folder).and_then(|()| sync_folder(folder_of(folder)));
+        match put? {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            // On a network's file system, also of a link that was asked for and not answered.
+            linked => linked.and_then(|()| lasting()).map_err(uncertain).map(|()| true),
         }
-        sync_folder(folder)?;
-        sync_folder(folder_of(folder))?;
-        Ok(true)
     }
 
     /// A folder that is renamed when all is in it.

@@ -1,6 +1,6 @@
 //! What is left when the disk fails between a change of a name and the moment from which it lasts.
 
-use std::{fs, io, path::PathBuf, process};
+use std::{fs, io, path::PathBuf, process, thread};
 
 use super::FolderPlace;
 use crate::{
@@ -72,4 +72,34 @@ fn a_removal_that_cannot_be_made_to_last_leaves_all_files_and_can_be_repeated() 
     place.remove_all("liver").expect("there");
     assert_eq!(entries(&place), []);
     place.remove_all("liver").expect("gone already");
+}
+
+#[test]
+fn of_many_threads_one_puts_a_new_file_and_the_others_are_told_that_it_is_there() {
+    const THREADS: usize = 8;
+    let root = Root::new("new");
+    let place = root.place();
+    for n in 0..50 {
+        let key = format!("liver/{n}");
+        let put = || place.put_new(&key, b"one claim").expect("room");
+        let done: Vec<bool> = thread::scope(|scope| {
+            let threads = [(); THREADS].map(|()| scope.spawn(put));
+            threads.map(|thread| thread.join().expect("no panic")).to_vec()
+        });
+        assert_eq!(done.iter().filter(|is_first| **is_first).count(), 1, "{done:?}");
+        let found = place.head(&key, FileForm::Whole, 99).expect("there");
+        assert_eq!(found, b"one claim");
+    }
+    let names = place.list("liver").expect("readable").expect("there");
+    assert_eq!(names.len(), 50, "{names:?}");
+}
+
+#[test]
+fn a_new_file_whose_name_cannot_be_made_to_last_may_be_there() {
+    let root = Root::new("unsynced");
+    let place = root.place();
+    failing_syncs(&root.0.join("liver"), 1);
+    let failed = place.put_new("liver/1", b"one claim").expect_err("it cannot be made to last");
+    assert_eq!(failed.kind(), io::ErrorKind::TimedOut, "{failed}");
+    assert!(!place.put_new("liver/1", b"another").expect("readable"));
 }
