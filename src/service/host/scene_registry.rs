@@ -15,7 +15,10 @@ use super::{
         membership::Membership,
         scene_lease::{NewOwner, SceneLease},
     },
-    durable::scene_journal::{ChangeTurn, CommitThread, DurableRevisions, NotKept, SceneJournal},
+    durable::{
+        not_kept::NotKept,
+        scene_journal::{ChangeTurn, CommitThread, DurableRevisions, SceneJournal},
+    },
     live_view::device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
     opening_turns::OpeningTurns,

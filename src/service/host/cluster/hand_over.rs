@@ -9,10 +9,7 @@ use tracing::{error, info};
 
 use super::{membership::Membership, scene_lease::NewOwner};
 use crate::service::host::{
-    durable::{
-        scene_journal::{NotKept, SceneJournal},
-        scene_keeper::keep_positions,
-    },
+    durable::{not_kept::NotKept, scene_journal::SceneJournal, scene_keeper::keep_positions},
     scene_life::Ended,
     scene_registry::{SceneHost, SceneRegistry},
 };
@@ -117,6 +114,10 @@ fn give_up(
     host.set_passing(true);
     if let Err(reason) = keep_positions(host, journal) {
         error!(scene = host.scene.id(), "its newest positions are lost: {reason}");
+    }
+    // What failed here is not for the next owner to find.
+    if let Err(reason) = journal.settle() {
+        error!(scene = host.scene.id(), "changes that failed may be found as made: {reason}");
     }
     let id = host.scene.id();
     let given = lease.give_up(to);
