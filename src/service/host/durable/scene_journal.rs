@@ -513,6 +513,8 @@ impl JournalFiles {
     fn begin_journal(&mut self) -> Result<(), NotKept> {
         // Also of one that fails: should its file stay, the next has another name.
         self.generation += 1;
+        // Nor does the last one go on then: from the first number of that file on, no record of it would be read.
+        (self.file, self.is_torn) = (None, true);
         let begun = self.folder.begin_journal(self.generation, self.next_sequence);
         (self.file, self.is_torn) = (Some(begun.map_err(failed)?), false);
         Ok(())

@@ -162,6 +162,23 @@ async fn a_cut_that_cannot_be_taken_back_is_before_any_other_change_is_kept() {
     assert_eq!((found.kept.scene.tissues[0].topology_revision, found.damage.len()), (1, 0));
 }
 
+/// It is there in spite of the error, as an object may be that was put and not answered.
+#[test]
+fn after_a_journal_that_could_not_be_begun_the_last_one_does_not_go_on() {
+    let kept = Kept::new("begun");
+    let host = kept.registry.create_durable("s", &Caller::ANYBODY).expect("room");
+    let journal = kept.journal();
+    let next = journal.files.lock().generation + 1;
+    let (store, _) = kept.registry.keeping().expect("set");
+    store.folder("s").begin_journal(next, 0).expect("room");
+    journal.keep_snapshot(|| host.scene.saved()).expect_err("there is one of that name");
+    let turn = SceneJournal::turn_blocking(Some(&journal));
+    let added = || Box::new(SavedTissue { id: TissueId(1), ..tissue().saved() });
+    turn.keep_blocking(|| SceneChange::TissueAdded(added())).expect("room");
+    let found = store.folder("s").read().expect("there");
+    assert_eq!((found.kept.scene.tissues, found.damage.len()), (vec![*added()], 0));
+}
+
 fn edit_of(mut changes: Vec<SceneChange>) -> TopologyEdit {
     match changes.remove(0) {
         SceneChange::Edited { edit, .. } => edit,
