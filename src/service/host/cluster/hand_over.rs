@@ -15,7 +15,8 @@ use crate::service::host::{
 };
 use crate::store::lease::claim::ClaimHolder;
 
-/// Why a scene was not handed over. It is served here as before, unless it is another's already.
+/// Why a scene was not handed over. It is served here as before, unless it is another's already, or may be: then it is
+/// nobody's until its claim is put again.
 #[derive(Debug, thiserror::Error)]
 pub enum NotHandedOver {
     /// Servers here do not share scenes.
@@ -122,6 +123,7 @@ fn give_up(
     let id = host.scene.id();
     let given = lease.give_up(to);
     let owner = given.map_err(|source| {
+        // The lease itself answers no more where it is not known whether the claim is there.
         host.set_passing(false);
         NotHandedOver::Claims { id: id.to_owned(), source }
     })?;

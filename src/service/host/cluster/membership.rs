@@ -33,6 +33,8 @@ pub struct Membership {
     answers_until_ns: AtomicU64,
     /// By server.
     seen: Mutex<HashMap<String, SeenServer>>,
+    /// By scene: the claim that was to end an own one, and of which it is not known whether it is there or still comes.
+    open_ends: Mutex<HashMap<String, SceneClaim>>,
     /// Nothing is its own any more, and it gives no sign of life.
     has_left: AtomicBool,
 }
@@ -71,6 +73,7 @@ impl Membership {
             count: AtomicU64::new(0),
             answers_until_ns: AtomicU64::new(0),
             seen: Mutex::default(),
+            open_ends: Mutex::default(),
             has_left: AtomicBool::new(false),
         };
         let basis_ns = joined.beat()?;
@@ -208,9 +211,36 @@ impl Membership {
     /// Puts a claim of the next epoch. False when another was first.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's; the claim is not there then, unless the error is `TimedOut`.
     pub fn put(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
         self.claims.put(scene, claim)
+    }
+
+    /// The same of a claim that ends an own one.
+    ///
+    /// # Errors
+    /// As [`Membership::put`]; after `TimedOut` it is an [open end](Membership::open_end).
+    pub fn put_end(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
+        let put = self.put(scene, claim);
+        match &put {
+            Ok(_) => self.close_end(scene),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                self.open_ends.lock().insert(scene.to_owned(), claim.clone());
+            }
+            // Of this try alone: what an earlier one has put may come all the same.
+            Err(_) => {}
+        }
+        put
+    }
+
+    /// The claim that was to end an own one of this epoch, and of which nothing is known.
+    pub fn open_end(&self, scene: &str, epoch: u64) -> Option<SceneClaim> {
+        self.open_ends.lock().get(scene).filter(|end| end.epoch == epoch + 1).cloned()
+    }
+
+    /// There is a claim of its epoch: should it still come, it comes to nothing.
+    pub fn close_end(&self, scene: &str) {
+        self.open_ends.lock().remove(scene);
     }
 
     /// Gives no sign of life any more, once nothing is its own.
