@@ -8,6 +8,8 @@ use std::{fs::File, io, path::Path};
 /// The system's.
 #[cfg(unix)]
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    #[cfg(test)]
+    injected::fail_when_asked(folder)?;
     File::open(folder)?.sync_all()
 }
 
@@ -37,4 +39,34 @@ pub fn note_change(file: &File) -> io::Result<()> {
     }
     #[cfg(windows)]
     file.set_modified(std::time::SystemTime::now())
+}
+
+/// Failures that tests ask for, on their own thread.
+#[cfg(all(test, unix))]
+pub mod injected {
+    use std::{
+        cell::RefCell,
+        io,
+        path::{Path, PathBuf},
+    };
+
+    thread_local! {
+        static NEXT: RefCell<(PathBuf, u32)> = const { RefCell::new((PathBuf::new(), 0)) };
+    }
+
+    /// The next `n` times that this thread [makes the names in this folder last](super::sync_folder) fail.
+    pub fn failing_syncs(folder: &Path, n: u32) {
+        NEXT.set((folder.to_owned(), n));
+    }
+
+    /// Before the system is asked.
+    pub fn fail_when_asked(folder: &Path) -> io::Result<()> {
+        NEXT.with_borrow_mut(|(of, left)| {
+            if *left == 0 || of != folder {
+                return Ok(());
+            }
+            *left -= 1;
+            Err(io::Error::other("injected"))
+        })
+    }
 }

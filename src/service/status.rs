@@ -10,7 +10,7 @@ use super::{
     convert::{FieldError, Problem, deform::RefusedDeformation},
     host::{
         cluster::{hand_over::NotHandedOver, scene_lease::NewOwner},
-        durable::scene_journal::NotKept,
+        durable::not_kept::NotKept,
         field_build::BuildTookTooLong,
         quota::{OverQuota, RoomRefused},
         scene_error::SceneRegistryError,

@@ -19,6 +19,10 @@
 //!    `term`, and looks once more afterwards: a sign that is new then is waited for as long. Later signs do not count, as
 //!    their writer finds the claim. The margin is for clocks of unequal speed. A scene that was taken in is served after
 //!    one more look at its newest claim: signs of life that came in between looked at those that were there before.
+//!    A claim that gives a scene up is waited out by nobody: before it puts one, its owner answers no more. Where it is told
+//!    that it is not known whether the claim is there, it goes on to answer nothing and puts it again, until it is there or
+//!    another's is. Nor does it go on with the old claim when it is asked for the scene anew: it claims the next epoch, whose
+//!    place is that of the claim that may still come.
 //! 3. **What a stale owner writes later is not read.** An owner begins with a journal and a snapshot of its own epoch. Files
 //!    have their epoch in their number: those of an older epoch count for nothing from the first record of a later one on.
 //!
@@ -29,7 +33,8 @@
 //! *2* needs only that a sign that was put before a claim is seen by a look after that claim. What S3 has and a folder has
 //! not is a request that is done after its sender has given it up. Of each kind it is harmless:
 //! - a claim counts from when it is there, also for a server that was told that it is not known whether it is: that server
-//!   finds itself to be the owner when it is asked next, and who it was taken from finds that at the next look;
+//!   finds itself to be the owner when it is asked next, and who it was taken from finds that at the next look. For one
+//!   that ends a claim, see *2*;
 //! - a sign of life that comes late, also in the place of a newer one, is another than was seen: a claimer waits longer;
 //! - a record was not acknowledged. The journal gets no other one: the next begins with the same number, and from there
 //!   on it alone counts. Until then its change is one of which its client was told that nobody knows;

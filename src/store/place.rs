@@ -79,13 +79,13 @@ pub trait StorePlace: fmt::Debug + Send + Sync {
     /// Puts a file whole, which lasts then, where there is none: of several who do, one gets `true`.
     ///
     /// # Errors
-    /// The system's; whether it is there is not known then.
+    /// The system's; it is not there then, unless the error is `TimedOut`.
     fn put_new(&self, key: &str, bytes: &[u8]) -> io::Result<bool>;
 
     /// Puts the first files below a key, where nothing is yet: the last one is there only if all are.
     ///
     /// # Errors
-    /// The system's; what is left of them has no last one.
+    /// The system's; what is left of them has no last one, unless the error is `TimedOut`.
     fn put_first(&self, below: &str, files: &[FirstFile<'_>]) -> io::Result<()>;
 
     /// Puts a file that is appended to, where there is none.
@@ -132,10 +132,10 @@ pub trait StorePlace: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Removes all files below a key. They may be read until it is done.
+    /// Removes all files below a key, some of which may be gone already. They may be read until it is done.
     ///
     /// # Errors
-    /// The system's; some of it may be there still.
+    /// The system's; which of them are still there is for the place to say.
     fn remove_all(&self, below: &str) -> io::Result<()>;
 
     /// Keeps a damaged file under a second name with one more extension, for whoever wants to look at it. One that was put
@@ -201,6 +201,11 @@ impl fmt::Debug for PlaceFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.bytes)
     }
+}
+
+/// The error of a write that may be made all the same.
+pub(in crate::store) fn uncertain(error: io::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, error)
 }
 
 /// A key below another; the root is the empty one.

@@ -7,3 +7,5 @@ pub mod opening;
 pub mod renewal;
 pub mod scene_lease;
 pub mod take_over;
+#[cfg(all(test, unix))]
+mod tests;

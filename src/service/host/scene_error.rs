@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{durable::scene_journal::NotKept, quota::OverQuota, scene_life::Ended};
+use super::{durable::not_kept::NotKept, quota::OverQuota, scene_life::Ended};
 use crate::service::convert::FieldError;
 
 /// Why a scene could not be made or found.

@@ -15,7 +15,10 @@ use super::{
         membership::Membership,
         scene_lease::{NewOwner, SceneLease},
     },
-    durable::scene_journal::{ChangeTurn, CommitThread, DurableRevisions, NotKept, SceneJournal},
+    durable::{
+        not_kept::NotKept,
+        scene_journal::{ChangeTurn, CommitThread, DurableRevisions, SceneJournal},
+    },
     live_view::device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
     opening_turns::OpeningTurns,
@@ -465,12 +468,12 @@ impl SceneRegistry {
         let (store, _) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
         let failed = |error| NotKept::Disk(Arc::new(error));
         match self.membership() {
-            None => store.folder(id).remove().map_err(failed)?,
+            None => store.folder(id).remove().map_err(NotKept::of_write)?,
             Some(membership) => {
                 let claim = membership.newest(id).map_err(failed)?;
                 let epoch = claim.map_or(0, |claim| claim.epoch) + 1;
                 let end = SceneClaim { epoch, state: ClaimState::Deleted };
-                if !membership.put(id, &end).map_err(failed)? {
+                if !membership.put(id, &end).map_err(NotKept::of_write)? {
                     return Err(NotKept::Gone.into());
                 }
                 store.folder(id).remove_before(epoch).map_err(failed)?;

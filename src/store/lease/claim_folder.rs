@@ -5,7 +5,9 @@ use std::{fs, io, path::Path};
 use super::claim::{ClaimState, SceneClaim};
 use crate::{
     os::lasting::sync_folder,
-    store::place::{FileForm, PlaceEntry, StorePlace, folder_place::FolderPlace, key_below},
+    store::place::{
+        FileForm, PlaceEntry, StorePlace, folder_place::FolderPlace, key_below, uncertain,
+    },
 };
 
 /// The claims of all scenes of a store: `ID/EPOCH` is one.
@@ -87,17 +89,19 @@ impl ClaimFolder {
     /// server was first.
     ///
     /// # Errors
-    /// The system's; whether the claim is there is not known then.
+    /// The system's; the claim is not there then, unless the error is `TimedOut`.
     pub fn put(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
         let text = toml::to_string(&ClaimText { state: claim.state.clone() }).expect("text only");
         if !self.place.put_new(&key(scene, claim.epoch), text.as_bytes())? {
             return Ok(false);
         }
-        if self.newest(scene)?.as_ref() != Some(claim) {
+        // It is there: what is not known after an error is whether it counts.
+        if self.newest(scene).map_err(uncertain)?.as_ref() != Some(claim) {
             return Ok(false);
         }
-        for old in self.epochs(scene)?.into_iter().filter(|e| e + CLAIMS_KEPT < claim.epoch) {
-            // An error: it goes with the next claim.
+        let epochs = self.epochs(scene).unwrap_or_default();
+        for old in epochs.into_iter().filter(|e| e + CLAIMS_KEPT < claim.epoch) {
+            // An error, here or of the list: it goes with the next claim.
             let _ = self.place.remove(&key(scene, old), FileForm::Whole);
         }
         Ok(true)

@@ -4,11 +4,12 @@ use std::{
     fs::{self, File},
     io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
 use tracing::warn;
 
-use super::{Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace};
+use super::{Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace, uncertain};
 use crate::os::lasting::sync_folder;
 
 /// A folder that is there.
@@ -23,6 +24,9 @@ pub struct FolderPlace {
 pub const PASSING: &str = ".";
 /// Of a file on its way to its name, which its generation tells.
 pub const TEMPORARY: &str = "tmp";
+
+/// Files that this process has put where there was none.
+static PUTS: AtomicU64 = AtomicU64::new(0);
 
 /// Scenes whose changes are written at once. Each has a file and a sync of its own; file systems commit those that come
 /// together in one, and a disk takes several in the time of one.
@@ -112,20 +116,21 @@ impl StorePlace for FolderPlace {
         let folder = folder_of(&path);
         fs::create_dir_all(folder)?;
         let name = path.file_name().expect("a key has a name").to_string_lossy();
-        let passing = folder.join(format!("{PASSING}{name}-{}", self.own));
-        let mut file = File::create(&passing)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
+        // Several threads may put the same file at once: each writes one of its own.
+        let number = PUTS.fetch_add(1, Relaxed);
+        let passing = folder.join(format!("{PASSING}{name}-{}-{number}", self.own));
+        let mut file = File::create_new(&passing)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all());
         // A hard link is made whole or not at all, and never over another file.
-        let put = fs::hard_link(&passing, &path);
-        fs::remove_file(&passing)?;
-        match put {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-            put => put?,
+        let put = written.map(|()| fs::hard_link(&passing, &path));
+        // Should it stay, it is nobody's.
+        let _ = fs::remove_file(&passing);
+        let lasting = || sync_folder(folder).and_then(|()| sync_folder(folder_of(folder)));
+        match put? {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            // On a network's file system, also of a link that was asked for and not answered.
+            linked => linked.and_then(|()| lasting()).map_err(uncertain).map(|()| true),
         }
-        sync_folder(folder)?;
-        sync_folder(folder_of(folder))?;
-        Ok(true)
     }
 
     /// A folder that is renamed when all is in it.
@@ -143,14 +148,17 @@ impl StorePlace for FolderPlace {
                 to.sync_all()?;
             }
             sync_folder(&passing)?;
-            fs::rename(&passing, &path)?;
-            sync_folder(folder_of(&path))
+            fs::rename(&passing, &path)
         })();
         if made.is_err() {
-            // Not there when it could not be made or was renamed.
+            // Not there when it could not be made.
             let _ = fs::remove_dir_all(&passing);
+            return made;
         }
-        made
+        sync_folder(folder_of(&path)).map_err(|failed| match unmade(&path, files) {
+            Ok(()) => failed,
+            Err(error) => uncertain(error),
+        })
     }
 
     fn begin(&self, key: &str, head: &[u8]) -> io::Result<Box<dyn Append>> {
@@ -194,16 +202,24 @@ impl StorePlace for FolderPlace {
         }
     }
 
-    /// At once and for good: all of it is still there after an error. None of the files may be open: Windows would refuse.
+    /// At once and for good: all of it is still there after an error, and lasts. After one that is `TimedOut` a power cut
+    /// decides whether it is; asked again, this goes on. None of the files may be open: Windows would refuse.
     fn remove_all(&self, below: &str) -> io::Result<()> {
         let path = self.path(below);
         let passing = FolderPlace::passing(&path, "gone-");
-        // Of one of the same name, whose files could not be removed then.
-        let _ = fs::remove_dir_all(&passing);
-        fs::rename(&path, &passing)?;
-        sync_folder(folder_of(&path))?;
+        // It is not when an earlier try came so far: its files must stay until it is known that their name is gone.
+        if fs::exists(&path)? {
+            // Of one of the same name, whose files could not be removed then.
+            let _ = fs::remove_dir_all(&passing);
+            fs::rename(&path, &passing)?;
+        }
+        let around = folder_of(&path);
+        sync_folder(around).map_err(|failed| {
+            let put_back = fs::rename(&passing, &path).and_then(|()| sync_folder(around));
+            put_back.map_or_else(uncertain, |()| failed)
+        })?;
         // What is left of it goes when the store is opened the next time.
-        fs::remove_dir_all(&passing).or_else(|error| {
+        gone(fs::remove_dir_all(&passing)).or_else(|error| {
             warn!(folder = %passing.display(), "a deleted scene's files stay for now: {error}");
             Ok(())
         })
@@ -248,6 +264,17 @@ fn gone(done: io::Result<()>) -> io::Result<()> {
     }
 }
 
+/// Removes the first files of a folder, the last one first: what is left after an error is no scene unless that is there.
+/// By their names, as another server may have taken the scene over since it was there, with files of its own.
+fn unmade(path: &Path, files: &[FirstFile<'_>]) -> io::Result<()> {
+    files.iter().rev().try_for_each(|file| gone(fs::remove_file(path.join(&file.name))))?;
+    fs::remove_dir(path)?;
+    sync_folder(folder_of(path))
+}
+
 fn folder_of(path: &Path) -> &Path {
     path.parent().expect("below the place's root")
 }
+
+#[cfg(all(test, unix))]
+mod tests;

@@ -49,7 +49,8 @@ impl ObjectRequests {
         let (done, waited) = sync_channel(1);
         let runtime = self.runtime.as_ref().expect("until it is dropped");
         runtime.spawn(async move { drop(done.send(request.await)) });
-        let answered = waited.recv().map_err(|_| io::Error::other("a request failed within"))?;
+        let within = |_| io::Error::new(io::ErrorKind::TimedOut, "a request failed within");
+        let answered = waited.recv().map_err(within)?;
         answered.map_err(RequestFailure::into_io)
     }
 

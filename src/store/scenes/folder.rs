@@ -10,7 +10,7 @@ use super::{
     snapshot::SceneSnapshot,
 };
 use crate::store::place::{
-    FileForm, FirstFile, PlaceEntry, StorePlace, folder_place::TEMPORARY, key_below,
+    FileForm, FirstFile, PlaceEntry, StorePlace, folder_place::TEMPORARY, key_below, uncertain,
 };
 
 /// The folder of one scene, or what stands for it in an object store.
@@ -77,7 +77,7 @@ impl SceneFolder {
     /// Makes it, with a first snapshot and an empty journal of a generation. It is a scene once the snapshot is there.
     ///
     /// # Errors
-    /// The system's; there is no scene then.
+    /// The system's; there is no scene then, unless the error is `TimedOut`.
     pub fn create(&self, first: &SceneSnapshot, generation: u64) -> io::Result<JournalFile> {
         let (head, snapshot) = (JournalFile::head(generation, 0), first.encode(generation, 0));
         let file = |extension, form, parts| {
@@ -87,13 +87,18 @@ impl SceneFolder {
         let journal = file(JOURNAL, FileForm::Appended, vec![&head[..]]);
         let snapshot = file(SNAPSHOT, FileForm::Whole, snapshot.parts().to_vec());
         self.place.put_first(&self.key, &[journal, snapshot])?;
-        Ok(JournalFile::begun(self.place.go_on(&self.journal(generation))?, head, 0))
+        let end = self.place.go_on(&self.journal(generation)).map_err(|failed| {
+            // Of this epoch alone: files of a later one are those of a server that has taken the scene over.
+            let removed = self.remove_before((generation >> EPOCH_SHIFT) + 1);
+            removed.and_then(|()| self.place.sync("")).map_or_else(uncertain, |()| failed)
+        })?;
+        Ok(JournalFile::begun(end, head, 0))
     }
 
     /// Takes it away for good. None of its files may be open.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's; in a folder of the file system all of it is there then, unless the error is `TimedOut`.
     pub fn remove(&self) -> io::Result<()> {
         self.place.remove_all(&self.key)
     }

@@ -9,16 +9,14 @@ use tracing::{error, info};
 
 use super::{membership::Membership, scene_lease::NewOwner};
 use crate::service::host::{
-    durable::{
-        scene_journal::{NotKept, SceneJournal},
-        scene_keeper::keep_positions,
-    },
+    durable::{not_kept::NotKept, scene_journal::SceneJournal, scene_keeper::keep_positions},
     scene_life::Ended,
     scene_registry::{SceneHost, SceneRegistry},
 };
 use crate::store::lease::claim::ClaimHolder;
 
-/// Why a scene was not handed over. It is served here as before, unless it is another's already.
+/// Why a scene was not handed over. It is served here as before, unless it is another's already, or may be: then it is
+/// nobody's until its claim is put again.
 #[derive(Debug, thiserror::Error)]
 pub enum NotHandedOver {
     /// Servers here do not share scenes.
@@ -118,9 +116,14 @@ fn give_up(
     if let Err(reason) = keep_positions(host, journal) {
         error!(scene = host.scene.id(), "its newest positions are lost: {reason}");
     }
+    // What failed here is not for the next owner to find.
+    if let Err(reason) = journal.settle() {
+        error!(scene = host.scene.id(), "changes that failed may be found as made: {reason}");
+    }
     let id = host.scene.id();
     let given = lease.give_up(to);
     let owner = given.map_err(|source| {
+        // The lease itself answers no more where it is not known whether the claim is there.
         host.set_passing(false);
         NotHandedOver::Claims { id: id.to_owned(), source }
     })?;

@@ -1,7 +1,7 @@
 //! This server among those that share a data folder or a bucket: its sign of life, and what it has seen of others.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     io,
     sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     thread::sleep,
@@ -33,6 +33,8 @@ pub struct Membership {
     answers_until_ns: AtomicU64,
     /// By server.
     seen: Mutex<HashMap<String, SeenServer>>,
+    /// By scene: the claim that was to end an own one, and of which it is not known whether it is there or still comes.
+    open_ends: Mutex<HashMap<String, SceneClaim>>,
     /// Nothing is its own any more, and it gives no sign of life.
     has_left: AtomicBool,
 }
@@ -44,7 +46,8 @@ struct SeenServer {
     term: LeaseTerm,
 }
 
-/// The sign of life of a server that has been silent for this long goes.
+/// The sign of life of a server that has been silent for this long goes, and so long after that what was seen of it: each
+/// start of a server is another. One that is asked for later all the same is waited for as if it were new.
 const FORGOTTEN_NS: u64 = 3_600_000_000_000;
 
 impl SeenServer {
@@ -71,6 +74,7 @@ impl Membership {
             count: AtomicU64::new(0),
             answers_until_ns: AtomicU64::new(0),
             seen: Mutex::default(),
+            open_ends: Mutex::default(),
             has_left: AtomicBool::new(false),
         };
         let basis_ns = joined.beat()?;
@@ -122,13 +126,21 @@ impl Membership {
     /// The system's.
     pub fn look_around(&self) -> io::Result<()> {
         let all = self.beats.all()?;
-        let now_ns = lease_now_ns();
+        self.see_all(&all, lease_now_ns());
+        Ok(())
+    }
+
+    /// `now_ns`: after they were read. O(servers).
+    fn see_all(&self, all: &[ServerBeat], now_ns: u64) {
+        let there: HashSet<&str> = all.iter().map(|beat| beat.server.server.as_str()).collect();
         let mut seen = self.seen.lock();
-        let is_gone = |server: &&String| all.iter().all(|beat| beat.server.server != **server);
-        let gone: Vec<String> = seen.keys().filter(is_gone).cloned().collect();
-        for server in gone {
-            self.note(&mut seen, &server, None, now_ns);
-        }
+        seen.retain(|server, known| {
+            if there.contains(server.as_str()) {
+                return true;
+            }
+            known.beat.see(None, now_ns);
+            known.silent_from_ns() + FORGOTTEN_NS >= now_ns
+        });
         for beat in all.iter().filter(|beat| beat.server != self.own) {
             let seen = self.note(&mut seen, &beat.server.server, Some(beat), now_ns);
             if seen.silent_from_ns() + FORGOTTEN_NS < now_ns {
@@ -136,7 +148,6 @@ impl Membership {
                 let _ = self.beats.remove(&beat.server.server);
             }
         }
-        Ok(())
     }
 
     fn note(
@@ -208,9 +219,36 @@ impl Membership {
     /// Puts a claim of the next epoch. False when another was first.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's; the claim is not there then, unless the error is `TimedOut`.
     pub fn put(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
         self.claims.put(scene, claim)
+    }
+
+    /// The same of a claim that ends an own one.
+    ///
+    /// # Errors
+    /// As [`Membership::put`]; after `TimedOut` it is an [open end](Membership::open_end).
+    pub fn put_end(&self, scene: &str, claim: &SceneClaim) -> io::Result<bool> {
+        let put = self.put(scene, claim);
+        match &put {
+            Ok(_) => self.close_end(scene),
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+                self.open_ends.lock().insert(scene.to_owned(), claim.clone());
+            }
+            // Of this try alone: what an earlier one has put may come all the same.
+            Err(_) => {}
+        }
+        put
+    }
+
+    /// The claim that was to end an own one of this epoch, and of which nothing is known.
+    pub fn open_end(&self, scene: &str, epoch: u64) -> Option<SceneClaim> {
+        self.open_ends.lock().get(scene).filter(|end| end.epoch == epoch + 1).cloned()
+    }
+
+    /// There is a claim of its epoch: should it still come, it comes to nothing.
+    pub fn close_end(&self, scene: &str) {
+        self.open_ends.lock().remove(scene);
     }
 
     /// Gives no sign of life any more, once nothing is its own.
@@ -220,5 +258,36 @@ impl Membership {
     pub fn leave(&self) -> io::Result<()> {
         self.has_left.store(true, Relaxed);
         self.beats.remove(&self.own.server)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_seen_of_a_server_goes_long_after_its_sign_of_life() {
+        let folder = std::env::temp_dir().join(format!("palpate-seen-{}", std::process::id()));
+        // Of a process before this one with the same number.
+        let _ = std::fs::remove_dir_all(&folder);
+        let store = SceneStore::open_shared(&folder).expect("a new store");
+        let term = Duration::from_secs(3);
+        let here = Membership::join(&store, "here:1".to_owned(), term).expect("room");
+        let other = |n: u64| ClaimHolder { server: format!("{n:x}"), address: "x:1".to_owned() };
+        let begin_ns = lease_now_ns();
+        let kept_ns = term.as_nanos() as u64 + FORGOTTEN_NS;
+        // Each start is another server; the one before has left.
+        for n in 0..100 {
+            let beat = ServerBeat { count: 1, term_ms: 3_000, server: other(n) };
+            let now_ns = begin_ns + n * kept_ns / 10;
+            here.see_all(&[beat], now_ns);
+            let is_known = |n: u64| here.seen.lock().contains_key(&other(n).server);
+            assert!(is_known(n) && (n == 0 || is_known(n - 1)));
+            assert!(here.seen.lock().len() <= 12, "{} are known", here.seen.lock().len());
+        }
+        assert!(!here.is_silent(&other(0)), "it is waited for as if it were new");
+        drop(here);
+        // An error: the store has its lock open, whose name Windows keeps for as long.
+        let _ = std::fs::remove_dir_all(&folder);
     }
 }

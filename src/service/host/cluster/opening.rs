@@ -59,6 +59,11 @@ impl SceneOpener {
                     }
                     // Being made right now, or failed to be: the claim goes with this server.
                     Opening::Own { .. } if self.was_never_made(registry, id)? => return Ok(()),
+                    // Its end was put without an answer, and has the place of the claim that is put now: should it still
+                    // come, it comes to nothing.
+                    Opening::Own { epoch } if self.membership.open_end(id, epoch).is_some() => {
+                        Some(self.claim(id, epoch + 1).map_err(unread)?.then_some(epoch + 1))
+                    }
                     Opening::Own { epoch } => Some(Some(epoch)),
                     Opening::Claim { epoch, before } => {
                         registry.check_room()?;

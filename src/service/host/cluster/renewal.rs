@@ -62,7 +62,7 @@ impl Drop for LeaseRenewal {
 }
 
 /// Gives a sign of life, and looks at each claim after that: who claims one later sees the sign, and waits.
-fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Result<()> {
+pub(super) fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Result<()> {
     if membership.has_left() {
         return Ok(());
     }
@@ -83,5 +83,18 @@ fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Result<()> {
         }
     }
     membership.confirm(basis_ns);
+    // After that, so that a store that does not answer here costs no other scene its lease.
+    for host in &hosts {
+        match host.lease().map(|lease| lease.end_again()) {
+            Some(Ok(Some(owner))) => {
+                info!(scene = host.scene.id(), "given up at last: it {owner}");
+                registry.metrics().cluster.given.fetch_add(1, Relaxed);
+                registry.forget(host, owner);
+            }
+            // It is put again after the next sign of life, and no other before: each wait is long, and the sign is due.
+            Some(Err(_)) => break,
+            _ => {}
+        }
+    }
     membership.look_around()
 }

@@ -1,6 +1,12 @@
 //! One scene that is this server's, and whether it still is.
 
-use std::{fmt, io, sync::Arc};
+use std::{
+    fmt, io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
 
 use super::membership::Membership;
 use crate::store::lease::claim::{ClaimHolder, ClaimState, SceneClaim};
@@ -10,6 +16,8 @@ pub struct SceneLease {
     scene: String,
     claim: SceneClaim,
     membership: Arc<Membership>,
+    /// A claim that ends it may be there: who sees that does not wait until this server answers no more.
+    is_ending: AtomicBool,
 }
 
 /// Whose a scene is that is not this server's any more.
@@ -45,7 +53,8 @@ impl SceneLease {
     pub fn new(membership: &Arc<Membership>, scene: &str, epoch: u64) -> SceneLease {
         let state = ClaimState::Owned(membership.own().clone());
         let claim = SceneClaim { epoch, state };
-        SceneLease { scene: scene.to_owned(), claim, membership: Arc::clone(membership) }
+        let (scene, membership) = (scene.to_owned(), Arc::clone(membership));
+        SceneLease { scene, claim, membership, is_ending: AtomicBool::new(false) }
     }
 
     /// Its id.
@@ -60,7 +69,7 @@ impl SceneLease {
 
     /// Whether nobody else answers for the scene yet, as far as this server's clock says. Cheap enough for a tick.
     pub fn answers(&self) -> bool {
-        self.membership.answers()
+        !self.is_ending.load(Relaxed) && self.membership.answers()
     }
 
     /// Whose the scene is by now; `None`: still this server's. Reads the claims.
@@ -75,7 +84,10 @@ impl SceneLease {
         }
         Ok(match self.membership.newest(&self.scene)? {
             Some(claim) if claim == self.claim => None,
-            Some(claim) => Some(NewOwner::of(&claim)),
+            Some(claim) => {
+                self.membership.close_end(&self.scene);
+                Some(NewOwner::of(&claim))
+            }
             // Somebody has taken the claims away.
             None => Some(NewOwner { address: None, epoch: self.claim.epoch }),
         })
@@ -84,11 +96,12 @@ impl SceneLease {
     /// Ends it in good order. Whose the scene is then: as said, unless another was first.
     ///
     /// # Errors
-    /// The system's.
+    /// The system's; it goes on then, unless it is not known whether the claim is there or still comes: it answers no more
+    /// until that is known, and waits for [`SceneLease::end_again`].
     pub fn give_up(&self, to: Option<&ClaimHolder>) -> io::Result<NewOwner> {
         let state = to.map_or(ClaimState::Free, |holder| ClaimState::Owned(holder.clone()));
         let claim = SceneClaim { epoch: self.claim.epoch + 1, state };
-        if self.membership.put(&self.scene, &claim)? {
+        if self.end(&claim)? {
             return Ok(NewOwner::of(&claim));
         }
         let owner = self.new_owner()?;
@@ -98,10 +111,33 @@ impl SceneLease {
     /// Ends it and the scene. From then on nobody reads its files. The new owner, when another was first.
     ///
     /// # Errors
-    /// The system's.
+    /// As [`SceneLease::give_up`].
     pub fn delete(&self) -> io::Result<Option<NewOwner>> {
         let end = SceneClaim { epoch: self.claim.epoch + 1, state: ClaimState::Deleted };
-        let is_first = self.membership.put(&self.scene, &end)?;
+        let is_first = self.end(&end)?;
         if is_first { Ok(None) } else { self.new_owner() }
+    }
+
+    /// Puts a claim again that was to end it, and of which nothing is known: it has the same place as what may still come,
+    /// so that one of the two counts. Whose the scene is then; `None` when there is no such claim.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn end_again(&self) -> io::Result<Option<NewOwner>> {
+        let Some(claim) = self.membership.open_end(&self.scene, self.claim.epoch) else {
+            return Ok(None);
+        };
+        if self.end(&claim)? { Ok(Some(NewOwner::of(&claim))) } else { self.new_owner() }
+    }
+
+    /// Puts a claim that ends it. False when another was first.
+    fn end(&self, claim: &SceneClaim) -> io::Result<bool> {
+        // Before: another server may answer as soon as the claim is there.
+        self.is_ending.store(true, Relaxed);
+        let put = self.membership.put_end(&self.scene, claim);
+        if put.is_err() && self.membership.open_end(&self.scene, self.claim.epoch).is_none() {
+            self.is_ending.store(false, Relaxed);
+        }
+        put
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use tracing::{error, info, warn};
 
-use super::scene_journal::{NotKept, SceneJournal};
+use super::{not_kept::NotKept, scene_journal::SceneJournal};
 use crate::service::host::{
     cluster::scene_lease::{NewOwner, SceneLease},
     field_build::BuildTerms,

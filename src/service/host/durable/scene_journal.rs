@@ -27,6 +27,7 @@ use crate::{
         clock::now_ns,
         host::{
             cluster::scene_lease::{NewOwner, SceneLease},
+            durable::not_kept::NotKept,
             scene_life::Ended,
         },
         metrics::store::StoreMetrics,
@@ -68,12 +69,24 @@ struct JournalFiles {
     file: Option<JournalFile>,
     /// The last journal has records that may not count: the next one is to begin before them.
     is_torn: bool,
-    is_deleted: bool,
+    removal: Removal,
     /// Another goes on with the files.
     is_closed: bool,
     /// The greatest of all files.
     generation: u64,
     next_sequence: u64,
+    /// Of cuts that were kept and not made, and are not taken back on the disk yet. Whatever is kept next was made for the
+    /// scene without them, and counts with them only.
+    open_voids: Vec<JournalRecord>,
+}
+
+/// How far the removal of a scene's files has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Removal {
+    NotBegun,
+    /// Whether they are there after a power cut is not known, so that nothing may be kept in them.
+    Unknown,
+    Done,
 }
 
 /// The newest snapshot of a scene, and what came after.
@@ -87,23 +100,6 @@ pub struct LastSnapshot {
     pub journal_bytes: u64,
     /// How often these were appended to.
     pub appends: u64,
-}
-
-/// Why a change cannot be kept.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum NotKept {
-    /// No room, or another failure of the disk.
-    #[error("the scene cannot be kept on the server's disk or store: {0}; nothing was changed")]
-    Disk(#[source] Arc<io::Error>),
-    /// It was deleted meanwhile, or the server ends.
-    #[error("the scene is not kept any more")]
-    Gone,
-    /// It is another server's; nothing was changed.
-    #[error(transparent)]
-    Ended(#[from] Ended),
-    /// It is on the disk, and whether it counts is for the scene's next owner to say.
-    #[error("{0}; whether the change was made is to be asked of the scene's owner")]
-    Unknown(String),
 }
 
 /// Changes on their way to the disk.
@@ -202,10 +198,11 @@ impl SceneJournal {
             lease,
             file: None,
             is_torn: false,
-            is_deleted: false,
+            removal: Removal::NotBegun,
             is_closed: false,
             generation,
             next_sequence: 0,
+            open_voids: Vec::new(),
         };
         let snapshot = LastSnapshot { taken_ns: now_ns(), ..LastSnapshot::default() };
         SceneJournal {
@@ -262,37 +259,42 @@ impl SceneJournal {
     /// Makes the files of a new scene.
     ///
     /// # Errors
-    /// The system's; there are none then.
+    /// The system's; there are none then, unless it is [`NotKept::Unknown`].
     pub fn create(&self, scene: SavedScene) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         let first = SceneSnapshot { owner: self.owner.clone(), scene };
-        files.file = Some(files.folder.create(&first, files.generation).map_err(uncertain)?);
+        files.file =
+            Some(files.folder.create(&first, files.generation).map_err(NotKept::of_write)?);
         files.check_written()
     }
 
     /// Removes the files: from then on nothing is kept.
     ///
     /// # Errors
-    /// The system's; they are still there then.
+    /// The system's; they are still there then, and changes are kept. After [`NotKept::Unknown`] nothing is, and they can be
+    /// removed again.
     pub fn remove(&self) -> Result<(), NotKept> {
         let mut files = self.files.lock();
-        if !std::mem::replace(&mut files.is_deleted, true) {
-            // Before, for Windows: should they stay, the next change begins another.
-            files.file = None;
-            if let Err(error) = files.remove() {
-                files.is_deleted = false;
-                return Err(error);
-            }
+        if files.removal == Removal::Done {
+            return Ok(());
         }
-        Ok(())
+        // Before, for Windows: should they stay, the next change begins another.
+        files.file = None;
+        let removed = files.remove();
+        files.removal = match removed {
+            Ok(()) => Removal::Done,
+            Err(NotKept::Unknown(_)) => Removal::Unknown,
+            Err(_) => files.removal,
+        };
+        removed
     }
 
-    /// Leaves the files to another: from then on nothing is kept. False when they are removed already.
+    /// Leaves the files to another: from then on nothing is kept. False when they are removed already, or may be.
     pub fn close(&self) -> bool {
         let mut files = self.files.lock();
         files.is_closed = true;
         files.file = None;
-        !files.is_deleted
+        files.removal == Removal::NotBegun
     }
 
     /// Waits for the turn of a change; for nothing without a journal.
@@ -340,17 +342,23 @@ impl SceneJournal {
         HandedIn(self.hand_in(positions.into_iter().map(JournalRecord::Change).collect()))
     }
 
-    /// Begins the next journal where a write has failed: from then on it is known that nothing of that counts.
+    /// Begins the next journal where a write has failed, and takes cuts back that were not made: from then on it is known
+    /// that nothing of that counts.
     ///
     /// # Errors
     /// When it cannot be begun: whoever reads the files may find what was to be written.
     pub fn settle(&self) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         let is_open = files.is_torn || files.file.as_ref().is_some_and(JournalFile::is_broken);
-        if !is_open || files.check_own().is_err() {
+        let has_voids = !files.open_voids.is_empty();
+        if !(is_open || has_voids) || files.check_own().is_err() {
             return Ok(());
         }
-        files.begin_journal()
+        if is_open {
+            files.begin_journal()?;
+        }
+        drop(files);
+        if has_voids { self.append(Vec::new()).map(drop) } else { Ok(()) }
     }
 
     /// Keeps the scene as it is now; the turn is given back before the snapshot is written. Not on the runtime's threads.
@@ -398,27 +406,24 @@ impl SceneJournal {
         done
     }
 
-    /// On the commit thread. Returns the number of the first.
+    /// Adds records behind the voids that are still open. Returns the number of the first of them.
     fn append(&self, records: Vec<JournalRecord>) -> Result<u64, NotKept> {
         let mut files = self.files.lock();
-        files.check_own()?;
-        let is_usable = files.file.as_ref().is_some_and(|file| !file.is_broken());
-        if !is_usable {
-            files.begin_journal()?;
+        let mut all = std::mem::take(&mut files.open_voids);
+        let n_voids = all.len() as u64;
+        all.extend(records);
+        let written = files.append(&all);
+        if written.is_err() {
+            let voids = all.iter().filter(|record| matches!(record, JournalRecord::Void(_)));
+            files.open_voids = voids.cloned().collect();
         }
-        let file = files.file.as_mut().expect("it was begun");
-        let before = (file.bytes(), file.appends());
-        // Where it is uncertain it counts should this server end before its next journal begins.
-        let first = file.append(&records).map_err(uncertain)?;
-        let (more, appends) = (file.bytes() - before.0, file.appends() - before.1);
-        files.check_written()?;
-        files.next_sequence = first + records.len() as u64;
         drop(files);
+        let (first, more) = written?;
         let mut last = self.snapshot.lock();
-        (last.journal_bytes, last.appends) = (last.journal_bytes + more, last.appends + appends);
+        (last.journal_bytes, last.appends) = (last.journal_bytes + more, last.appends + 1);
         drop(last);
-        self.note(&records);
-        Ok(first)
+        self.note(&all);
+        Ok(first + n_voids)
     }
 
     fn note(&self, records: &[JournalRecord]) {
@@ -451,7 +456,7 @@ impl SceneJournal {
 impl JournalFiles {
     /// Before anything is written: whether the scene is this server's.
     fn check_own(&self) -> Result<(), NotKept> {
-        if self.is_deleted || self.is_closed {
+        if self.removal != Removal::NotBegun || self.is_closed {
             return Err(NotKept::Gone);
         }
         let Some(lease) = &self.lease else { return Ok(()) };
@@ -459,6 +464,22 @@ impl JournalFiles {
             None => Ok(()),
             Some(owner) => Err(elsewhere(lease, owner).into()),
         }
+    }
+
+    /// Adds records to the journal, or to the next one. Returns the number of the first, and the bytes of all.
+    fn append(&mut self, records: &[JournalRecord]) -> Result<(u64, u64), NotKept> {
+        self.check_own()?;
+        if self.file.as_ref().is_none_or(JournalFile::is_broken) {
+            self.begin_journal()?;
+        }
+        let file = self.file.as_mut().expect("it was begun");
+        let before = file.bytes();
+        // Where it is uncertain it counts should this server end before its next journal begins.
+        let first = file.append(records).map_err(NotKept::of_write)?;
+        let more = file.bytes() - before;
+        self.check_written()?;
+        self.next_sequence = first + records.len() as u64;
+        Ok((first, more))
     }
 
     /// After it is on the disk, and before it is acknowledged: whether it was written in time. Who claims the scene from
@@ -477,8 +498,10 @@ impl JournalFiles {
 
     /// All files of the scene. Those of a shared one are nobody's before they go.
     fn remove(&self) -> Result<(), NotKept> {
-        let Some(lease) = &self.lease else { return self.folder.remove().map_err(failed) };
-        if let Some(owner) = lease.delete().map_err(uncertain)? {
+        let Some(lease) = &self.lease else {
+            return self.folder.remove().map_err(NotKept::of_write);
+        };
+        if let Some(owner) = lease.delete().map_err(NotKept::of_write)? {
             return Err(elsewhere(lease, owner).into());
         }
         if let Err(error) = self.folder.remove_before(lease.epoch() + 1) {
@@ -490,6 +513,8 @@ impl JournalFiles {
     fn begin_journal(&mut self) -> Result<(), NotKept> {
         // Also of one that fails: should its file stay, the next has another name.
         self.generation += 1;
+        // Nor does the last one go on then: from the first number of that file on, no record of it would be read.
+        (self.file, self.is_torn) = (None, true);
         let begun = self.folder.begin_journal(self.generation, self.next_sequence);
         (self.file, self.is_torn) = (Some(begun.map_err(failed)?), false);
         Ok(())
@@ -529,18 +554,16 @@ impl ChangeTurn {
         journal.hand_in(records).blocking_recv().unwrap_or(Err(NotKept::Gone)).map(drop)
     }
 
-    /// Takes a cut back that is kept and that the engine failed to make.
+    /// Takes a cut back that is kept and that the engine failed to make. Where that cannot be written, no change is kept
+    /// before it is.
     pub async fn take_back(&self, cut: u64, tissue: TissueId, topology_revision: u64) {
         let Some((journal, _)) = &self.0 else { return };
+        if let Some(of_tissue) = journal.durable.lock().get_mut(&tissue) {
+            of_tissue.topology = topology_revision;
+        }
         let done = journal.hand_in(vec![JournalRecord::Void(cut)]).await;
-        match done.unwrap_or(Err(NotKept::Gone)) {
-            Ok(_) => {
-                let mut durable = journal.durable.lock();
-                if let Some(of_tissue) = durable.get_mut(&tissue) {
-                    of_tissue.topology = topology_revision;
-                }
-            }
-            Err(error) => error!("a cut that failed stays in the journal: {error}"),
+        if let Err(error) = done.unwrap_or(Err(NotKept::Gone)) {
+            error!("a cut that failed stays in the journal until it can be written to: {error}");
         }
     }
 }
@@ -549,14 +572,9 @@ fn failed(error: io::Error) -> NotKept {
     NotKept::Disk(Arc::new(error))
 }
 
-/// Of a write, which may be made all the same.
-fn uncertain(error: io::Error) -> NotKept {
-    match error.kind() {
-        io::ErrorKind::TimedOut => NotKept::Unknown(error.to_string()),
-        _ => failed(error),
-    }
-}
-
 fn elsewhere(lease: &SceneLease, owner: NewOwner) -> Ended {
     Ended::Elsewhere { id: lease.scene().to_owned(), owner }
 }
+
+#[cfg(test)]
+mod tests;

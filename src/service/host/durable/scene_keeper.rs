@@ -11,8 +11,9 @@ use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use tracing::{error, info, warn};
 
 use super::{
+    not_kept::NotKept,
     recovery::revive,
-    scene_journal::{HandedIn, NotKept, SceneJournal},
+    scene_journal::{HandedIn, SceneJournal},
 };
 use crate::service::host::{
     fields::Fields,

@@ -1,5 +1,5 @@
 //! Every order of every step of a few servers that share one scene: they claim, recover, write, acknowledge, answer and
-//! give up, and time goes on between any two steps. A server that is stopped, or killed, is one whose next step comes late,
+//! give up, not always told whether that is done, and time goes on between any two steps. A server that is stopped, or killed, is one whose next step comes late,
 //! or never: no step of its own is needed for that.
 //!
 //! What a server decides is decided by the code that the service runs (`SceneClaim::opening`, `LeaseTerm`, `SeenBeat`). The
@@ -30,6 +30,8 @@ struct Size {
     beats: u64,
     /// Changes that clients ask for, of all servers together.
     edits: u8,
+    /// Claims that give the scene up and are not answered, of all servers together.
+    lost: u8,
     clocks: Clocks,
     /// From whom the second server claims: from anyone by an admin's call.
     from: ClaimFrom,
@@ -59,6 +61,10 @@ enum LeftOut {
     LastLook,
     /// A journal and a snapshot of the new owner's own epoch: it goes on with the files that are there.
     OwnFiles,
+    /// That an owner answers no more when it is not known whether it has given the scene up.
+    QuietEnd,
+    /// That a server which is asked for a scene anew that it may have given up claims the next epoch.
+    NextEpoch,
 }
 
 /// A change, and the epoch of its writer.
@@ -101,6 +107,8 @@ struct Server {
     /// It has the scene, and looks at its claim once more before it serves it.
     recovered: bool,
     serves: bool,
+    /// The claim that gives the scene up after that of this epoch was not answered.
+    open_end: Option<u8>,
     change: Option<Under>,
 }
 
@@ -111,6 +119,9 @@ struct World {
     /// The newest claim: its epoch, and its server or none.
     epoch: u8,
     owner: Option<usize>,
+    /// A claim that gives the scene up was put, with the next epoch, and may still come.
+    is_end_late: bool,
+    lost: u8,
     files: [Files; EPOCHS_MAX + 1],
     acknowledged: Vec<Edit>,
     edits: u8,
@@ -204,6 +215,8 @@ impl World {
             clocks: size.clocks,
             epoch: 1,
             owner: Some(0),
+            is_end_late: false,
+            lost: 0,
             files,
             acknowledged: Vec::new(),
             edits: 0,
@@ -243,17 +256,29 @@ impl World {
         if self.time < size.until {
             next.push(Ok(World { time: self.time + 1, ..self.clone() }));
         }
+        if self.is_end_late {
+            let mut late = self.clone();
+            late.put_claim(None);
+            next.push(Ok(late));
+        }
         for n in 0..self.servers.len() {
             next.extend(self.renew(n, size, left_out).map(Ok));
             next.extend(self.look(n).map(Ok));
             let from = if n == 1 { size.from } else { ClaimFrom::Silent };
             next.extend(self.take(n, from, left_out).map(Ok));
             next.extend(self.give_up(n).map(Ok));
+            next.extend(self.lose_end(n, size, left_out).map(Ok));
+            next.extend(self.end_again(n).map(Ok));
             next.extend(self.recover(n, left_out));
             next.extend(self.serve(n, left_out));
             next.extend(self.change(n, size, left_out));
         }
         next
+    }
+
+    /// The next epoch's. What was to have that epoch and is still on its way comes to nothing.
+    fn put_claim(&mut self, owner: Option<usize>) {
+        (self.epoch, self.owner, self.is_end_late) = (self.epoch + 1, owner, false);
     }
 
     /// Writes a sign of life, or looks at its claim after that.
@@ -309,16 +334,21 @@ impl World {
         let mut next = self.clone();
         match self.newest().opening(&server(n), from, is_silent) {
             Opening::Claim { epoch, before } => {
-                next.epoch = epoch as u8;
-                next.owner = Some(n);
+                next.put_claim(Some(n));
                 let own = &mut next.servers[n];
-                own.claimed = Some(next.epoch);
+                (own.claimed, own.open_end) = (Some(epoch as u8), None);
                 own.looks_at =
                     before.filter(|_| left_out != LeftOut::SecondLook).map(|s| number(&s));
                 own.waits_until = own.looks_at.is_none().then_some(0);
             }
             // What it was handed, and did not recover before it was stopped.
             Opening::Own { epoch } => {
+                let is_open = own.open_end == Some(epoch as u8) && left_out != LeftOut::NextEpoch;
+                let epoch = epoch + u64::from(is_open);
+                if is_open {
+                    next.put_claim(Some(n));
+                    next.servers[n].open_end = None;
+                }
                 let own = &mut next.servers[n];
                 (own.claimed, own.waits_until) = (Some(epoch as u8), Some(0));
             }
@@ -335,9 +365,41 @@ impl World {
             return None;
         }
         let mut next = self.clone();
+        next.servers[n].lose();
+        next.put_claim(None);
+        Some(next)
+    }
+
+    /// As [`World::give_up`], but the claim is not there yet, or never comes, and nothing is known of it. Also of a scene
+    /// that it could not take in to the end, and forgets.
+    fn lose_end(&self, n: usize, size: Size, left_out: LeftOut) -> Option<World> {
+        let own = &self.servers[n];
+        let may = (own.serves || own.recovered) && own.change.is_none() && self.is_newest(n);
+        if !may || self.lost == size.lost || usize::from(self.epoch) == EPOCHS_MAX {
+            return None;
+        }
+        let mut next = self.clone();
+        (next.lost, next.is_end_late) = (self.lost + 1, true);
+        let own = &mut next.servers[n];
+        own.open_end = own.claimed;
+        if own.recovered {
+            own.lose();
+        }
+        own.serves &= left_out == LeftOut::QuietEnd;
+        Some(next)
+    }
+
+    /// Puts the claim again whose fate is not known. Whether that is done, or another is there: the scene is not its own.
+    fn end_again(&self, n: usize) -> Option<World> {
+        let own = &self.servers[n];
+        own.open_end.filter(|of| own.claimed == Some(*of) && !own.serves && !own.recovered)?;
+        let mut next = self.clone();
+        if self.is_newest(n) {
+            next.put_claim(None);
+        }
         let own = &mut next.servers[n];
         own.lose();
-        (next.epoch, next.owner) = (self.epoch + 1, None);
+        own.open_end = None;
         Some(next)
     }
 
@@ -436,6 +498,7 @@ const TAKEN: Size = Size {
     until: 9,
     beats: 2,
     edits: 1,
+    lost: 0,
     clocks: Clocks::Unequal,
     from: ClaimFrom::Silent,
 };
@@ -445,6 +508,8 @@ const THREE: Size = Size { servers: 3, until: 8, beats: 1, ..TAKEN };
 const STANDING: Size = Size { clocks: Clocks::FirstStands, ..TAKEN };
 /// From an owner at work, which gives one more sign of life before or after the claim.
 const FORCED: Size = Size { from: ClaimFrom::Anyone, until: 8, ..TAKEN };
+/// One of the claims that give the scene up is not answered.
+const LOST: Size = Size { lost: 1, ..TAKEN };
 
 #[test]
 fn no_order_of_steps_loses_a_change_or_has_two_owners() {
@@ -454,6 +519,7 @@ fn no_order_of_steps_loses_a_change_or_has_two_owners() {
         ("three", THREE),
         ("one clock stands", STANDING),
         ("forced", FORCED),
+        ("lost", LOST),
     ];
     for (name, size) in sizes {
         let Explored { worlds, acknowledged, violation } = explore(size, LeftOut::Nothing);
@@ -473,6 +539,8 @@ fn without_any_of_its_rules_a_lease_is_broken() {
         (TAKEN, LeftOut::LastLook),
         (TAKEN, LeftOut::OwnFiles),
         (FORCED, LeftOut::SecondLook),
+        (LOST, LeftOut::QuietEnd),
+        (LOST, LeftOut::NextEpoch),
     ];
     for (size, left_out) in rules {
         let found = explore(size, left_out).violation;
