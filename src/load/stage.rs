@@ -89,20 +89,27 @@ async fn furnish(
     plan: &Plan,
 ) -> Result<(u32, u32, Path), ClientError> {
     let tissue_id = client.add_tissue(scene_id, "organ", &plan.organ.mesh).await?.tissue_id;
-    let Instrument { links, probes, .. } = plan.instrument.as_ref();
-    let mut adding = pin!(client.add_tool(scene_id, "instrument", links, probes));
-    let tool = match timeout(UNSAID_MAX, &mut adding).await {
-        Ok(added) => added?,
-        Err(_) => {
-            eprintln!(
-                "palpate: the instrument's distance field is built, and kept for the next run"
-            );
-            adding.await?
-        }
-    };
-    let tool_id = tool.tool_id;
+    let tool_id = add_instrument(client, scene_id, &plan.instrument).await?;
     // After both uploads: the survey asks the server about the surface that the ticks are going to meet.
     let press = if plan.is_rendered { Press::RENDERED } else { Press::PENETRATING };
     let path = Path::survey(client, scene_id, tissue_id, (&plan.organ.bounds, press)).await?;
     Ok((tissue_id, tool_id, path))
+}
+
+/// Says that it waits where the server builds the field.
+async fn add_instrument(
+    client: &mut Client,
+    scene_id: &str,
+    instrument: &Instrument,
+) -> Result<u32, ClientError> {
+    let Instrument { links, probes, .. } = instrument;
+    let mut adding = pin!(client.add_tool(scene_id, "instrument", links, probes));
+    let added = match timeout(UNSAID_MAX, &mut adding).await {
+        Ok(added) => added,
+        Err(_) => {
+            eprintln!("palpate: building the instrument's distance field, kept for the next run");
+            adding.await
+        }
+    };
+    Ok(added?.tool_id)
 }

@@ -178,8 +178,8 @@ pub async fn serve_registry(
     serve_and_say(listeners, config, registry, |_| Ok(()), shutdown).await
 }
 
-/// The same, and says where it listens once nothing is left that a server is refused for. Who connects before that waits:
-/// the sockets are bound.
+/// The same, and says where it listens once it has its ports, its data folder and its page. Who connects before that
+/// waits: the sockets are bound.
 async fn serve_and_say(
     listeners: Listeners,
     config: &Config,
