@@ -12,6 +12,7 @@ use tracing::{Span, error, info};
 
 use super::{
     cluster::{
+        claim_new::claim_new,
         membership::Membership,
         scene_lease::{NewOwner, SceneLease},
     },
@@ -215,7 +216,8 @@ impl SceneRegistry {
         scene_id(id)?;
         let (store, commits) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
         self.check_room()?;
-        let lease = self.claim_new(id)?;
+        let claim = |own| claim_new(own, &store.folder(id), id);
+        let lease = self.membership().map(claim).transpose()?;
         let owner = caller.name();
         let journal = Arc::new(SceneJournal::new(store.folder(id), owner, commits, lease.clone()));
         // Nobody changes it before its files are there, as nobody else has a turn.
@@ -236,32 +238,6 @@ impl SceneRegistry {
             let _ = lease.delete();
         }
         made
-    }
-
-    /// Claims the id of a new scene, where servers share scenes.
-    fn claim_new(&self, id: &str) -> Result<Option<Arc<SceneLease>>, SceneRegistryError> {
-        let (Some(membership), Some((store, _))) = (self.membership(), self.keeping()) else {
-            return Ok(None);
-        };
-        let failed = |source| SceneRegistryError::Claims { id: id.to_owned(), source };
-        let taken = || SceneRegistryError::Taken { id: id.to_owned() };
-        let folder = store.folder(id);
-        let epoch = match membership.newest(id).map_err(failed)? {
-            Some(claim) if claim.state != ClaimState::Deleted => return Err(taken()),
-            Some(claim) => {
-                let epoch = claim.epoch + 1;
-                // Whoever deleted it may have been stopped before its files were gone.
-                folder.remove_before(epoch).map_err(failed)?;
-                epoch
-            }
-            None if folder.is_there().map_err(failed)? => return Err(taken()),
-            None => 1,
-        };
-        let state = ClaimState::Owned(membership.own().clone());
-        if !membership.put(id, &SceneClaim { epoch, state }).map_err(failed)? {
-            return Err(taken());
-        }
-        Ok(Some(Arc::new(SceneLease::new(membership, id, epoch))))
     }
 
     fn insert_new(
@@ -327,7 +303,7 @@ impl SceneRegistry {
     /// Drops a scene that is another server's, and tells its streams.
     pub fn forget(&self, host: &Arc<SceneHost>, owner: NewOwner) {
         let mut hosts = self.hosts.write();
-        if hosts.get(host.scene.id()).is_some_and(|now| Arc::ptr_eq(now, host)) {
+        if is_host_of(&hosts, host) {
             hosts.remove(host.scene.id());
         }
         drop(hosts);
@@ -343,9 +319,8 @@ impl SceneRegistry {
     ) -> Result<(), SceneRegistryError> {
         let host = self.host(scene, lost.owner.clone(), Some(Arc::new(journal)))?;
         let mut hosts = self.hosts.write();
-        let now = hosts.get_mut(lost.scene.id()).filter(|now| Arc::ptr_eq(now, lost));
-        if let Some(now) = now {
-            *now = host;
+        if is_host_of(&hosts, lost) {
+            hosts.insert(lost.scene.id().to_owned(), host);
             lost.life.set_replaced();
         }
         Ok(())
@@ -439,26 +414,39 @@ impl SceneRegistry {
 
     /// Takes a scene away, its files too; streams that use it see that at their next message. Waits for the disk.
     pub fn delete(&self, id: &str, caller: &Caller) -> Result<(), SceneRegistryError> {
-        let host = match self.get(id) {
-            // Nobody knows any more whose it is.
-            Err(SceneRegistryError::Unreadable { .. }) if caller.may_change(None) => {
-                return self.delete_unreadable(id);
+        loop {
+            let host = match self.get(id) {
+                // Nobody knows any more whose it is.
+                Err(SceneRegistryError::Unreadable { .. }) if caller.may_change(None) => {
+                    return self.delete_unreadable(id);
+                }
+                found => found?,
+            };
+            host.check_owner(caller)?;
+            // What is under way comes to its end, and nothing comes after.
+            let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
+            // In its turn: another may have been put in its place before, and has the files now.
+            if self.is_registered(&host) {
+                return self.delete_in_turn(&host);
             }
-            found => found?,
-        };
-        host.check_owner(caller)?;
-        // What is under way comes to its end, and nothing comes after.
-        let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
+        }
+    }
+
+    fn delete_in_turn(&self, host: &Arc<SceneHost>) -> Result<(), SceneRegistryError> {
+        let id = host.scene.id();
         host.journal.as_ref().map_or(Ok(()), |journal| journal.remove())?;
         let mut hosts = self.hosts.write();
-        let is_same = |now: &&Arc<SceneHost>| Arc::ptr_eq(now, &host);
-        if hosts.get(id).filter(is_same).is_none() {
+        if !is_host_of(&hosts, host) {
             return Err(SceneRegistryError::Unknown { id: id.to_owned() });
         }
         hosts.remove(id);
         host.life.set_deleted();
         info!(scene = id, "scene deleted");
         Ok(())
+    }
+
+    fn is_registered(&self, host: &Arc<SceneHost>) -> bool {
+        is_host_of(&self.hosts.read(), host)
     }
 
     fn delete_unreadable(&self, id: &str) -> Result<(), SceneRegistryError> {
@@ -490,6 +478,11 @@ impl SceneRegistry {
     pub fn life(&self) -> ServerLife {
         self.server.clone()
     }
+}
+
+/// Whether a scene is still the one of its id.
+fn is_host_of(hosts: &BTreeMap<String, Arc<SceneHost>>, host: &Arc<SceneHost>) -> bool {
+    hosts.get(host.scene.id()).is_some_and(|now| Arc::ptr_eq(now, host))
 }
 
 /// Whether it is an id; the call's span has it from now on.
