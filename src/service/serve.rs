@@ -32,6 +32,7 @@ use super::agones::Sidecar;
 use super::{
     access::{Access, credential_file::AccessError},
     catch_panic::catch_panic_blocking,
+    clock::now_ns,
     control::Control,
     heartbeat::Heartbeat,
     host::{
@@ -40,7 +41,7 @@ use super::{
             hand_over::leave, membership::Membership, opening::SceneOpener, renewal::LeaseRenewal,
         },
         durable::{
-            recovery::{RecoveryError, recover},
+            recovery::{RecoveryError, load_again, recover},
             scene_keeper::SceneKeeper,
         },
         fields::Fields,
@@ -312,23 +313,31 @@ fn scene_store(config: &Config) -> Result<Option<SceneStore>, StoreError> {
     config.data_dir.as_deref().filter(|_| config.store.scenes).map(open).transpose()
 }
 
-/// Becomes one of the servers that share the data folder or the bucket, if it is to.
+/// Becomes one of the servers that share the data folder or the bucket, if it is to. Scenes that are there and not here are
+/// taken in when they are asked for, in both cases.
 fn share(
     registry: &Arc<SceneRegistry>,
     fields: &Fields,
     config: &Config,
     listens_at: String,
 ) -> io::Result<Option<LeaseRenewal>> {
-    let Some((store, _)) = registry.keeping().filter(|_| config.cluster.shared) else {
+    let Some((store, _)) = registry.keeping() else { return Ok(None) };
+    if !config.cluster.shared {
+        let fields = fields.clone();
+        registry.open_by(Arc::new(move |registry: &SceneRegistry, id: &str, _| {
+            load_again(registry, &fields, id, now_ns());
+            Ok(())
+        }));
         return Ok(None);
-    };
+    }
     let address = config.cluster.address.clone().unwrap_or(listens_at);
     let membership = Arc::new(Membership::join(store, address, config.cluster.lease)?);
     let own = membership.own();
     info!(server = own.server, address = own.address, "scenes are shared with other servers");
     let opener = SceneOpener::new(fields, &membership);
     let open = move |registry: &SceneRegistry, id: &str, from| opener.open(registry, id, from);
-    registry.share(Arc::clone(&membership), Arc::new(open));
+    registry.share(Arc::clone(&membership));
+    registry.open_by(Arc::new(open));
     Ok(Some(LeaseRenewal::start(registry, &membership)?))
 }
 

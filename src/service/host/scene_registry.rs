@@ -24,6 +24,7 @@ use super::{
     scene_error::SceneRegistryError,
     scene_life::{Ended, SceneLife, ServerLife},
     tick_budget::TickBudgets,
+    unread_scenes::UnreadScenes,
     writer::SceneWriter,
 };
 use crate::service::{
@@ -56,9 +57,10 @@ pub struct SceneRegistry {
     /// Never set where no scene is recorded.
     recorders: OnceLock<Recorders>,
     /// Never set where no other server has scenes of the same folder.
-    sharing: OnceLock<Sharing>,
-    /// Scenes on the disk that cannot be read, and why.
-    unreadable: RwLock<BTreeMap<String, String>>,
+    membership: OnceLock<Arc<Membership>>,
+    /// Never set where no scene is kept.
+    opening: OnceLock<OpenByName>,
+    unread: UnreadScenes,
 }
 
 /// Where durable scenes are kept, and by what thread.
@@ -70,10 +72,9 @@ struct Keeping {
 type Opener =
     dyn Fn(&SceneRegistry, &str, ClaimFrom) -> Result<(), SceneRegistryError> + Send + Sync;
 
-/// How scenes are shared with other servers.
-struct Sharing {
-    membership: Arc<Membership>,
-    /// Takes a scene in that is not here; above this file, as it reads scenes and their fields.
+/// How a scene is taken in that is asked for, in the store and not here.
+struct OpenByName {
+    /// Above this file, as it reads scenes and their fields.
     opener: Arc<Opener>,
     turns: OpeningTurns,
 }
@@ -108,8 +109,9 @@ impl SceneRegistry {
             ledger: Arc::new(Ledger::new(MemoryLimit::new(config.limits.memory_bytes))),
             keeping: OnceLock::new(),
             recorders: OnceLock::new(),
-            sharing: OnceLock::new(),
-            unreadable: RwLock::default(),
+            membership: OnceLock::new(),
+            opening: OnceLock::new(),
+            unread: UnreadScenes::default(),
         }
     }
 
@@ -142,24 +144,32 @@ impl SceneRegistry {
         }
     }
 
-    /// Shares its scenes with other servers from now on. `opener`: takes one in that is asked for and not here.
-    pub fn share(&self, membership: Arc<Membership>, opener: Arc<Opener>) {
-        let turns = OpeningTurns::default();
-        let is_first = self.sharing.set(Sharing { membership, opener, turns }).is_ok();
+    /// Shares its scenes with other servers from now on.
+    pub fn share(&self, membership: Arc<Membership>) {
+        let is_first = self.membership.set(membership).is_ok();
         debug_assert!(is_first, "it is shared once");
+    }
+
+    /// Has scenes taken in by `opener` from now on that are asked for, in the store and not here.
+    pub fn open_by(&self, opener: Arc<Opener>) {
+        let turns = OpeningTurns::default();
+        let is_first = self.opening.set(OpenByName { opener, turns }).is_ok();
+        debug_assert!(is_first, "there is one way to open scenes");
     }
 
     /// This server among those that share scenes; `None` where it has them alone.
     pub fn membership(&self) -> Option<&Arc<Membership>> {
-        self.sharing.get().map(|sharing| &sharing.membership)
+        self.membership.get()
     }
 
     /// Whether a scene may be in the store and not here: [`SceneRegistry::open`] looks.
     pub fn may_open(&self, id: &str) -> bool {
-        self.sharing.get().is_some() && scene_id(id).is_ok() && !self.has(id)
+        let is_shared = || self.membership().is_some() && self.unread.check(id).is_ok();
+        let is_in_store = || is_shared() || self.unread.may_be_read(id);
+        scene_id(id).is_ok() && !self.has(id) && is_in_store()
     }
 
-    /// Takes a scene in that is nobody's, where servers share scenes. Whether it is here then is for the look-up to say.
+    /// Takes a scene in that is nobody's, where servers share scenes, or that there was no room for before. Whether it is here then is for the look-up to say.
     ///
     /// # Errors
     /// Names the server that has it, or why it cannot be taken in.
@@ -172,14 +182,14 @@ impl SceneRegistry {
     /// # Errors
     /// As [`SceneRegistry::open`].
     pub async fn open_from(self: &Arc<Self>, id: &str, from: ClaimFrom) -> Result<(), Refused> {
-        let Some(sharing) = self.sharing.get().filter(|_| self.may_open(id)) else {
+        let Some(opening) = self.opening.get().filter(|_| self.may_open(id)) else {
             return Ok(());
         };
         self.server.check_served()?;
-        let (opener, registry) = (Arc::clone(&sharing.opener), Arc::clone(self));
+        let (opener, registry) = (Arc::clone(&opening.opener), Arc::clone(self));
         let of = id.to_owned();
         let open = move || if registry.has(&of) { Ok(()) } else { opener(&registry, &of, from) };
-        Ok(sharing.turns.run(id, open).await??)
+        Ok(opening.turns.run(id, open).await??)
     }
 
     /// What a tick may take in the engine.
@@ -267,8 +277,8 @@ impl SceneRegistry {
         Ok(host)
     }
 
-    /// Takes in a scene that was read from the disk. No limit and no quota refuses it. One of a shared folder is
-    /// refused to its clients before its claim was looked at once more.
+    /// Takes in a scene that was read from the disk. Neither the limit of scenes nor a quota refuses it. One of a shared
+    /// folder is refused to its clients before its claim was looked at once more.
     pub fn insert_recovered(
         &self,
         scene: Scene,
@@ -278,6 +288,8 @@ impl SceneRegistry {
         let host = self.host(scene, owner, Some(Arc::new(journal)))?;
         host.life.set_passing(host.lease().is_some());
         self.hosts.write().insert(host.scene.id().to_owned(), Arc::clone(&host));
+        // After it is there: in between nobody may make another of its id.
+        self.unread.remove(host.scene.id());
         Ok(host)
     }
 
@@ -290,7 +302,7 @@ impl SceneRegistry {
 
     /// Whether a scene is here, whatever its state.
     pub fn has(&self, id: &str) -> bool {
-        self.hosts.read().contains_key(id) || self.unreadable.read().contains_key(id)
+        self.hosts.read().contains_key(id)
     }
 
     /// Whether there may be one more scene.
@@ -326,9 +338,9 @@ impl SceneRegistry {
         Ok(())
     }
 
-    /// Refuses a scene that is on the disk but cannot be read.
-    pub fn insert_unreadable(&self, id: String, reason: String) {
-        self.unreadable.write().insert(id, reason);
+    /// Those that are in the store and not here.
+    pub fn unread(&self) -> &UnreadScenes {
+        &self.unread
     }
 
     fn host(
@@ -385,20 +397,12 @@ impl SceneRegistry {
         Ok(host)
     }
 
-    /// Whether all scenes were read, and this one was not found damaged.
+    /// Whether all scenes were read, this one too.
     fn check_readable(&self, id: &str) -> Result<(), SceneRegistryError> {
         if let Err(ended @ Ended::Recovering) = self.server.check_served() {
             return Err(ended.into());
         }
-        match self.unreadable.read().get(id).cloned() {
-            Some(reason) => Err(SceneRegistryError::Unreadable { id: id.to_owned(), reason }),
-            None => Ok(()),
-        }
-    }
-
-    /// Scenes on the disk that cannot be read.
-    pub fn n_unreadable(&self) -> usize {
-        self.unreadable.read().len()
+        self.unread.check(id)
     }
 
     /// All scenes, ordered by id.
@@ -464,7 +468,7 @@ impl SceneRegistry {
                 store.folder(id).remove_before(epoch).map_err(failed)?;
             }
         }
-        self.unreadable.write().remove(id);
+        self.unread.remove(id);
         info!(scene = id, "unreadable scene deleted");
         Ok(())
     }
@@ -536,9 +540,14 @@ impl SceneHost {
         Some(DurableRevisions { geometry: geometry.min(now.geometry_revision), topology })
     }
 
-    /// Whether it is worth reading from the disk again; asked once.
-    pub fn take_lost(&self) -> bool {
-        self.life.take_lost()
+    /// Whether it is worth reading from the disk again at `now_ns`; asked once.
+    pub fn take_lost(&self, now_ns: u64) -> bool {
+        self.life.take_lost(now_ns)
+    }
+
+    /// It could not be read from the disk; that is tried again from `from_ns` on.
+    pub fn set_lost(&self, from_ns: u64) {
+        self.life.set_lost(from_ns);
     }
 
     /// Whether its writer failed too often.

@@ -79,11 +79,11 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
             let mut under_way = Vec::new();
             for host in hosts {
                 let Some(journal) = host.journal() else { continue };
-                if host.take_lost()
-                    && let Err(reason) = revive(registry, fields, host)
+                if host.take_lost(now_ns())
+                    && let Err(why) = revive(registry, fields, host)
                 {
                     let id = host.scene.id();
-                    error!(scene = id, "cannot be read from the disk either: {reason}");
+                    error!(scene = id, "cannot be read from the disk either: {why}");
                 }
                 // A panic is in the log already, and the scene as it was on the disk.
                 if let Ok(positions) = catch_panic(|| hand_in_positions(host, journal)) {
