@@ -2,6 +2,7 @@
 //! down of that, and why it holds, is in `store::lease`.
 
 pub mod claim_new;
+pub mod delete_unread;
 pub mod hand_over;
 pub mod membership;
 pub mod opening;

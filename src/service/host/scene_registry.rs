@@ -13,6 +13,7 @@ use tracing::{Span, error, info};
 use super::{
     cluster::{
         claim_new::claim_new,
+        delete_unread::delete_unread,
         membership::Membership,
         scene_lease::{NewOwner, SceneLease},
     },
@@ -37,10 +38,7 @@ use crate::service::{
 use crate::{
     config::Config,
     scene::{Limits, Scene, Tissue, saved::SavedScene},
-    store::{
-        lease::claim::{ClaimFrom, ClaimState, SceneClaim},
-        scenes::scene_store::SceneStore,
-    },
+    store::{lease::claim::ClaimFrom, scenes::scene_store::SceneStore},
 };
 
 /// All scenes of a server.
@@ -164,9 +162,9 @@ impl SceneRegistry {
 
     /// Whether a scene may be in the store and not here: [`SceneRegistry::open`] looks.
     pub fn may_open(&self, id: &str) -> bool {
-        let is_shared = || self.membership().is_some() && self.unread.check(id).is_ok();
-        let is_in_store = || is_shared() || self.unread.may_be_read(id);
-        scene_id(id).is_ok() && !self.has(id) && is_in_store()
+        // Where servers share scenes, also one that was found damaged: another may have read it since.
+        let may_be_there = || self.membership().is_some() || self.unread.may_be_read(id);
+        scene_id(id).is_ok() && !self.has(id) && may_be_there()
     }
 
     /// Takes a scene in that is nobody's, where servers share scenes, or that there was no room for before. Whether it is here then is for the look-up to say.
@@ -455,18 +453,10 @@ impl SceneRegistry {
 
     fn delete_unreadable(&self, id: &str) -> Result<(), SceneRegistryError> {
         let (store, _) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
-        let failed = |error| NotKept::Disk(Arc::new(error));
+        let folder = store.folder(id);
         match self.membership() {
-            None => store.folder(id).remove().map_err(failed)?,
-            Some(membership) => {
-                let claim = membership.newest(id).map_err(failed)?;
-                let epoch = claim.map_or(0, |claim| claim.epoch) + 1;
-                let end = SceneClaim { epoch, state: ClaimState::Deleted };
-                if !membership.put(id, &end).map_err(failed)? {
-                    return Err(NotKept::Gone.into());
-                }
-                store.folder(id).remove_before(epoch).map_err(failed)?;
-            }
+            None => folder.remove().map_err(|error| NotKept::Disk(Arc::new(error)))?,
+            Some(membership) => delete_unread(membership, &self.unread, &folder, id)?,
         }
         self.unread.remove(id);
         info!(scene = id, "unreadable scene deleted");

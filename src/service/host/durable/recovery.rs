@@ -16,6 +16,7 @@ use crate::service::host::{
     quota::Share,
     scene_error::{NotLoaded, SceneRegistryError},
     scene_registry::{SceneHost, SceneRegistry},
+    unread_scenes::ReadAgain,
 };
 use crate::{
     geometry::MeshData,
@@ -115,16 +116,22 @@ pub fn load_again(registry: &SceneRegistry, fields: &Fields, id: &str, asked_ns:
 
 /// Refuses a scene that was not taken in at `now_ns`, by name.
 fn refuse(registry: &SceneRegistry, id: &str, why: NotLoaded, now_ns: u64) {
-    match &why {
+    let again = match &why {
         NotLoaded::Unreadable(reason) => {
-            registry.metrics().store.damaged.fetch_add(1, Relaxed);
-            error!(scene = id, "cannot be read, and is refused until it is deleted: {reason}");
+            note_unreadable(registry, id, reason);
+            ReadAgain::Never
         }
         NotLoaded::Refused(_) => {
             error!(scene = id, "is not loaded, which is tried again when it is asked for: {why}");
+            ReadAgain::From(now_ns + AGAIN_AFTER_NS)
         }
-    }
-    registry.unread().insert(id, why, now_ns + AGAIN_AFTER_NS);
+    };
+    registry.unread().insert(id, why, again);
+}
+
+fn note_unreadable(registry: &SceneRegistry, id: &str, reason: &str) {
+    registry.metrics().store.damaged.fetch_add(1, Relaxed);
+    error!(scene = id, "cannot be read, and is refused until it is deleted: {reason}");
 }
 
 /// Makes a scene of its files, and takes it in.
@@ -146,8 +153,8 @@ fn load(
     Ok(registry.insert_recovered(scene, owner, journal).map_err(Refused::from)?)
 }
 
-/// Takes a scene in that this server has claimed, or was handed over. One that cannot be read is refused by name from
-/// now on.
+/// Takes a scene in that this server has claimed, or was handed over. One that cannot be read is refused by name until
+/// another has taken it.
 ///
 /// # Errors
 /// Why it is not served.
@@ -165,8 +172,11 @@ pub fn take_in(
         .and_then(|found| load(registry, fields, (id, &folder), found, journal_of))
         .map_err(|why| {
             // Of another there is nothing to remember: whoever asks next has it claimed and read anew.
-            if let NotLoaded::Unreadable(_) = &why {
-                refuse(registry, id, why.clone(), now_ns());
+            if let NotLoaded::Unreadable(reason) = &why {
+                note_unreadable(registry, id, reason);
+                // With the next epoch it is given up; who takes it after that may read it.
+                let again = ReadAgain::AfterClaim(lease.epoch() + 1);
+                registry.unread().insert(id, why.clone(), again);
             }
             why.of(id)
         })?;
