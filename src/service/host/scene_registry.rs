@@ -377,11 +377,17 @@ impl SceneRegistry {
 
     /// Reserves room in what the caller's key may have, and in the server's memory.
     pub fn reserve(&self, caller: &Caller, more: Share) -> Result<Reservation, RoomRefused> {
-        // Added up anew each time, over a few scenes: a sum that is kept would have to follow every cut.
-        let mut used = Share::default();
-        let all = self.all();
-        let own = all.iter().filter(|h| h.owner.is_some() && h.owner.as_deref() == caller.name());
-        own.for_each(|host| used.add(Share::of_scene(&host.scene)));
+        // Dropped after the ledger's lock: of a scene that is deleted meanwhile this may be the last.
+        let mut all = Vec::new();
+        let used = || {
+            // Added up anew each time, over a few scenes: a sum that is kept would have to follow every cut.
+            let mut used = Share::default();
+            all = self.all();
+            let own =
+                all.iter().filter(|h| h.owner.is_some() && h.owner.as_deref() == caller.name());
+            own.for_each(|host| used.add(Share::of_scene(&host.scene)));
+            used
+        };
         self.ledger.reserve(caller, used, more)
     }
 
