@@ -17,4 +17,5 @@ pub(super) mod scene_life;
 pub(super) mod scene_registry;
 pub(super) mod sessions;
 pub(super) mod tick_budget;
+pub(super) mod unread_scenes;
 pub(super) mod writer;

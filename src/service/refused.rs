@@ -14,7 +14,7 @@ const OWNED_ELSEWHERE: &str = "SCENE_OWNED_ELSEWHERE";
 const DOMAIN: &str = "palpate";
 
 /// A refusal, ready for the wire as a status or inside an answer.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Refused {
     code: Code,
     /// What the code is about: a field, a resource, a limit or a condition.
@@ -22,7 +22,7 @@ pub struct Refused {
     message: String,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum About {
     Field(String),
     Resource { kind: &'static str, name: String, field: String },
@@ -75,6 +75,11 @@ impl Refused {
     /// Nothing of the request: the server or its connection.
     pub fn server(code: Code, message: String) -> Refused {
         Refused { code, about: About::Server, message }
+    }
+
+    /// The same in other words.
+    pub fn with_message(self, message: String) -> Refused {
+        Refused { message, ..self }
     }
 
     /// The canonical code.

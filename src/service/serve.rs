@@ -32,6 +32,7 @@ use super::agones::Sidecar;
 use super::{
     access::{Access, credential_file::AccessError},
     catch_panic::catch_panic_blocking,
+    clock::now_ns,
     control::Control,
     heartbeat::Heartbeat,
     host::{
@@ -40,7 +41,7 @@ use super::{
             hand_over::leave, membership::Membership, opening::SceneOpener, renewal::LeaseRenewal,
         },
         durable::{
-            recovery::{RecoveryError, recover},
+            recovery::{RecoveryError, load_again, recover},
             scene_keeper::SceneKeeper,
         },
         fields::Fields,
@@ -231,6 +232,7 @@ async fn serve_and_say(
         }
         begin_to_end(&registry, &health).await;
         told.notify_one();
+        give_scenes_up(&registry, drain_max).await;
     };
     let out_of_time = async {
         told.notified().await;
@@ -265,7 +267,7 @@ async fn serve_and_say(
         () = heart.beat() => unreachable!("it beats without end"),
         failed = kept => failed,
         () = out_of_time => {
-            warn!("streams were still open after {drain_max:?}; they are cut");
+            warn!("streams were still open, or scenes not given up, after {drain_max:?}; they are cut");
             Ok(())
         }
     };
@@ -313,12 +315,14 @@ async fn begin_to_end(registry: &Arc<SceneRegistry>, health: &HealthReporter) {
     // Before streams end, so that a balancer sends no new client.
     report_health(health, ServingStatus::NotServing).await;
     registry.shut_down();
-    if let Some(membership) = registry.membership().cloned() {
-        // At once: clients of its scenes are on their way to other servers.
-        let leaving = Arc::clone(registry);
-        let left = catch_panic_blocking(move || leave(&leaving, &membership)).await;
-        left.unwrap_or_else(|panicked| warn!("scenes are not given up: {panicked}"));
-    }
+}
+
+/// Gives up what other servers may go on with, as soon as streams are told: their clients are on their way there.
+async fn give_scenes_up(registry: &Arc<SceneRegistry>, at_most: Duration) {
+    let Some(membership) = registry.membership().cloned() else { return };
+    let leaving = Arc::clone(registry);
+    let left = catch_panic_blocking(move || leave(&leaving, &membership, at_most)).await;
+    left.unwrap_or_else(|panicked| warn!("scenes are not given up: {panicked}"));
 }
 
 /// Where scenes are kept; `None` where none is.
@@ -335,23 +339,31 @@ fn scene_store(config: &Config) -> Result<Option<SceneStore>, StoreError> {
     config.data_dir.as_deref().filter(|_| config.store.scenes).map(open).transpose()
 }
 
-/// Becomes one of the servers that share the data folder or the bucket, if it is to.
+/// Becomes one of the servers that share the data folder or the bucket, if it is to. Scenes that are there and not here are
+/// taken in when they are asked for, in both cases.
 fn share(
     registry: &Arc<SceneRegistry>,
     fields: &Fields,
     config: &Config,
     listens_at: String,
 ) -> io::Result<Option<LeaseRenewal>> {
-    let Some((store, _)) = registry.keeping().filter(|_| config.cluster.shared) else {
+    let Some((store, _)) = registry.keeping() else { return Ok(None) };
+    if !config.cluster.shared {
+        let fields = fields.clone();
+        registry.open_by(Arc::new(move |registry: &SceneRegistry, id: &str, _| {
+            load_again(registry, &fields, id, now_ns());
+            Ok(())
+        }));
         return Ok(None);
-    };
+    }
     let address = config.cluster.address.clone().unwrap_or(listens_at);
     let membership = Arc::new(Membership::join(store, address, config.cluster.lease)?);
     let own = membership.own();
     info!(server = own.server, address = own.address, "scenes are shared with other servers");
     let opener = SceneOpener::new(fields, &membership);
     let open = move |registry: &SceneRegistry, id: &str, from| opener.open(registry, id, from);
-    registry.share(Arc::clone(&membership), Arc::new(open));
+    registry.share(Arc::clone(&membership));
+    registry.open_by(Arc::new(open));
     Ok(Some(LeaseRenewal::start(registry, &membership)?))
 }
 
@@ -457,19 +469,23 @@ async fn report_health(health: &HealthReporter, status: ServingStatus) {
 
 #[cfg(test)]
 mod tests {
-    use std::future::pending;
+    use std::{fs, future::pending};
 
     use tokio::sync::mpsc;
     use tonic::Code;
 
     use super::*;
     use crate::{
+        config::ClusterSettings,
         proto::{
             CreateSceneRequest, ListScenesRequest, TrackRequest,
             haptic_service_client::HapticServiceClient, scene_service_client::SceneServiceClient,
         },
-        service::catch_panic::injected,
+        service::{access::caller::Caller, catch_panic::injected},
+        store::lease::claim::ClaimState,
     };
+
+    const SOON: Duration = Duration::from_secs(20);
 
     /// Server and client are on this one thread, so that the next call meets what is injected.
     #[tokio::test]
@@ -497,5 +513,47 @@ mod tests {
         let ended = stream.into_inner().message().await.expect_err("a panic");
         assert_eq!(ended.code(), Code::Internal, "{ended:?}");
         scenes.list_scenes(ListScenesRequest {}).await.expect("the server goes on");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_scene_that_cannot_be_given_up_keeps_neither_the_server_nor_the_others() {
+        let folder = std::env::temp_dir().join(format!("palpate-end-{}", std::process::id()));
+        let mut config = Config {
+            listen: "127.0.0.1:0".parse().expect("good"),
+            data_dir: Some(folder.clone()),
+            cluster: ClusterSettings { shared: true, ..ClusterSettings::default() },
+            ..Config::default()
+        };
+        config.transport.drain_max = Duration::from_millis(500);
+        let registry = Arc::new(SceneRegistry::new(&config));
+        let listeners = Listeners::bind(&config).await.expect("a free port");
+        let url = format!("http://{}", listeners.address().expect("bound"));
+        let (end, told) = tokio::sync::oneshot::channel::<()>();
+        let serving = Arc::clone(&registry);
+        let served = tokio::spawn(async move {
+            let told = async { drop(told.await) };
+            serve_registry(listeners, &config, serving, told).await
+        });
+        let mut scenes = SceneServiceClient::connect(url).await.expect("it listens");
+        while scenes.list_scenes(ListScenesRequest {}).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        drop(scenes);
+        let making = Arc::clone(&registry);
+        let made = catch_panic_blocking(move || {
+            ["a", "b"].map(|id| making.create_durable(id, &Caller::ANYBODY).expect("room"))
+        });
+        let [blocked, _] = made.await.expect("no panic");
+        // As while the store is out of reach, and a change is on its way there.
+        let turn = blocked.turn().await.expect("served");
+        end.send(()).expect("it serves");
+        let ended = timeout(SOON, served).await;
+        let newest = registry.membership().expect("shared").newest("b").expect("a claim");
+        // Whatever became of it: the runtime waits for who waits for the turn.
+        drop(turn);
+        ended.expect("in time").expect("no panic").expect("a good end");
+        assert_eq!(newest.expect("a claim").state, ClaimState::Free);
+        // An error: what gives the scene up may be at work there.
+        let _ = fs::remove_dir_all(&folder);
     }
 }

@@ -83,6 +83,10 @@ impl From<SceneRegistryError> for Refused {
             SceneRegistryError::Unreadable { id, .. } => {
                 Refused::resource(Code::DataLoss, "scene", id, message)
             }
+            SceneRegistryError::NotLoaded { why, .. } => match why.code() {
+                Code::ResourceExhausted => why.with_message(message),
+                _ => Refused::server(Code::Unavailable, message),
+            },
             SceneRegistryError::NoThread(_) => Refused::server(Code::ResourceExhausted, message),
         }
     }

@@ -24,7 +24,7 @@ use crate::{
     sdf::{Field, FieldOptions},
     surface::Surface,
 };
-use file::{CacheError, decode, encode, read_bounded};
+use file::{CacheError, decode, encode, open_bounded, read_bounded};
 pub use key::FieldKey;
 use room::{Room, TEMPORARY, note_use};
 
@@ -59,19 +59,28 @@ impl FieldCache {
     }
 
     /// The field of a surface: as kept, or built and then kept. A file that cannot be used, or written, is
-    /// worth a warning and changes no answer.
+    /// worth a warning and changes no answer. `reserve`: is asked for a file's bytes before they are read, and what it
+    /// gives is held until the field is there.
     ///
     /// # Errors
-    /// Those of `build`.
-    pub fn get_or_build<E>(
+    /// Those of `reserve` and `build`.
+    pub fn get_or_build<E, R>(
         &self,
         surface: &Surface,
         options: &FieldOptions,
+        reserve: impl FnOnce(u64) -> Result<R, E>,
         build: impl FnOnce() -> Result<Field, E>,
     ) -> Result<(Field, FieldOrigin), E> {
         let key = FieldKey::of(surface.mesh(), options);
         let path = self.folder.join(key.file_name());
-        match read(&path, &key, surface, options) {
+        let found = match open_bounded(&path) {
+            Ok((file, length)) => {
+                let _room = reserve(length)?;
+                read((file, length), &key, surface, options)
+            }
+            Err(error) => Err(error.into()),
+        };
+        match found {
             Ok(field) => {
                 note_use(&path);
                 return Ok((field, FieldOrigin::Cached));
@@ -112,12 +121,12 @@ impl FieldCache {
 }
 
 fn read(
-    path: &Path,
+    opened: (File, u64),
     key: &FieldKey,
     surface: &Surface,
     options: &FieldOptions,
 ) -> Result<Field, CacheError> {
-    let field = decode(key, &read_bounded(path)?)?;
+    let field = decode(key, &read_bounded(opened)?)?;
     if is_field_of(&field, surface, options) { Ok(field) } else { Err(CacheError::Foreign) }
 }
 

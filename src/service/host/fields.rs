@@ -98,8 +98,11 @@ impl Fields {
             room = taken;
             Ok::<_, Refused>(field)
         };
+        // For the file and for the field that it says, which is as large.
+        let reserve =
+            |file_bytes| Ok::<_, Refused>((terms.reserve)(Share::of_bytes(2 * file_bytes))?);
         let (field, origin) = match &self.cache {
-            Some(cache) => cache.get_or_build(surface, options, build)?,
+            Some(cache) => cache.get_or_build(surface, options, reserve, build)?,
             None => (build()?, FieldOrigin::Built),
         };
         let (took, report) = (start.elapsed(), field.report());

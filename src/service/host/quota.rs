@@ -143,14 +143,14 @@ impl Ledger {
         Ledger { memory, promised: Mutex::default() }
     }
 
-    /// Reserves `more` for a caller who has `used` already.
+    /// Reserves `more` for a caller, who has what `used` says by then.
     ///
     /// # Errors
     /// When that is over a quota of its key, over its part of the server's memory or over all of that.
     pub fn reserve(
         self: &Arc<Self>,
         caller: &Caller,
-        used: Share,
+        used: impl FnOnce() -> Share,
         more: Share,
     ) -> Result<Reservation, RoomRefused> {
         let mut promised = self.promised.lock();
@@ -161,8 +161,9 @@ impl Ledger {
         self.memory.check(promised.bytes, more.bytes)?;
         if let Some(key) = caller.name() {
             let entry = promised.by_key.entry(key.to_owned()).or_default();
-            // What work under way will add counts as used: two at once must not share one room.
-            let mut used = used;
+            // What work under way will add counts as used: two at once must not share one room. Asked for under the lock,
+            // without which no reservation is given back: what was put meanwhile counts as used, or is promised still.
+            let mut used = used();
             used.add(*entry);
             let quotas = caller.quotas();
             check(key, "triangles", used.triangles, more.triangles, quotas.triangles)?;
@@ -204,5 +205,45 @@ pub fn check(
             Err(OverQuota { key: key.to_owned(), what, used, more, max })
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{HeaderMap, HeaderValue, header::AUTHORIZATION};
+
+    use super::*;
+    use crate::{config::AccessSettings, service::access::Access};
+
+    const KEY: &str =
+        "[[key]]\nname = \"a\"\nrole = \"full\"\nsecret = \"0123456789abcdef\"\nbytes = 100\n";
+
+    /// Of a key that may have 100 bytes.
+    fn caller() -> Caller {
+        let file = std::env::temp_dir().join(format!("palpate-quota-{}", std::process::id()));
+        std::fs::write(&file, KEY).expect("room");
+        let settings =
+            AccessSettings { keys_file: Some(file.clone()), ..AccessSettings::default() };
+        let access = Access::open(&settings).expect("good keys");
+        std::fs::remove_file(&file).expect("its own");
+        let bearer = HeaderValue::from_static("Bearer 0123456789abcdef");
+        let headers = HeaderMap::from_iter([(AUTHORIZATION, bearer)]);
+        access.caller(&headers).expect("a key")
+    }
+
+    #[test]
+    fn what_a_key_has_is_added_up_while_nothing_that_is_promised_is_given_back() {
+        let ledger = Arc::new(Ledger::new(MemoryLimit::new(0)));
+        let (caller, much) = (caller(), Share::of_bytes(60));
+        let first = ledger.reserve(&caller, Share::default, much).expect("room");
+        let used = || {
+            // What the first is for may be put now; its promise stays until this is added up.
+            assert!(ledger.promised.try_lock().is_none(), "a promise can be given back");
+            Share::default()
+        };
+        let refused = ledger.reserve(&caller, used, much).map(drop).expect_err("over the quota");
+        assert!(matches!(refused, RoomRefused::Quota(OverQuota { used: 60, max: 100, .. })));
+        drop(first);
+        ledger.reserve(&caller, Share::default, much).expect("it was given back");
     }
 }

@@ -2,8 +2,14 @@
 
 use std::io;
 
+use tonic::Code;
+
 use super::{durable::not_kept::NotKept, quota::OverQuota, scene_life::Ended};
-use crate::service::convert::FieldError;
+use crate::{
+    scene::saved::NotAScene,
+    service::{convert::FieldError, refused::Refused},
+    store::scenes::folder::Unreadable,
+};
 
 /// Why a scene could not be made or found.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +65,17 @@ pub enum SceneRegistryError {
         /// What is wrong with them.
         reason: String,
     },
+    /// There was no room or no time for it.
+    #[error(
+        "scene {id:?} is on the server's disk and not loaded: {}; it is tried again when it is asked for",
+        .why.message()
+    )]
+    NotLoaded {
+        /// The scene.
+        id: String,
+        /// What it lacked.
+        why: Box<Refused>,
+    },
     /// The key may not have so much.
     #[error(transparent)]
     Quota(#[from] OverQuota),
@@ -71,6 +88,52 @@ pub enum SceneRegistryError {
     /// The system gave no thread to write with.
     #[error("no thread for the scene's writer: {0}")]
     NoThread(#[source] io::Error),
+}
+
+/// Why a scene that is in the store is not here.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NotLoaded {
+    /// Its files are damaged, as whoever reads them again finds too.
+    #[error("{0}")]
+    Unreadable(String),
+    /// Nothing is known to be wrong with its files: there was no room or no time for it.
+    #[error("{}", .0.message())]
+    Refused(Box<Refused>),
+}
+
+impl NotLoaded {
+    /// For who asks for the scene `id`.
+    pub fn of(self, id: &str) -> SceneRegistryError {
+        let id = id.to_owned();
+        match self {
+            NotLoaded::Unreadable(reason) => SceneRegistryError::Unreadable { id, reason },
+            NotLoaded::Refused(why) => SceneRegistryError::NotLoaded { id, why },
+        }
+    }
+}
+
+impl From<Refused> for NotLoaded {
+    fn from(refused: Refused) -> NotLoaded {
+        NotLoaded::Refused(Box::new(refused))
+    }
+}
+
+impl From<NotAScene> for NotLoaded {
+    fn from(error: NotAScene) -> NotLoaded {
+        NotLoaded::Unreadable(error.to_string())
+    }
+}
+
+impl From<Unreadable> for NotLoaded {
+    fn from(error: Unreadable) -> NotLoaded {
+        match error {
+            // A store that cannot be reached says nothing of what is in it.
+            Unreadable::Io(error) => Refused::server(Code::Unavailable, error.to_string()).into(),
+            Unreadable::Newer(_) | Unreadable::NoSnapshot(_) => {
+                NotLoaded::Unreadable(error.to_string())
+            }
+        }
+    }
 }
 
 impl SceneRegistryError {

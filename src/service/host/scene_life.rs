@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc, OnceLock,
-    atomic::{AtomicBool, Ordering::Relaxed},
+    atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
 };
 
 use super::{
@@ -32,8 +32,9 @@ struct ServerState {
 pub struct SceneLife {
     deleted: Arc<AtomicBool>,
     quarantined: Arc<AtomicBool>,
-    /// It cannot be rebuilt from what is in memory.
-    lost: Arc<AtomicBool>,
+    /// It cannot be rebuilt from what is in memory, and is worth reading from the disk from then on: nanoseconds of the
+    /// process's clock; 0: it is not.
+    lost_from_ns: Arc<AtomicU64>,
     /// It was read from the disk again, and goes on as another.
     replaced: Arc<AtomicBool>,
     /// Where servers share scenes: that it is this server's.
@@ -106,10 +107,18 @@ pub enum Ended {
 impl ServerLife {
     /// Of a new scene. `lease`: where servers share scenes.
     pub fn of_scene(&self, lease: Option<Arc<SceneLease>>) -> SceneLife {
-        let (deleted, quarantined, lost, replaced) = Default::default();
+        let (deleted, quarantined, lost_from_ns, replaced) = Default::default();
         let (passing, elsewhere, server) = Default::default();
-        let life =
-            SceneLife { deleted, quarantined, lost, replaced, lease, passing, elsewhere, server };
+        let life = SceneLife {
+            deleted,
+            quarantined,
+            lost_from_ns,
+            replaced,
+            lease,
+            passing,
+            elsewhere,
+            server,
+        };
         SceneLife { server: self.clone(), ..life }
     }
 
@@ -205,14 +214,16 @@ impl SceneLife {
         self.lease.as_ref()
     }
 
-    /// Whether it is worth reading from the disk again; asked once.
-    pub fn take_lost(&self) -> bool {
-        self.lost.swap(false, Relaxed)
+    /// Whether it is worth reading from the disk again at `now_ns`; asked once.
+    pub fn take_lost(&self, now_ns: u64) -> bool {
+        let taken = |from_ns| (from_ns != 0 && from_ns <= now_ns).then_some(0);
+        self.lost_from_ns.fetch_update(Relaxed, Relaxed, taken).is_ok()
     }
 
-    /// It cannot be rebuilt from what is in memory.
-    pub fn set_lost(&self) {
-        self.lost.store(true, Relaxed);
+    /// It cannot be rebuilt from what is in memory; whoever reads it from the disk does so from `from_ns` on.
+    pub fn set_lost(&self, from_ns: u64) {
+        // 0 stands for a scene that is not lost.
+        self.lost_from_ns.store(from_ns.max(1), Relaxed);
     }
 
     /// Whether its writer failed too often.

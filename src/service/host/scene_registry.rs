@@ -12,6 +12,8 @@ use tracing::{Span, error, info};
 
 use super::{
     cluster::{
+        claim_new::claim_new,
+        delete_unread::delete_unread,
         membership::Membership,
         scene_lease::{NewOwner, SceneLease},
     },
@@ -26,6 +28,7 @@ use super::{
     scene_error::SceneRegistryError,
     scene_life::{Ended, SceneLife, ServerLife},
     tick_budget::TickBudgets,
+    unread_scenes::UnreadScenes,
     writer::SceneWriter,
 };
 use crate::service::{
@@ -38,10 +41,7 @@ use crate::service::{
 use crate::{
     config::Config,
     scene::{Limits, Scene, Tissue, saved::SavedScene},
-    store::{
-        lease::claim::{ClaimFrom, ClaimState, SceneClaim},
-        scenes::scene_store::SceneStore,
-    },
+    store::{lease::claim::ClaimFrom, scenes::scene_store::SceneStore},
 };
 
 /// All scenes of a server.
@@ -58,9 +58,10 @@ pub struct SceneRegistry {
     /// Never set where no scene is recorded.
     recorders: OnceLock<Recorders>,
     /// Never set where no other server has scenes of the same folder.
-    sharing: OnceLock<Sharing>,
-    /// Scenes on the disk that cannot be read, and why.
-    unreadable: RwLock<BTreeMap<String, String>>,
+    membership: OnceLock<Arc<Membership>>,
+    /// Never set where no scene is kept.
+    opening: OnceLock<OpenByName>,
+    unread: UnreadScenes,
 }
 
 /// Where durable scenes are kept, and by what thread.
@@ -72,10 +73,9 @@ struct Keeping {
 type Opener =
     dyn Fn(&SceneRegistry, &str, ClaimFrom) -> Result<(), SceneRegistryError> + Send + Sync;
 
-/// How scenes are shared with other servers.
-struct Sharing {
-    membership: Arc<Membership>,
-    /// Takes a scene in that is not here; above this file, as it reads scenes and their fields.
+/// How a scene is taken in that is asked for, in the store and not here.
+struct OpenByName {
+    /// Above this file, as it reads scenes and their fields.
     opener: Arc<Opener>,
     turns: OpeningTurns,
 }
@@ -110,8 +110,9 @@ impl SceneRegistry {
             ledger: Arc::new(Ledger::new(MemoryLimit::new(config.limits.memory_bytes))),
             keeping: OnceLock::new(),
             recorders: OnceLock::new(),
-            sharing: OnceLock::new(),
-            unreadable: RwLock::default(),
+            membership: OnceLock::new(),
+            opening: OnceLock::new(),
+            unread: UnreadScenes::default(),
         }
     }
 
@@ -144,24 +145,32 @@ impl SceneRegistry {
         }
     }
 
-    /// Shares its scenes with other servers from now on. `opener`: takes one in that is asked for and not here.
-    pub fn share(&self, membership: Arc<Membership>, opener: Arc<Opener>) {
-        let turns = OpeningTurns::default();
-        let is_first = self.sharing.set(Sharing { membership, opener, turns }).is_ok();
+    /// Shares its scenes with other servers from now on.
+    pub fn share(&self, membership: Arc<Membership>) {
+        let is_first = self.membership.set(membership).is_ok();
         debug_assert!(is_first, "it is shared once");
+    }
+
+    /// Has scenes taken in by `opener` from now on that are asked for, in the store and not here.
+    pub fn open_by(&self, opener: Arc<Opener>) {
+        let turns = OpeningTurns::default();
+        let is_first = self.opening.set(OpenByName { opener, turns }).is_ok();
+        debug_assert!(is_first, "there is one way to open scenes");
     }
 
     /// This server among those that share scenes; `None` where it has them alone.
     pub fn membership(&self) -> Option<&Arc<Membership>> {
-        self.sharing.get().map(|sharing| &sharing.membership)
+        self.membership.get()
     }
 
     /// Whether a scene may be in the store and not here: [`SceneRegistry::open`] looks.
     pub fn may_open(&self, id: &str) -> bool {
-        self.sharing.get().is_some() && scene_id(id).is_ok() && !self.has(id)
+        // Where servers share scenes, also one that was found damaged: another may have read it since.
+        let may_be_there = || self.membership().is_some() || self.unread.may_be_read(id);
+        scene_id(id).is_ok() && !self.has(id) && may_be_there()
     }
 
-    /// Takes a scene in that is nobody's, where servers share scenes. Whether it is here then is for the look-up to say.
+    /// Takes a scene in that is nobody's, where servers share scenes, or that there was no room for before. Whether it is here then is for the look-up to say.
     ///
     /// # Errors
     /// Names the server that has it, or why it cannot be taken in.
@@ -174,14 +183,14 @@ impl SceneRegistry {
     /// # Errors
     /// As [`SceneRegistry::open`].
     pub async fn open_from(self: &Arc<Self>, id: &str, from: ClaimFrom) -> Result<(), Refused> {
-        let Some(sharing) = self.sharing.get().filter(|_| self.may_open(id)) else {
+        let Some(opening) = self.opening.get().filter(|_| self.may_open(id)) else {
             return Ok(());
         };
         self.server.check_served()?;
-        let (opener, registry) = (Arc::clone(&sharing.opener), Arc::clone(self));
+        let (opener, registry) = (Arc::clone(&opening.opener), Arc::clone(self));
         let of = id.to_owned();
         let open = move || if registry.has(&of) { Ok(()) } else { opener(&registry, &of, from) };
-        Ok(sharing.turns.run(id, open).await??)
+        Ok(opening.turns.run(id, open).await??)
     }
 
     /// What a tick may take in the engine.
@@ -218,7 +227,8 @@ impl SceneRegistry {
         scene_id(id)?;
         let (store, commits) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
         self.check_room()?;
-        let lease = self.claim_new(id)?;
+        let claim = |own| claim_new(own, &store.folder(id), id);
+        let lease = self.membership().map(claim).transpose()?;
         let owner = caller.name();
         let journal = Arc::new(SceneJournal::new(store.folder(id), owner, commits, lease.clone()));
         // Nobody changes it before its files are there, as nobody else has a turn.
@@ -239,32 +249,6 @@ impl SceneRegistry {
             let _ = lease.delete();
         }
         made
-    }
-
-    /// Claims the id of a new scene, where servers share scenes.
-    fn claim_new(&self, id: &str) -> Result<Option<Arc<SceneLease>>, SceneRegistryError> {
-        let (Some(membership), Some((store, _))) = (self.membership(), self.keeping()) else {
-            return Ok(None);
-        };
-        let failed = |source| SceneRegistryError::Claims { id: id.to_owned(), source };
-        let taken = || SceneRegistryError::Taken { id: id.to_owned() };
-        let folder = store.folder(id);
-        let epoch = match membership.newest(id).map_err(failed)? {
-            Some(claim) if claim.state != ClaimState::Deleted => return Err(taken()),
-            Some(claim) => {
-                let epoch = claim.epoch + 1;
-                // Whoever deleted it may have been stopped before its files were gone.
-                folder.remove_before(epoch).map_err(failed)?;
-                epoch
-            }
-            None if folder.is_there().map_err(failed)? => return Err(taken()),
-            None => 1,
-        };
-        let state = ClaimState::Owned(membership.own().clone());
-        if !membership.put(id, &SceneClaim { epoch, state }).map_err(failed)? {
-            return Err(taken());
-        }
-        Ok(Some(Arc::new(SceneLease::new(membership, id, epoch))))
     }
 
     fn insert_new(
@@ -294,8 +278,8 @@ impl SceneRegistry {
         Ok(host)
     }
 
-    /// Takes in a scene that was read from the disk. No limit and no quota refuses it. One of a shared folder is
-    /// refused to its clients before its claim was looked at once more.
+    /// Takes in a scene that was read from the disk. Neither the limit of scenes nor a quota refuses it. One of a shared
+    /// folder is refused to its clients before its claim was looked at once more.
     pub fn insert_recovered(
         &self,
         scene: Scene,
@@ -305,6 +289,8 @@ impl SceneRegistry {
         let host = self.host(scene, owner, Some(Arc::new(journal)))?;
         host.life.set_passing(host.lease().is_some());
         self.hosts.write().insert(host.scene.id().to_owned(), Arc::clone(&host));
+        // After it is there: in between nobody may make another of its id.
+        self.unread.remove(host.scene.id());
         Ok(host)
     }
 
@@ -317,7 +303,7 @@ impl SceneRegistry {
 
     /// Whether a scene is here, whatever its state.
     pub fn has(&self, id: &str) -> bool {
-        self.hosts.read().contains_key(id) || self.unreadable.read().contains_key(id)
+        self.hosts.read().contains_key(id)
     }
 
     /// Whether there may be one more scene.
@@ -330,7 +316,7 @@ impl SceneRegistry {
     /// Drops a scene that is another server's, and tells its streams.
     pub fn forget(&self, host: &Arc<SceneHost>, owner: NewOwner) {
         let mut hosts = self.hosts.write();
-        if hosts.get(host.scene.id()).is_some_and(|now| Arc::ptr_eq(now, host)) {
+        if is_host_of(&hosts, host) {
             hosts.remove(host.scene.id());
         }
         drop(hosts);
@@ -346,17 +332,16 @@ impl SceneRegistry {
     ) -> Result<(), SceneRegistryError> {
         let host = self.host(scene, lost.owner.clone(), Some(Arc::new(journal)))?;
         let mut hosts = self.hosts.write();
-        let now = hosts.get_mut(lost.scene.id()).filter(|now| Arc::ptr_eq(now, lost));
-        if let Some(now) = now {
-            *now = host;
+        if is_host_of(&hosts, lost) {
+            hosts.insert(lost.scene.id().to_owned(), host);
             lost.life.set_replaced();
         }
         Ok(())
     }
 
-    /// Refuses a scene that is on the disk but cannot be read.
-    pub fn insert_unreadable(&self, id: String, reason: String) {
-        self.unreadable.write().insert(id, reason);
+    /// Those that are in the store and not here.
+    pub fn unread(&self) -> &UnreadScenes {
+        &self.unread
     }
 
     fn host(
@@ -395,11 +380,17 @@ impl SceneRegistry {
 
     /// Reserves room in what the caller's key may have, and in the server's memory.
     pub fn reserve(&self, caller: &Caller, more: Share) -> Result<Reservation, RoomRefused> {
-        // Added up anew each time, over a few scenes: a sum that is kept would have to follow every cut.
-        let mut used = Share::default();
-        let all = self.all();
-        let own = all.iter().filter(|h| h.owner.is_some() && h.owner.as_deref() == caller.name());
-        own.for_each(|host| used.add(Share::of_scene(&host.scene)));
+        // Dropped after the ledger's lock: of a scene that is deleted meanwhile this may be the last.
+        let mut all = Vec::new();
+        let used = || {
+            // Added up anew each time, over a few scenes: a sum that is kept would have to follow every cut.
+            let mut used = Share::default();
+            all = self.all();
+            let own =
+                all.iter().filter(|h| h.owner.is_some() && h.owner.as_deref() == caller.name());
+            own.for_each(|host| used.add(Share::of_scene(&host.scene)));
+            used
+        };
         self.ledger.reserve(caller, used, more)
     }
 
@@ -413,20 +404,12 @@ impl SceneRegistry {
         Ok(host)
     }
 
-    /// Whether all scenes were read, and this one was not found damaged.
+    /// Whether all scenes were read, this one too.
     fn check_readable(&self, id: &str) -> Result<(), SceneRegistryError> {
         if let Err(ended @ Ended::Recovering) = self.server.check_served() {
             return Err(ended.into());
         }
-        match self.unreadable.read().get(id).cloned() {
-            Some(reason) => Err(SceneRegistryError::Unreadable { id: id.to_owned(), reason }),
-            None => Ok(()),
-        }
-    }
-
-    /// Scenes on the disk that cannot be read.
-    pub fn n_unreadable(&self) -> usize {
-        self.unreadable.read().len()
+        self.unread.check(id)
     }
 
     /// All scenes, ordered by id.
@@ -442,20 +425,29 @@ impl SceneRegistry {
 
     /// Takes a scene away, its files too; streams that use it see that at their next message. Waits for the disk.
     pub fn delete(&self, id: &str, caller: &Caller) -> Result<(), SceneRegistryError> {
-        let host = match self.get(id) {
-            // Nobody knows any more whose it is.
-            Err(SceneRegistryError::Unreadable { .. }) if caller.may_change(None) => {
-                return self.delete_unreadable(id);
+        loop {
+            let host = match self.get(id) {
+                // Nobody knows any more whose it is.
+                Err(SceneRegistryError::Unreadable { .. }) if caller.may_change(None) => {
+                    return self.delete_unreadable(id);
+                }
+                found => found?,
+            };
+            host.check_owner(caller)?;
+            // What is under way comes to its end, and nothing comes after.
+            let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
+            // In its turn: another may have been put in its place before, and has the files now.
+            if self.is_registered(&host) {
+                return self.delete_in_turn(&host);
             }
-            found => found?,
-        };
-        host.check_owner(caller)?;
-        // What is under way comes to its end, and nothing comes after.
-        let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
+        }
+    }
+
+    fn delete_in_turn(&self, host: &Arc<SceneHost>) -> Result<(), SceneRegistryError> {
+        let id = host.scene.id();
         host.journal.as_ref().map_or(Ok(()), |journal| journal.remove())?;
         let mut hosts = self.hosts.write();
-        let is_same = |now: &&Arc<SceneHost>| Arc::ptr_eq(now, &host);
-        if hosts.get(id).filter(is_same).is_none() {
+        if !is_host_of(&hosts, host) {
             return Err(SceneRegistryError::Unknown { id: id.to_owned() });
         }
         hosts.remove(id);
@@ -464,22 +456,18 @@ impl SceneRegistry {
         Ok(())
     }
 
+    fn is_registered(&self, host: &Arc<SceneHost>) -> bool {
+        is_host_of(&self.hosts.read(), host)
+    }
+
     fn delete_unreadable(&self, id: &str) -> Result<(), SceneRegistryError> {
         let (store, _) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
-        let failed = |error| NotKept::Disk(Arc::new(error));
+        let folder = store.folder(id);
         match self.membership() {
-            None => store.folder(id).remove().map_err(NotKept::of_write)?,
-            Some(membership) => {
-                let claim = membership.newest(id).map_err(failed)?;
-                let epoch = claim.map_or(0, |claim| claim.epoch) + 1;
-                let end = SceneClaim { epoch, state: ClaimState::Deleted };
-                if !membership.put(id, &end).map_err(NotKept::of_write)? {
-                    return Err(NotKept::Gone.into());
-                }
-                store.folder(id).remove_before(epoch).map_err(failed)?;
-            }
+            None => folder.remove().map_err(NotKept::of_write)?,
+            Some(membership) => delete_unread(membership, &self.unread, &folder, id)?,
         }
-        self.unreadable.write().remove(id);
+        self.unread.remove(id);
         info!(scene = id, "unreadable scene deleted");
         Ok(())
     }
@@ -493,6 +481,11 @@ impl SceneRegistry {
     pub fn life(&self) -> ServerLife {
         self.server.clone()
     }
+}
+
+/// Whether a scene is still the one of its id.
+fn is_host_of(hosts: &BTreeMap<String, Arc<SceneHost>>, host: &Arc<SceneHost>) -> bool {
+    hosts.get(host.scene.id()).is_some_and(|now| Arc::ptr_eq(now, host))
 }
 
 /// Whether it is an id; the call's span has it from now on.
@@ -546,9 +539,14 @@ impl SceneHost {
         Some(DurableRevisions { geometry: geometry.min(now.geometry_revision), topology })
     }
 
-    /// Whether it is worth reading from the disk again; asked once.
-    pub fn take_lost(&self) -> bool {
-        self.life.take_lost()
+    /// Whether it is worth reading from the disk again at `now_ns`; asked once.
+    pub fn take_lost(&self, now_ns: u64) -> bool {
+        self.life.take_lost(now_ns)
+    }
+
+    /// It could not be read from the disk; that is tried again from `from_ns` on.
+    pub fn set_lost(&self, from_ns: u64) {
+        self.life.set_lost(from_ns);
     }
 
     /// Whether its writer failed too often.

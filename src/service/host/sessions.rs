@@ -350,13 +350,19 @@ impl SessionLease {
 
 impl Drop for SessionLease {
     fn drop(&mut self) {
+        // A stream that resumes it has the lock too: what it says of itself is not overwritten.
+        let now = self.sessions.now.lock();
         if self.slot.holder.load(Relaxed) != self.holder || self.slot.over.load(Relaxed) {
             return;
         }
         // 0 stands for a session with a stream.
         self.slot.broke_off_ns.store(now_ns().max(1), Relaxed);
+        drop(now);
         if self.sessions.settings.grace.is_zero() {
             self.end();
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

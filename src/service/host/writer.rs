@@ -188,7 +188,7 @@ fn recover(scene: &Scene, life: &SceneLife) -> Result<(), Panicked> {
             warn!(scene = scene.id(), "rebuilt from its last good revisions and served again");
         }
         Err(_) => {
-            life.set_lost();
+            life.set_lost(now_ns());
             error!(scene = scene.id(), "cannot be rebuilt and stays refused unless it is durable");
         }
     }
@@ -348,7 +348,7 @@ mod tests {
         panic_in_a_row(&host, &tissue, 1).await;
         let gone = host.writer.run(tissue, |_, _| ()).await;
         assert!(matches!(gone, Err(WriterError::Gone)), "the recovery was before it");
-        assert!(host.take_lost());
+        assert!(host.take_lost(now_ns()));
         let fields = Fields::new(None, std::time::Duration::from_secs(9), registry.metrics());
         let (registered, lost) = (Arc::clone(&registry), Arc::clone(&host));
         let revived = tokio::task::spawn_blocking(move || revive(&registered, &fields, &lost));

@@ -206,7 +206,10 @@ fn store(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<Scene
     let help = "Damage found on the disk at the start.";
     text.one("palpate_store_damaged", "gauge", help, metrics.damaged.load(Relaxed));
     let help = "Scenes on the disk that cannot be read and are refused.";
-    text.one("palpate_scenes_unreadable", "gauge", help, registry.n_unreadable());
+    text.one("palpate_scenes_unreadable", "gauge", help, registry.unread().n_unreadable());
+    let help =
+        "Scenes on the disk that there was no room or no time for; tried again when asked for.";
+    text.one("palpate_scenes_not_loaded", "gauge", help, registry.unread().n_not_loaded());
 }
 
 fn record(text: &mut ExpositionText, metrics: &Metrics) {

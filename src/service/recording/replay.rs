@@ -158,8 +158,10 @@ pub fn replay_recording(
 ) -> Result<ReplayReport, ReplayError> {
     let field = |_: &str, surface: &Surface, options: &FieldOptions| {
         let build = || Ok::<_, Infallible>(field_of(surface, options));
-        let field =
-            cache.map_or_else(build, |cache| Ok(cache.get_or_build(surface, options, build)?.0));
+        // Nobody shares this process's memory.
+        let reserve = |_| Ok(());
+        let cached = |cache: &FieldCache| cache.get_or_build(surface, options, reserve, build);
+        let field = cache.map_or_else(build, |cache| Ok(cached(cache)?.0));
         field.unwrap_or_else(|never| match never {})
     };
     let Recording { version, scene, published_ns, limits, changes, sessions, end } = recording;

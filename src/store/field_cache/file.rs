@@ -73,13 +73,20 @@ pub fn decode(key: &FieldKey, bytes: &[u8]) -> Result<Field, CacheError> {
     }
 }
 
-/// A file's bytes, when it is not too long to be one.
-pub fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
+/// A file that is not too long to be one, and how long it is.
+pub fn open_bounded(path: &Path) -> io::Result<(File, u64)> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    if length > FILE_BYTES_MAX {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
+    Ok((file, length))
+}
+
+/// The bytes of a file that had this length: no more, whatever became of it.
+pub fn read_bounded((file, length): (File, u64)) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.take(length).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

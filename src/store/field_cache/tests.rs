@@ -48,7 +48,8 @@ fn get_or_build(
     options: &FieldOptions,
 ) -> (Field, FieldOrigin) {
     let build = || Ok::<_, Infallible>(field_of(surface, options));
-    cache.get_or_build(surface, options, build).unwrap_or_else(|never| match never {})
+    let got = cache.get_or_build(surface, options, |_| Ok(()), build);
+    got.unwrap_or_else(|never| match never {})
 }
 
 /// A kept field and what it was built from.
@@ -174,7 +175,8 @@ fn a_forged_file_never_panics() {
         }
         let Ok(field) = postcard::from_bytes::<Field>(&forged) else { continue };
         fs::write(kept.path(), encode(&key, &field)).expect("writable");
-        let Ok(field) = read(&kept.path(), &key, &kept.surface, &kept.options) else { continue };
+        let opened = open_bounded(&kept.path()).expect("just written");
+        let Ok(field) = read(opened, &key, &kept.surface, &kept.options) else { continue };
         taken += 1;
         for _ in 0..200 {
             let p = random.point(bounds.min.as_dvec3(), bounds.max.as_dvec3()) * 1.2;
@@ -235,4 +237,18 @@ fn the_folder_stays_within_its_room_and_what_was_used_last_stays() {
     assert_eq!(keep(&none, &surfaces[1]), FieldOrigin::Built);
     let kept: Vec<bool> = surfaces.iter().map(|surface| bytes(surface) > 0).collect();
     assert_eq!(kept, [false, true, false, false]);
+}
+
+#[test]
+fn a_file_is_not_read_before_there_is_room_for_it() {
+    let folder = Folder::new("unread");
+    let cache = FieldCache::new(&folder, u64::MAX);
+    let (surface, options) = (surface(shapes::cuboid(DVec3::ONE)), FieldOptions::default());
+    let path = cache.path(surface.mesh(), &options);
+    fs::create_dir_all(folder.join("fields")).expect("a writable folder");
+    // Had it been read, it would have been found damaged and built anew.
+    fs::write(&path, [0; 1000]).expect("a writable folder");
+    let build = || unreachable!("it was refused");
+    let refused = cache.get_or_build(&surface, &options, Err::<(), u64>, build);
+    assert_eq!(refused.map(drop).expect_err("no room"), 1000);
 }

@@ -2,10 +2,15 @@
 
 use std::{
     io,
-    sync::{Arc, atomic::Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::Relaxed},
+    },
+    thread,
+    time::{Duration, Instant},
 };
 
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use super::{membership::Membership, scene_lease::NewOwner};
 use crate::service::host::{
@@ -89,12 +94,34 @@ pub fn hand_over(
     give_up(registry, host, Some(to))
 }
 
-/// Gives all scenes up, and leaves: whoever is asked for one of them takes it at once. Waits for the disk.
-pub fn leave(registry: &SceneRegistry, membership: &Membership) {
-    for host in registry.all().iter().filter(|host| host.lease().is_some()) {
-        if let Err(reason) = give_up(registry, host, None) {
-            error!(scene = host.scene.id(), "is not given up, and runs out: {reason}");
+/// Gives all scenes up, and leaves: whoever is asked for one of them takes it at once. Waits for the disk, and begins with
+/// no scene once `at_most` has passed: what is left is this server's until its lease runs out.
+pub fn leave(registry: &SceneRegistry, membership: &Membership, at_most: Duration) {
+    let until = Instant::now() + at_most;
+    let mut hosts = registry.all();
+    hosts.retain(|host| host.lease().is_some());
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while Instant::now() < until
+            && let Some(host) = hosts.get(next.fetch_add(1, Relaxed))
+        {
+            if let Err(reason) = give_up(registry, host, None) {
+                error!(scene = host.scene.id(), "is not given up, and runs out: {reason}");
+            }
         }
+    };
+    // One that waits for a store out of reach takes seconds, and is not in the way of the others.
+    let at_once = registry.keeping().map_or(1, |(_, commits)| commits.at_once());
+    thread::scope(|scope| {
+        for _ in 1..at_once.min(hosts.len()) {
+            // An error: the system has no thread, and the others have more to do.
+            let _ = thread::Builder::new().name("leave".to_owned()).spawn_scoped(scope, work);
+        }
+        work();
+    });
+    let n_left = hosts.len().saturating_sub(next.load(Relaxed));
+    if n_left > 0 {
+        warn!("{n_left} scenes are not given up within {at_most:?}, and run out");
     }
     if let Err(reason) = membership.leave() {
         error!("this server's sign of life stays: {reason}");

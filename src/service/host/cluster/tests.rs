@@ -40,7 +40,8 @@ impl Shared {
             &membership,
         );
         let open = move |registry: &SceneRegistry, id: &str, from| opener.open(registry, id, from);
-        registry.share(Arc::clone(&membership), Arc::new(open));
+        registry.share(Arc::clone(&membership));
+        registry.open_by(Arc::new(open));
         Shared { registry, membership, data_dir }
     }
 

@@ -1,4 +1,4 @@
-//! Reads the scenes of the last server at the start of this one.
+//! Reads scenes from their files: those of the last server at the start of this one, and one by one later on.
 
 use std::{
     cell::Cell,
@@ -8,14 +8,15 @@ use std::{
 
 use tracing::{error, info, warn};
 
-use super::{not_kept::NotKept, scene_journal::SceneJournal};
+use super::scene_journal::SceneJournal;
 use crate::service::host::{
     cluster::scene_lease::{NewOwner, SceneLease},
     field_build::BuildTerms,
     fields::Fields,
     quota::Share,
-    scene_error::SceneRegistryError,
+    scene_error::{NotLoaded, SceneRegistryError},
     scene_registry::{SceneHost, SceneRegistry},
+    unread_scenes::ReadAgain,
 };
 use crate::{
     geometry::MeshData,
@@ -23,7 +24,7 @@ use crate::{
     service::{access::caller::Caller, catch_panic::catch_panic, clock::now_ns, refused::Refused},
     store::scenes::{
         file_head::NewerFormat,
-        folder::{FoundScene, Unreadable},
+        folder::{FoundScene, SceneFolder, Unreadable},
         scene_store::StoreError,
     },
 };
@@ -42,7 +43,13 @@ pub enum RecoveryError {
     List(#[from] io::Error),
 }
 
-/// Takes all scenes of the registry's store in; none where servers share it: each is taken in when it is asked for. One that cannot be read is refused by name, and its files stay.
+/// After a scene could not be read for lack of room or time: to read a large one takes seconds, and whoever asks for it may
+/// ask often.
+const AGAIN_AFTER_NS: u64 = 5_000_000_000;
+
+/// Takes all scenes of the registry's store in; none where servers share it: each is taken in when it is asked for. One
+/// that cannot be read is refused by name, and its files stay; one that there is no room or no time for is refused until
+/// it is asked for and there is.
 ///
 /// # Errors
 /// When files are of a later version: a server that went on could lose them.
@@ -70,38 +77,84 @@ pub fn recover(registry: &SceneRegistry, fields: &Fields) -> Result<(), Recovery
         }
         let found = match folder.read() {
             Err(Unreadable::Newer(newer)) => return Err(newer.into()),
-            found => found.map_err(|unreadable| unreadable.to_string()),
+            found => found.map_err(NotLoaded::from),
         };
-        let recovered = found.and_then(|found| {
-            for damage in &found.damage {
-                metrics.damaged.fetch_add(1, Relaxed);
-                error!(scene = id, "damaged on the disk: {damage}");
-            }
-            folder.keep_damaged(&found);
-            let journal = SceneJournal::of_found(folder, &found, commits, None);
-            let owner = found.kept.owner.clone();
-            let scene = restored(registry, fields, id, found)?;
-            let inserted = registry.insert_recovered(scene, owner, journal);
-            inserted.map(drop).map_err(|error| error.to_string())
-        });
-        match recovered {
-            Ok(()) => {
+        let journal_of =
+            |found: &_| Ok(SceneJournal::of_found(folder.clone(), found, commits, None));
+        let loaded =
+            found.and_then(|found| load(registry, fields, (id, &folder), found, journal_of));
+        match loaded {
+            Ok(_) => {
                 let ms = (now_ns() - began_ns) / 1_000_000;
                 info!(scene = id, ms, number, of, "scene recovered");
             }
-            Err(reason) => {
-                metrics.damaged.fetch_add(1, Relaxed);
-                error!(scene = id, "cannot be read, and is refused until it is deleted: {reason}");
-                registry.insert_unreadable(id.clone(), reason);
-            }
+            // All that are left would lack the same.
+            Err(_) if registry.life().check_ending().is_err() => return Ok(()),
+            Err(why) => refuse(registry, id, why, now_ns()),
         }
     }
     metrics.recovery_ns.store(now_ns() - started_ns, Relaxed);
     Ok(())
 }
 
-/// Takes a scene in that this server has claimed, or was handed over. One that cannot be read is refused by name from
-/// now on.
+/// Tries again to take a scene in that there was no room or no time for, where that is due at `asked_ns`. Whether it is
+/// here then is for the look-up to say.
+pub fn load_again(registry: &SceneRegistry, fields: &Fields, id: &str, asked_ns: u64) {
+    let Some((store, commits)) = registry.keeping() else { return };
+    if !registry.unread().is_due(id, asked_ns) {
+        return;
+    }
+    let folder = store.folder(id);
+    let found = folder.read().map_err(NotLoaded::from);
+    let journal_of = |found: &_| Ok(SceneJournal::of_found(folder.clone(), found, commits, None));
+    match found.and_then(|found| load(registry, fields, (id, &folder), found, journal_of)) {
+        Ok(_) => info!(scene = id, "there is room and time for it now: it is served"),
+        // Those who waited meanwhile do not try at once again what may have taken minutes.
+        Err(why) => refuse(registry, id, why, now_ns()),
+    }
+}
+
+/// Refuses a scene that was not taken in at `now_ns`, by name.
+fn refuse(registry: &SceneRegistry, id: &str, why: NotLoaded, now_ns: u64) {
+    let again = match &why {
+        NotLoaded::Unreadable(reason) => {
+            note_unreadable(registry, id, reason);
+            ReadAgain::Never
+        }
+        NotLoaded::Refused(_) => {
+            error!(scene = id, "is not loaded, which is tried again when it is asked for: {why}");
+            ReadAgain::From(now_ns + AGAIN_AFTER_NS)
+        }
+    };
+    registry.unread().insert(id, why, again);
+}
+
+fn note_unreadable(registry: &SceneRegistry, id: &str, reason: &str) {
+    registry.metrics().store.damaged.fetch_add(1, Relaxed);
+    error!(scene = id, "cannot be read, and is refused until it is deleted: {reason}");
+}
+
+/// Makes a scene of its files, and takes it in.
+fn load(
+    registry: &SceneRegistry,
+    fields: &Fields,
+    (id, folder): (&str, &SceneFolder),
+    found: FoundScene,
+    journal_of: impl FnOnce(&FoundScene) -> io::Result<SceneJournal>,
+) -> Result<Arc<SceneHost>, NotLoaded> {
+    for damage in &found.damage {
+        registry.metrics().store.damaged.fetch_add(1, Relaxed);
+        error!(scene = id, "damaged on the disk: {damage}");
+    }
+    folder.keep_damaged(&found);
+    let journal = journal_of(&found).map_err(Unreadable::Io)?;
+    let owner = found.kept.owner.clone();
+    let scene = restored(registry, fields, id, found)?;
+    Ok(registry.insert_recovered(scene, owner, journal).map_err(Refused::from)?)
+}
+
+/// Takes a scene in that this server has claimed, or was handed over. One that cannot be read is refused by name until
+/// another has taken it.
 ///
 /// # Errors
 /// Why it is not served.
@@ -113,28 +166,20 @@ pub fn take_in(
 ) -> Result<(), SceneRegistryError> {
     let (store, commits) = registry.keeping().ok_or(SceneRegistryError::KeepsNone)?;
     let folder = store.folder(id);
-    let failed = |error| SceneRegistryError::from(NotKept::Disk(Arc::new(error)));
-    let unreadable = |reason: String| {
-        registry.metrics().store.damaged.fetch_add(1, Relaxed);
-        error!(scene = id, "cannot be read, and is refused until it is deleted: {reason}");
-        registry.insert_unreadable(id.to_owned(), reason.clone());
-        SceneRegistryError::Unreadable { id: id.to_owned(), reason }
-    };
-    let found = match folder.read() {
-        Err(Unreadable::Io(error)) => return Err(failed(error)),
-        found => found.map_err(|reason| unreadable(reason.to_string()))?,
-    };
-    for damage in &found.damage {
-        registry.metrics().store.damaged.fetch_add(1, Relaxed);
-        error!(scene = id, "damaged on the disk: {damage}");
-    }
-    folder.keep_damaged(&found);
-    let journal = SceneJournal::of_taken(folder, &found, commits, lease).map_err(failed)?;
-    let owner = found.kept.owner.clone();
-    let scene = restored(registry, fields, id, found).map_err(|reason| {
-        SceneRegistryError::Claims { id: id.to_owned(), source: io::Error::other(reason) }
-    })?;
-    let host = registry.insert_recovered(scene, owner, journal)?;
+    let journal_of = |found: &_| SceneJournal::of_taken(folder.clone(), found, commits, lease);
+    let found = folder.read().map_err(NotLoaded::from);
+    let host = found
+        .and_then(|found| load(registry, fields, (id, &folder), found, journal_of))
+        .map_err(|why| {
+            // Of another there is nothing to remember: whoever asks next has it claimed and read anew.
+            if let NotLoaded::Unreadable(reason) = &why {
+                note_unreadable(registry, id, reason);
+                // With the next epoch it is given up; who takes it after that may read it.
+                let again = ReadAgain::AfterClaim(lease.epoch() + 1);
+                registry.unread().insert(id, why.clone(), again);
+            }
+            why.of(id)
+        })?;
     // A renewal that looked at all claims before this scene was among them says nothing of this one.
     match lease.new_owner() {
         Ok(None) => host.set_passing(false),
@@ -150,12 +195,12 @@ pub fn take_in(
 /// Reads a scene again whose writer has failed for good, and lets that go on in its place.
 ///
 /// # Errors
-/// In words, when it cannot be read; it stays refused then.
+/// Why it stays refused: for good when it cannot be read, else until that is tried again.
 pub fn revive(
     registry: &SceneRegistry,
     fields: &Fields,
     lost: &Arc<SceneHost>,
-) -> Result<(), String> {
+) -> Result<(), NotLoaded> {
     let Some(((store, commits), journal)) = registry.keeping().zip(lost.journal()) else {
         return Ok(());
     };
@@ -166,13 +211,21 @@ pub fn revive(
     }
     let id = lost.scene.id();
     let folder = store.folder(id);
-    let found = folder.read().map_err(|unreadable| unreadable.to_string())?;
-    folder.keep_damaged(&found);
-    let journal = SceneJournal::of_found(folder, &found, commits, lost.lease().cloned());
-    let scene = restored(registry, fields, id, found)?;
-    registry.replace(lost, scene, journal).map_err(|error| error.to_string())?;
-    warn!(scene = id, "read from the disk again and served");
-    Ok(())
+    let read_again = || {
+        let found = folder.read()?;
+        folder.keep_damaged(&found);
+        let journal = SceneJournal::of_found(folder, &found, commits, lost.lease().cloned());
+        let scene = restored(registry, fields, id, found)?;
+        Ok(registry.replace(lost, scene, journal).map_err(Refused::from)?)
+    };
+    let revived = read_again();
+    match &revived {
+        Ok(()) => warn!(scene = id, "read from the disk again and served"),
+        // Its journal stays closed meanwhile: nothing is kept of what cannot be rebuilt.
+        Err(NotLoaded::Refused(_)) => lost.set_lost(now_ns() + AGAIN_AFTER_NS),
+        Err(NotLoaded::Unreadable(_)) => {}
+    }
+    revived
 }
 
 fn restored(
@@ -180,14 +233,15 @@ fn restored(
     fields: &Fields,
     id: &str,
     found: FoundScene,
-) -> Result<Scene, String> {
+) -> Result<Scene, NotLoaded> {
     let saved = found.kept.scene;
     if saved.id != id {
-        return Err(format!("its files are those of scene {:?}", saved.id));
+        let reason = format!("its files are those of scene {:?}, expected {id:?}", saved.id);
+        return Err(NotLoaded::Unreadable(reason));
     }
     let reserve = |more| registry.reserve(&Caller::ANYBODY, more);
     // Until they count with the process.
-    let _room = reserve(share(&saved)).map_err(|refused| refused.to_string())?;
+    let _room = reserve(share(&saved)).map_err(Refused::from)?;
     let check = || Ok(registry.life().check_ending()?);
     let terms = BuildTerms { check: &check, reserve: &reserve, time_max: fields.build_max() };
     let (links, number) = (saved.tools.iter().map(|t| t.links.len()).sum::<usize>(), Cell::new(0));
@@ -196,10 +250,10 @@ fn restored(
             number.set(number.get() + 1);
             let n = number.get();
             info!(scene = id, link = label, number = n, of = links, "a field, kept or to be built");
-            Ok::<_, Refused>(fields.obtain(label, surface, options, &terms)?.field)
+            Ok::<_, NotLoaded>(fields.obtain(label, surface, options, &terms)?.field)
         })
     });
-    made.map_err(|panicked| panicked.to_string())?.map_err(|refused| refused.message().to_owned())
+    made.map_err(Refused::from)?
 }
 
 fn share(saved: &SavedScene) -> Share {
@@ -213,3 +267,6 @@ fn share(saved: &SavedScene) -> Share {
     }
     all
 }
+
+#[cfg(test)]
+mod tests;

@@ -37,6 +37,10 @@ pub struct SceneKeeper {
 /// Journals since a snapshot may have this many times its bytes: whoever reads them at a start reads little more.
 const JOURNALS_PER_SNAPSHOT: u64 = 4;
 
+/// Once something cannot be kept, the last round begins with no other scene after this long: a store out of reach takes
+/// seconds to be found so for each of them, and the server is to end.
+const LAST_FAILING_MAX: Duration = Duration::from_secs(10);
+
 impl SceneKeeper {
     /// Starts it.
     ///
@@ -77,14 +81,18 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
         let mut failed = None;
         let at_once = registry.keeping().map_or(1, |(_, commits)| commits.at_once());
         for hosts in registry.all().chunks(at_once) {
+            let took = Duration::from_nanos(now_ns() - began_ns);
+            if is_last && failed.is_some() && took > LAST_FAILING_MAX {
+                break;
+            }
             let mut under_way = Vec::new();
             for host in hosts {
                 let Some(journal) = host.journal() else { continue };
-                if host.take_lost()
-                    && let Err(reason) = revive(registry, fields, host)
+                if host.take_lost(now_ns())
+                    && let Err(why) = revive(registry, fields, host)
                 {
                     let id = host.scene.id();
-                    error!(scene = id, "cannot be read from the disk either: {reason}");
+                    error!(scene = id, "cannot be read from the disk either: {why}");
                 }
                 // A panic is in the log already, and the scene as it was on the disk.
                 if let Ok(positions) = catch_panic(|| hand_in_positions(host, journal)) {

@@ -1,0 +1,103 @@
+//! Scenes that are in their files, and for which there is no room or no time.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use tonic::{Code, Status};
+
+use super::*;
+use crate::{
+    config::Config,
+    scene::Limits,
+    service::{catch_panic::injected, host::scene_life::Ended},
+    store::scenes::scene_store::SceneStore,
+};
+
+/// Of one server, which is gone with it.
+struct Server {
+    registry: Arc<SceneRegistry>,
+    fields: Fields,
+}
+
+fn server(folder: &PathBuf, memory_bytes: u64) -> Server {
+    let limits = Limits { memory_bytes, ..Limits::default() };
+    let registry = Arc::new(SceneRegistry::new(&Config { limits, ..Config::default() }));
+    registry.keep_in(SceneStore::open(folder).expect("nobody else's")).expect("a thread");
+    let fields = Fields::new(None, Duration::from_secs(9), registry.metrics());
+    Server { registry, fields }
+}
+
+/// A folder with the scene "s".
+fn kept(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("palpate-{name}-{}", std::process::id()));
+    server(&folder, 0).registry.create_durable("s", &Caller::ANYBODY).expect("room");
+    folder
+}
+
+fn refused(registry: &SceneRegistry) -> Status {
+    registry.served("s").map(drop).expect_err("it is refused").into()
+}
+
+#[test]
+fn a_scene_without_room_is_not_unreadable_and_is_there_for_who_has_room() {
+    let folder = kept("no-room");
+    let small = server(&folder, 1);
+    recover(&small.registry, &small.fields).expect("the store can be read");
+    let status = refused(&small.registry);
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
+    assert!(status.message().contains("its limit is 1"), "{status:?}");
+    let unread = small.registry.unread();
+    assert_eq!((unread.n_unreadable(), unread.n_not_loaded()), (0, 1));
+    // Nobody makes another in its place, and nobody deletes what nobody has read.
+    let made = small.registry.create_durable("s", &Caller::ANYBODY);
+    assert!(matches!(made, Err(SceneRegistryError::NotLoaded { .. })));
+    let deleted = small.registry.delete("s", &Caller::ANYBODY);
+    assert!(matches!(deleted, Err(SceneRegistryError::NotLoaded { .. })), "{deleted:?}");
+    drop(small);
+    let large = server(&folder, 0);
+    recover(&large.registry, &large.fields).expect("the store can be read");
+    large.registry.served("s").expect("it is there");
+    drop(large);
+    // An error: the system may still have the lock open.
+    let _ = fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_scene_that_failed_once_is_read_when_it_is_asked_for_again_and_not_at_once() {
+    let folder = kept("once");
+    let Server { registry, fields } = server(&folder, 0);
+    injected::panics(1);
+    recover(&registry, &fields).expect("the store can be read");
+    assert_eq!(refused(&registry).code(), Code::Unavailable);
+    assert!(registry.may_open("s"));
+    load_again(&registry, &fields, "s", now_ns());
+    assert_eq!(refused(&registry).code(), Code::Unavailable, "it was tried a moment ago");
+    load_again(&registry, &fields, "s", now_ns() + AGAIN_AFTER_NS);
+    registry.served("s").expect("it is there");
+    assert_eq!(registry.unread().n_not_loaded(), 0);
+    drop(registry);
+    let _ = fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_lost_scene_that_could_not_be_read_is_tried_again_and_can_be_deleted() {
+    let folder = kept("lost");
+    let Server { registry, fields } = server(&folder, 0);
+    recover(&registry, &fields).expect("the store can be read");
+    let lost = registry.served("s").expect("it is there");
+    let revive = |panics| {
+        injected::panics(panics);
+        revive(&registry, &fields, &lost)
+    };
+    revive(1).expect_err("it panics");
+    assert!(!lost.take_lost(now_ns()), "not at once");
+    assert!(lost.take_lost(now_ns() + AGAIN_AFTER_NS));
+    revive(0).expect("it is on the disk");
+    assert!(matches!(lost.check_served(), Err(Ended::Replaced { .. })));
+    let lost = registry.served("s").expect("served again");
+    injected::panics(1);
+    super::revive(&registry, &fields, &lost).expect_err("it panics");
+    registry.delete("s", &Caller::ANYBODY).expect("its files are nobody else's");
+    assert_eq!(registry.keeping().expect("set").0.ids().expect("a list"), [""; 0]);
+    drop((registry, lost));
+    let _ = fs::remove_dir_all(&folder);
+}
