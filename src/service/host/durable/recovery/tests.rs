@@ -1,6 +1,10 @@
 //! Scenes that are in their files, and for which there is no room or no time.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use tonic::{Code, Status};
 
@@ -18,7 +22,7 @@ struct Server {
     fields: Fields,
 }
 
-fn server(folder: &PathBuf, memory_bytes: u64) -> Server {
+fn server(folder: &Path, memory_bytes: u64) -> Server {
     let limits = Limits { memory_bytes, ..Limits::default() };
     let registry = Arc::new(SceneRegistry::new(&Config { limits, ..Config::default() }));
     registry.keep_in(SceneStore::open(folder).expect("nobody else's")).expect("a thread");
