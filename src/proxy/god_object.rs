@@ -14,7 +14,7 @@ use super::{
     motion::ProxyMotion,
     near::{
         ContactKey, NEAR_CONTACTS_MAX, NEAR_PAIRS_MAX, NearContact, NearSearch, NearTriangles,
-        SearchEnd,
+        ProxyForce, SearchEnd,
     },
     options::RenderOptions,
     pair_list::Around,
@@ -90,15 +90,6 @@ pub(super) struct GodObject {
     last_round: LastRound,
     likely: Vec<usize>,
     distances: Vec<f64>,
-}
-
-/// A contact's force on the tool.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct ProxyForce {
-    /// Along the normal, newtons, >= 0.
-    pub(super) normal_n: f64,
-    /// Normal and friction, scene frame, newtons.
-    pub(super) force: DVec3,
 }
 
 impl GodObject {

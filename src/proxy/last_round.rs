@@ -1,6 +1,9 @@
 //! What held a proxy in its last round, for the one after.
 
-use super::{god_object::ProxyForce, near::NearContact, seen_tissues::TissuesInMotion};
+use super::{
+    near::{NearContact, ProxyForce},
+    seen_tissues::TissuesInMotion,
+};
 use crate::coupling::quadratic_programme::{COORDINATES_MAX, Displacement, ROWS_MAX};
 
 /// Of the last round towards a pose, or of following tissue.

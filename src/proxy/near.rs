@@ -120,6 +120,15 @@ impl NearContact {
     }
 }
 
+/// A contact's force on the tool.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct ProxyForce {
+    /// Along the normal, newtons, >= 0.
+    pub(super) normal_n: f64,
+    /// Normal and friction, scene frame, newtons.
+    pub(super) force: DVec3,
+}
+
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchEnd {
