@@ -17,8 +17,8 @@ use crate::{
     support::folder::Folder,
 };
 
-/// A few ticks of a conversation come while its scene is not there any more.
-const TICKS_MIN: u64 = 2_000;
+/// A few ticks of a conversation come while its scene is not there any more. Of generated meshes alone there are 850.
+const TICKS_MIN: u64 = 800;
 /// Loops that are replayed at a time.
 const REPLAY_THREADS: usize = 4;
 
