@@ -170,7 +170,8 @@ impl SceneRegistry {
         scene_id(id).is_ok() && !self.has(id) && may_be_there()
     }
 
-    /// Takes a scene in that is nobody's, where servers share scenes, or that there was no room for before. Whether it is here then is for the look-up to say.
+    /// Takes a scene in that is nobody's, where servers share scenes, or that there was no room for before. Whether it is
+    /// here then is for the look-up to say.
     ///
     /// # Errors
     /// Names the server that has it, or why it cannot be taken in.
