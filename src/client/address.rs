@@ -136,8 +136,11 @@ impl ServerAddress {
         ServerAddress { text: format!("{scheme}{host_and_port}"), host: None, ..self.clone() }
     }
 
-    /// The same address with TLS; `None` where there is TLS already, or none is needed.
+    /// The same address with TLS; `None` where there is TLS already, none is needed, or somebody has answered without.
     pub(super) fn with_tls(&self) -> Option<String> {
+        if self.host.as_ref().is_some_and(ProxiedHost::has_answered) {
+            return None;
+        }
         let host = self.text.strip_prefix("http://").unwrap_or(&self.text);
         let is_other = host.contains("://") || host.starts_with("unix:");
         (!is_other).then(|| format!("https://{host}"))

@@ -8,9 +8,6 @@ use tonic_types::StatusExt;
 use super::{address::ServerAddress, mesh_source::MeshFileError};
 use crate::{proto::TrackResponse, servo::ServoOptionsError};
 
-/// What HTTP/2 says of bytes of TLS: their first are no length of a frame.
-const NO_FRAME: &str = "frame with invalid size";
-
 /// The reason of `google.rpc.ErrorInfo` when another server has the scene.
 const OWNED_ELSEWHERE: &str = "SCENE_OWNED_ELSEWHERE";
 
@@ -75,15 +72,17 @@ impl ClientError {
     /// source, and behind a proxy as UNAVAILABLE. Behind a proxy a scene that a server does not know is not known to be
     /// nowhere, where another's answer was asked for.
     pub fn of(server: &ServerAddress, call: &'static str, status: &Status) -> ClientError {
-        server.hear_host(status.metadata());
+        // A status from the server has no source; one that the transport made up has.
+        let broken = status.source().map(|source| with_hint(server, innermost(source)));
+        if broken.is_none() {
+            server.hear_host(status.metadata());
+        }
         if is_no_scene(status) && server.go_back() {
             let reason = format!("away; another that was asked says: {}", status.message());
             return ClientError::gone(server, call, reason);
         }
         // Servers describe what they refuse; neither the transport nor a proxy does.
         let is_told = !status.details().is_empty();
-        // A status from the server has no source; one that the transport made up has.
-        let broken = status.source().map(|source| with_hint(server, innermost(source)));
         match (status.code(), broken) {
             // Whether the server, a proxy or the transport says so: nobody is there to serve.
             (Code::Unavailable, reason) => ClientError::Gone {
@@ -145,13 +144,12 @@ impl ClientError {
     }
 }
 
-/// Why a connection broke, and what may be done where the server speaks TLS to a client that does not.
+/// Why a connection broke, and what may be done where the server speaks TLS to a client that does not: whether that is told
+/// by bytes that are no frame or by a pipe that broke before they were read is chance.
 fn with_hint(server: &ServerAddress, reason: String) -> String {
     match server.with_tls() {
-        Some(address) if reason.contains(NO_FRAME) => {
-            format!("{reason} (if it has TLS: {address})")
-        }
-        _ => reason,
+        Some(address) => format!("{reason} (if it has TLS: {address})"),
+        None => reason,
     }
 }
 

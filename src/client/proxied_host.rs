@@ -18,6 +18,8 @@ pub(super) struct ProxiedHost(Arc<Mutex<KnownHost>>);
 
 #[derive(Clone, Debug, Default)]
 struct KnownHost {
+    /// Somebody has, through a proxy or not.
+    has_answered: bool,
     /// Of the newest answer, good or not. `None`: there is no such proxy, as far as is known.
     heard: Option<Host>,
     kept: Option<Host>,
@@ -43,9 +45,16 @@ impl ProxiedHost {
 
     /// Notes where an answer comes from that may be a refusal yet.
     pub(super) fn hear(&self, answer: &MetadataMap) {
+        let mut known = self.0.lock();
+        known.has_answered = true;
         if let Some(host) = answer.get(HOST) {
-            self.0.lock().heard = Some(host.clone());
+            known.heard = Some(host.clone());
         }
+    }
+
+    /// Whether anybody has answered yet.
+    pub(super) fn has_answered(&self) -> bool {
+        self.0.lock().has_answered
     }
 
     /// The answer heard last is a good one: calls go on to where it comes from, unless they have gone elsewhere before.
@@ -82,7 +91,8 @@ impl ProxiedHost {
     pub(super) fn of_owner(&self, host_and_port: &str) -> Option<ProxiedHost> {
         let heard = Some(self.0.lock().heard.clone()?);
         let kept = host_and_port.parse().ok().map(header);
-        Some(ProxiedHost(Arc::new(Mutex::new(KnownHost { heard, kept, is_left: false }))))
+        let known = KnownHost { has_answered: true, heard, kept, is_left: false };
+        Some(ProxiedHost(Arc::new(Mutex::new(known))))
     }
 }
 
@@ -109,7 +119,9 @@ mod tests {
     fn the_first_good_answer_counts_until_its_server_is_left() {
         let host = ProxiedHost::default();
         assert!(!host.leave() && !host.go_back(), "no proxy");
+        assert!(!host.has_answered());
         host.hear(&heard("a"));
+        assert!(host.has_answered());
         assert_eq!(host.header(), None, "it may be a refusal");
         host.keep();
         host.hear(&heard("b"));

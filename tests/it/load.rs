@@ -14,6 +14,7 @@ use palpate::{
     service::{Listeners, serve},
 };
 use serde_json::Value;
+use tokio::{io::AsyncReadExt, net::TcpListener};
 
 use crate::seed::figure;
 use crate::support::{
@@ -237,6 +238,19 @@ async fn a_server_with_tls_is_told_of_to_a_client_without() {
     let mut client = Client::connect(&plain).await.expect("TCP alone");
     let error = client.create_scene("s").await.expect_err("no frames").to_string();
     assert!(error.ends_with(&format!(" (if it has TLS: https://{})", server.address)), "{error}");
+    // One that hangs up without a word, as one with TLS seems to when a call is made after its answer was read.
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound");
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            // Of the preface of HTTP/2.
+            let _ = stream.read_u8().await;
+        }
+    });
+    let silent = ServerAddress::new(&address.to_string());
+    let mut client = Client::connect(&silent).await.expect("TCP alone");
+    let error = client.create_scene("s").await.expect_err("it hangs up").to_string();
+    assert!(error.ends_with(&format!(" (if it has TLS: https://{address})")), "{error}");
     let empty = folder.write("empty.pem", "no PEM");
     let refused = plain.trusting(&empty).expect_err("no certificate").to_string();
     assert!(refused.contains("no certificate"), "{refused}");
