@@ -18,6 +18,7 @@ mod server_connection;
 mod track_loop;
 
 use crate::{
+    geometry::Pose,
     proto::{RenderOptions, TrackStart},
     servo::device_servo,
 };
@@ -27,7 +28,7 @@ pub use deform_stream::DeformStream;
 pub use device::Device;
 pub use duplex::Duplex;
 pub use error::ClientError;
-use local_model::servo_options;
+use local_model::{of_the_wire, servo_options};
 pub use track_loop::{LoopOptions, LoopStatus, TrackLoop};
 
 // Apart from the calls of one connection: a loop makes connections of its own.
@@ -69,7 +70,8 @@ impl Client {
         scene_id: &str,
         render: RenderOptions,
     ) -> Result<(TrackLoop, Device), ClientError> {
-        let (servo, feed) = device_servo(servo_options(&render))?;
+        let (mut servo, feed) = device_servo(servo_options(&render))?;
+        servo.rest_at(self.rest_poses(scene_id, render.tool_id).await?);
         let options = LoopOptions { device: Some(feed), ..LoopOptions::default() };
         let device = Device::new(servo, options.epoch);
         let start = TrackStart {
@@ -79,6 +81,19 @@ impl Client {
             ..TrackStart::default()
         };
         Ok((self.haptics_with(start, options).await?, device))
+    }
+
+    /// Where the links of a tool are while no poses of them are given, tool frame from link frame; none of a tool that is not
+    /// there.
+    ///
+    /// # Errors
+    /// When it is refused or the server is gone.
+    pub async fn rest_poses(&self, scene_id: &str, tool_id: u32) -> Result<Vec<Pose>, ClientError> {
+        let scene = self.clone().scene(scene_id).await?;
+        let tool = scene.tools.into_iter().find(|tool| tool.tool_id == tool_id);
+        let links = tool.map(|tool| tool.links).unwrap_or_default();
+        let rest = links.iter().map(|link| link.rest_pose.as_ref().and_then(of_the_wire));
+        Ok(rest.map(|pose| pose.unwrap_or(Pose::IDENTITY)).collect())
     }
 
     /// Opens a stream that deforms the tissues of a scene, one deformation after the other.

@@ -4,6 +4,7 @@
 //! It knows no mesh, tissue or tool: a contact is a row of numbers here, whoever found it.
 
 pub mod extent;
+pub mod force_ramp;
 pub mod friction;
 pub mod local_model;
 pub mod option_range;

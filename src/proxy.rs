@@ -7,7 +7,7 @@
 //!
 //! 1. follows the tissues from where they were seen last, which pushes the proxy (`seen_tissues`, `tissue_view`);
 //! 2. draws it to each coalesced pose, in order, and to the newest, in rounds (`god_object`): contacts that are local
-//!    minima of distance (`near`) become `rows`; the [`quadratic_programme`](crate::coupling::quadratic_programme) gives the displacement of least spring
+//!    minima of distance (`near`, `near_contact`) become `rows`; the [`quadratic_programme`](crate::coupling::quadratic_programme) gives the displacement of least spring
 //!    energy, [`friction`](crate::coupling::friction) its cones; `motion` goes as far along it as continuous collision of every pair lets it;
 //! 3. answers a [`Rendering`]: proxy, force and torque, contacts with their forces, loads of the tissues
 //!    (`tissue_loads`), what is grasped (`grasps`);
@@ -19,6 +19,7 @@
 //! The invariant: no triangle of a constrained link crosses one of a tissue, exactly, but for tissues that the proxy
 //! is embedded in (`feasibility`). Time comes in as an argument, as it does everywhere in the engine.
 
+mod contact_list;
 mod contact_memory;
 mod contact_plane;
 mod feasibility;
@@ -29,6 +30,7 @@ mod linearised;
 mod local_bounds;
 mod motion;
 mod near;
+mod near_contact;
 mod options;
 mod pair_list;
 mod posed_link;

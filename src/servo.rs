@@ -8,7 +8,8 @@
 //! 2. gives `K (proxy - device) - B v`, with v along the force (Colgate, Stanley, Brown, "Issues in the haptic display
 //!    of tool use", 1995: the virtual coupling);
 //! 3. takes out of it what the coupling has made up, where that is asked for ([`passivity`]);
-//! 4. keeps to the cap and the rate of change, and lets the force fade when the model is too old.
+//! 4. keeps to the cap and the rate of change, lets the force fade when the model is too old, and brings it back in a
+//!    ramp.
 //!
 //! A newer model does not jump: where both name a contact, the difference of their gaps is blended out, and so is what
 //! the proxy would be moved by where contacts come, go or turn. Nothing here

@@ -133,13 +133,16 @@ pub fn on_the_wire(pose: &Pose) -> proto::Pose {
     }
 }
 
-fn pose(sent: Option<&proto::Pose>, what: &'static str) -> Result<Pose, ModelError> {
-    let none = ModelError::Pose { what };
-    let sent = sent.ok_or(none)?;
+/// A pose as it was sent; `None` when it is none. What is missing is the identity.
+pub fn of_the_wire(sent: &proto::Pose) -> Option<Pose> {
     let at = sent.position_m.as_ref().map_or(DVec3::ZERO, |v| DVec3::new(v.x, v.y, v.z));
     let turn = sent.orientation.as_ref();
     let turn = turn.map_or(DQuat::IDENTITY, |q| DQuat::from_xyzw(q.x, q.y, q.z, q.w));
-    Pose::new(turn, at).ok_or(none)
+    Pose::new(turn, at)
+}
+
+fn pose(sent: Option<&proto::Pose>, what: &'static str) -> Result<Pose, ModelError> {
+    sent.and_then(of_the_wire).ok_or(ModelError::Pose { what })
 }
 
 fn triple(numbers: &[f64], place: usize) -> DVec3 {

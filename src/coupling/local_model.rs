@@ -54,7 +54,7 @@ pub struct LocalModel {
     pub tool: u32,
     /// Of the tick that it answers.
     pub sequence: u64,
-    /// When the server had read that tick: nanoseconds of its own monotonic clock.
+    /// When the server began to answer that tick: nanoseconds of its own monotonic clock.
     pub server_time_ns: u64,
     /// The reference: where the proxy was. Displacements count from here.
     pub reference: Posture,

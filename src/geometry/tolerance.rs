@@ -221,8 +221,9 @@ pub const STAND_OFF_MIN_M: f64 = 1e-6;
 pub const PROXY_AT_REST_M: f64 = 1e-7;
 
 /// A link's command that differs from the proxy's by less than this, metres at the farthest point, keeps the screw
-/// that is known: the screw of a shorter way would be noise.
-pub const SCREW_LENGTH_MIN_M: f64 = 1e-9;
+/// that is known. Hosts pose links in `f32`, which is off by 1e-8 m within a metre: a shorter way would turn the hinge of
+/// a jaw that stands into noise. With more, a jaw that closes at less than a millimetre a second has no hinge of its own.
+pub const SCREW_LENGTH_MIN_M: f64 = 1e-6;
 
 /// A row of the quadratic programme holds when it is violated by no more than this, metres: a thousandth of what is
 /// at rest, and far above the rounding of coordinates of 1 m, 1e-16.

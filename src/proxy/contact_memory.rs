@@ -2,7 +2,7 @@
 
 use glam::DVec3;
 
-use super::near::{ContactKey, NearContact};
+use super::near_contact::{ContactKey, NearContact};
 use crate::coupling::quadratic_programme::ROWS_MAX;
 use crate::geometry::{TriangleId, tolerance::SAME_CONTACT_M};
 

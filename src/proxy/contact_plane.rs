@@ -4,7 +4,7 @@ use std::array;
 
 use glam::DVec3;
 
-use super::{near::NearContact, seen_tissues::TissuesInMotion};
+use super::{near_contact::NearContact, seen_tissues::TissuesInMotion};
 use crate::coupling::posture::Posture;
 use crate::geometry::{TriangleId, TriangleMesh, distance::segment_segment::closest_parameters};
 

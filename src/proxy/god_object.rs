@@ -9,13 +9,12 @@ use std::sync::Arc;
 use glam::DVec3;
 
 use super::{
+    contact_list::NEAR_CONTACTS_MAX,
     contact_memory::FrictionAnchor,
     last_round::LastRound,
     motion::ProxyMotion,
-    near::{
-        ContactKey, NEAR_CONTACTS_MAX, NEAR_PAIRS_MAX, NearContact, NearSearch, NearTriangles,
-        ProxyForce, SearchEnd,
-    },
+    near::{NEAR_PAIRS_MAX, NearSearch, NearTriangles, SearchEnd},
+    near_contact::{ContactKey, NearContact, ProxyForce},
     options::RenderOptions,
     pair_list::Around,
     rows::{RowFrame, reduce},
@@ -177,7 +176,13 @@ impl GodObject {
                 SearchEnd::OutOfTime => return None,
                 SearchEnd::Complete if self.search.clearance_m == 0.0 => return None,
                 SearchEnd::Complete => {
-                    if self.search.contacts.len() > ROWS_MAX {
+                    let contacts = &mut self.search.contacts.found;
+                    // So much is near that nothing farther than a proxy at rest was looked at: what bore it is known.
+                    let is_crowded = margin < 2.0 * STAND_OFF_M;
+                    if is_crowded {
+                        contacts.clone_from(&self.contacts);
+                    }
+                    if is_crowded || contacts.len() > ROWS_MAX {
                         self.search.leave_contacts_out();
                     }
                     let NearSearch { pairs, contacts, .. } = &mut self.search;
@@ -193,7 +198,7 @@ impl GodObject {
                     });
                     let held = self.posture.scene_from_tool.point(self.hold);
                     let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
-                    reduce(contacts, &frame, &self.stiffness, &mut self.distances);
+                    reduce(&mut contacts.found, &frame, &self.stiffness, &mut self.distances);
                     return Some(margin);
                 }
             }
@@ -203,7 +208,7 @@ impl GodObject {
 
     /// What [`GodObject::survey`] found.
     pub(super) fn surveyed(&self) -> (&[NearTriangles], &[NearContact]) {
-        (&self.search.pairs, &self.search.contacts)
+        (&self.search.pairs, &self.search.contacts.found)
     }
 
     /// Panics unless what is near is listed.
@@ -257,7 +262,7 @@ impl GodObject {
                 return true;
             }
             self.last_round.note(&x, (&self.contacts, &self.forces));
-            let limit = extent.share_within(self.margin_m - STAND_OFF_M);
+            let limit = extent.share_within(self.step_max_m());
             let share = limit * self.go(&motion, &scaled(&x, limit), 1.0, Some(to), &x_d);
             self.margin_m = if limit < 1.0 {
                 (2.0 * self.margin_m).min(self.margin_top_m).max(self.margin_m)
@@ -285,7 +290,7 @@ impl GodObject {
         }
         let x = self.solve(&[0.0; COORDINATES_MAX], motion, 1.0);
         let extent = self.extent(&x);
-        let limit = extent.share_within(self.margin_m - STAND_OFF_M);
+        let limit = extent.share_within(self.step_max_m());
         let share = limit * self.go(motion, &scaled(&x, limit), 1.0, None, &x);
         share * extent.length_m > PROXY_AT_REST_M
     }
@@ -346,7 +351,7 @@ impl GodObject {
             self.last_round.note(&x, (&self.contacts, &self.forces));
             let extent = self.extent(&x);
             let together = Extent { length_m: extent.length_m + displacement * step, ..extent };
-            let limit = together.share_within(self.margin_m - STAND_OFF_M);
+            let limit = together.share_within(self.step_max_m());
             let stop = if limit == 1.0 { end } else { time + step * limit };
             let share = self.go(&motion, &scaled(&x, limit), stop, None, &x);
             let gone = (stop - time) * share;
@@ -365,8 +370,17 @@ impl GodObject {
         1.0
     }
 
-    /// Finds what is near at a time of the tissues' motion. Only a complete search changes the contacts.
+    /// No round takes a point of the tool farther, metres: nothing that was not looked at is met, and where that is known
+    /// well the stand-off is kept.
+    fn step_max_m(&self) -> f64 {
+        (self.margin_m - STAND_OFF_M).max(0.5 * self.margin_m)
+    }
+
+    /// Finds what is near at a time of the tissues' motion. A search that is not in time changes no contacts. Where more
+    /// lies within the stand-off than a search may hold, as under a fine plate that lies flat, contacts are some of it, and
+    /// the margin, in which all is known, ends before them.
     fn search(&mut self, motion: &TissuesInMotion, late: &dyn Fn() -> bool) -> SearchEnd {
+        let mut is_crowded = false;
         for _ in 0..MARGIN_HALVINGS_MAX {
             let around =
                 Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
@@ -376,20 +390,35 @@ impl GodObject {
             match self.search.run(motion, &around, within, late) {
                 SearchEnd::Full => {
                     let half = 0.5 * self.margin_m;
+                    if half < 2.0 * STAND_OFF_M && !is_crowded {
+                        is_crowded = true;
+                        let end = self.search.run_in_part(motion, &around, self.margin_m, late);
+                        if end == SearchEnd::OutOfTime {
+                            return end;
+                        }
+                        self.take_contacts();
+                    }
                     self.margin_m = if is_wide { half.max(PROXY_MARGIN_MIN_M) } else { half };
                     self.margin_top_m = self.margin_m;
                 }
                 SearchEnd::OutOfTime => return SearchEnd::OutOfTime,
                 SearchEnd::Complete => {
-                    self.contacts.clone_from(&self.search.contacts);
-                    let held = self.posture.scene_from_tool.point(self.hold);
-                    let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
-                    reduce(&mut self.contacts, &frame, &self.stiffness, &mut self.distances);
+                    if !is_crowded {
+                        self.take_contacts();
+                    }
                     return SearchEnd::Complete;
                 }
             }
         }
         SearchEnd::Full
+    }
+
+    /// As many contacts of the last search as a programme has rows.
+    fn take_contacts(&mut self) {
+        self.contacts.clone_from(&self.search.contacts.found);
+        let held = self.posture.scene_from_tool.point(self.hold);
+        let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
+        reduce(&mut self.contacts, &frame, &self.stiffness, &mut self.distances);
     }
 
     /// [`GodObject::solve`] for one of several rounds: with what held the last one, where that is still needed.

@@ -1,7 +1,7 @@
 //! What held a proxy in its last round, for the one after.
 
 use super::{
-    near::{NearContact, ProxyForce},
+    near_contact::{NearContact, ProxyForce},
     seen_tissues::TissuesInMotion,
 };
 use crate::coupling::quadratic_programme::{COORDINATES_MAX, Displacement, ROWS_MAX};

@@ -3,7 +3,7 @@
 use super::{
     contact_plane::ContactPlane,
     local_bounds::Surroundings,
-    near::{ContactKey, NearContact},
+    near_contact::{ContactKey, NearContact},
 };
 use crate::coupling::local_model::{LocalModel, LocalRow};
 

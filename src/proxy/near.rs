@@ -7,6 +7,8 @@
 use glam::{DVec3, Vec3};
 
 use super::{
+    contact_list::ContactList,
+    near_contact::{ContactKey, NearContact},
     pair_list::{Around, ListEnd, PairList, Standing},
     posed_link::PosedLink,
     seen_tissues::TissuesInMotion,
@@ -22,12 +24,10 @@ use crate::geometry::{
     },
     tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK, SINGLE_UNIT_SLACK},
 };
-use crate::scene::{RevisionGuard, TissueId};
+use crate::scene::TissueId;
 
 /// Pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
 pub(super) const NEAR_PAIRS_MAX: usize = 8_192;
-/// Contacts in one search, before they are reduced to rows.
-pub(super) const NEAR_CONTACTS_MAX: usize = 1_024;
 
 /// What a search found, and room for the next.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct NearSearch {
     /// Every pair within the margin.
     pub(super) pairs: Vec<NearTriangles>,
     /// Each once, ordered by [`ContactKey`].
-    pub(super) contacts: Vec<NearContact>,
+    pub(super) contacts: ContactList,
     /// The least distance of all pairs, metres; the margin when there is none.
     pub(super) clearance_m: f64,
     known: Option<LastSearch>,
@@ -69,66 +69,6 @@ pub(super) struct NearTriangles {
     pub(super) along: Vec3,
 }
 
-/// Which features meet: the same contact from whichever triangles it is found. Vertices ascend; `u32::MAX` is none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ContactKey {
-    pub(super) tissue: TissueId,
-    pub(super) link: usize,
-    pub(super) on_tissue: [u32; 3],
-    pub(super) on_link: [u32; 3],
-}
-
-/// A local minimum of distance, scene frame.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NearContact {
-    pub(super) key: ContactKey,
-    /// Place of the tissue.
-    pub(super) tissue: usize,
-    pub(super) tissue_triangle: TriangleId,
-    pub(super) tissue_weights: DVec3,
-    pub(super) link_triangle: TriangleId,
-    pub(super) on_tissue: DVec3,
-    /// Point of the link, in the link's frame.
-    pub(super) of_link: DVec3,
-    /// Unit, from tissue to tool.
-    pub(super) normal: DVec3,
-    pub(super) gap_m: f64,
-}
-
-impl NearContact {
-    /// Where its point of the tissue is at a time of a motion, scene frame.
-    pub(super) fn on_tissue_at(&self, motion: &TissuesInMotion, time: f64) -> DVec3 {
-        let [a, b, c] = motion.view(self.tissue).triangle_at(self.tissue_triangle, time);
-        let w = self.tissue_weights;
-        a * w.x + b * w.y + c * w.z
-    }
-
-    /// How far its point of the tissue goes along the normal until `time_end`, metres.
-    pub(super) fn approach(&self, motion: &TissuesInMotion, time_end: f64) -> f64 {
-        if motion.time == time_end {
-            return 0.0;
-        }
-        let [from, to] = [motion.time, time_end].map(|time| self.on_tissue_at(motion, time));
-        self.normal.dot(to - from)
-    }
-
-    /// The same among the tissues of a later tick; `None` when its tissue was removed, or its triangle cut away.
-    pub(super) fn among(self, tissues: &[(TissueId, RevisionGuard)]) -> Option<NearContact> {
-        let tissue = tissues.iter().position(|(id, _)| *id == self.key.tissue)?;
-        tissues[tissue].1.surface.mesh().get(self.tissue_triangle)?;
-        Some(NearContact { tissue, ..self })
-    }
-}
-
-/// A contact's force on the tool.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct ProxyForce {
-    /// Along the normal, newtons, >= 0.
-    pub(super) normal_n: f64,
-    /// Normal and friction, scene frame, newtons.
-    pub(super) force: DVec3,
-}
-
 /// How a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SearchEnd {
@@ -146,7 +86,7 @@ impl NearSearch {
         NearSearch {
             list: PairList::new(NEAR_PAIRS_MAX),
             pairs: Vec::with_capacity(NEAR_PAIRS_MAX),
-            contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
+            contacts: ContactList::new(),
             clearance_m: 0.0,
             known: None,
         }
@@ -182,7 +122,7 @@ impl NearSearch {
         // Nothing is nearer than a distance below 0.
         let from = known.map_or(-1.0, |k| k.margin_m);
         self.pairs.retain(|p| p.distance_m <= margin.min(from));
-        self.contacts.retain(|c| c.gap_m <= margin.min(from));
+        self.contacts.keep_within(margin.min(from));
         self.clearance_m = self.pairs.iter().fold(margin, |least, p| least.min(p.distance_m));
         match end {
             ListEnd::Complete => (),
@@ -198,11 +138,27 @@ impl NearSearch {
             if end != SearchEnd::Complete {
                 return end;
             }
-            self.contacts.sort_unstable_by_key(|c| (c.key, c.tissue_triangle, c.link_triangle));
-            self.contacts.dedup_by_key(|c| c.key);
+            self.contacts.order();
         }
         self.known = Some(LastSearch { standing, margin_m: margin, grows, has_contacts: true });
         SearchEnd::Complete
+    }
+
+    /// After a search that was full: the contacts among the pairs that there is room for.
+    pub(super) fn run_in_part(
+        &mut self,
+        tissues: &TissuesInMotion,
+        around: &Around,
+        margin: f64,
+        late: &dyn Fn() -> bool,
+    ) -> SearchEnd {
+        self.known = None;
+        self.pairs.clear();
+        self.contacts.keep_within(-1.0);
+        let within = (-1.0, margin, NEAR_PAIRS_MAX);
+        let end = self.measure(tissues, around, within, late, &mut true);
+        self.contacts.order();
+        end
     }
 
     /// Measures the listed pairs that can be within the margin and are farther than `from` metres. `grows`: until flat
@@ -301,11 +257,8 @@ impl NearSearch {
     }
 
     fn keep(&mut self, pair: &PairInLink, weights: (DVec3, DVec3), is_flat: bool, margin: f64) {
-        if self.contacts.len() == NEAR_CONTACTS_MAX {
-            return;
-        }
         if let Some(contact) = pair.contact(weights, is_flat).filter(|c| c.gap_m <= margin) {
-            self.contacts.push(contact);
+            self.contacts.add(contact);
         }
     }
 }

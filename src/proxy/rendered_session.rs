@@ -121,7 +121,11 @@ impl RenderedSession {
     pub fn restarted(&self) -> RenderedSession {
         let proxies = self.proxies.iter().map(ToolProxy::restarted).collect();
         let at_device = self.at_device.as_ref().map(Session::restarted);
-        RenderedSession::of(self.session.restarted(), Arc::clone(&self.scene), proxies, at_device)
+        let (session, scene) = (self.session.restarted(), Arc::clone(&self.scene));
+        // A hand that was told nothing meanwhile has let go.
+        let last_sent_ns = self.last_sent_ns;
+        let fresh = RenderedSession::of(session, scene, proxies, at_device);
+        RenderedSession { last_sent_ns, ..fresh }
     }
 
     /// Goes on, before its first tick, where another session has ended: sweeps go from there, and proxies stand there.

@@ -94,12 +94,13 @@ pub struct Rendering {
     pub residual_m: f64,
     /// Cap or rate changed what is sent.
     pub limited: bool,
-    /// Contacts near the proxy, those with a force first; ordered by id within both.
+    /// Contacts near the proxy, those with a force first, and of both those whose features met in the last
+    /// tick.
     pub contacts: Vec<ProxyContact>,
     /// Of tissues with a force, ordered by id; forbidden regions bear none.
     pub loads: Vec<TissueLoad>,
     /// What began and ended in this tick.
     pub grasps: Vec<GraspEvent>,
-    /// The contacts as planes, where they were asked for and the proxy has arrived in time.
+    /// The contacts as planes, where they were asked for and there was time to look about.
     pub local_model: Option<Box<LocalModel>>,
 }

@@ -6,7 +6,7 @@
 
 use glam::DVec3;
 
-use super::near::NearContact;
+use super::near_contact::NearContact;
 use crate::coupling::{
     posture::{FIRST_LINK, LinkScrews, Posture},
     quadratic_programme::{COORDINATES_MAX, Displacement, ROWS_MAX},

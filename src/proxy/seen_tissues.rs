@@ -22,7 +22,7 @@ pub(super) struct SeenTissue {
     pub(super) velocity: TissueVelocity,
     /// It has no say, until the proxy is outside it once.
     pub(super) is_embedding: bool,
-    /// It was added or cut since the last tick: it may have been put through the proxy.
+    /// It was added since the last tick: it may have been put through the proxy.
     pub(super) is_new: bool,
 }
 
@@ -44,8 +44,6 @@ impl SeenTissue {
 
     /// Finds out how far it has moved.
     fn look(&mut self, revision: &Revision, dt_s: f64) {
-        self.velocity.look(revision, dt_s);
-        self.is_new |= revision.topology_revision != self.topology_revision;
         self.displacement_m = 0.0;
         if revision.geometry_revision != self.geometry_revision {
             let now = revision.surface.mesh().positions();
@@ -53,6 +51,7 @@ impl SeenTissue {
             self.displacement_m =
                 f64::from(squared.fold(0.0, f32::max).sqrt()) * SINGLE_LENGTH_COVER;
         }
+        self.velocity.look(revision, self.displacement_m, dt_s);
     }
 
     /// It is not where it was seen last.

@@ -34,8 +34,8 @@ impl TissueVelocity {
         }
     }
 
-    /// `dt_s`: since it was looked at last.
-    pub(super) fn look(&mut self, revision: &Revision, dt_s: f64) {
+    /// `displacement_m`: no vertex has moved farther since it was looked at last, `dt_s` seconds ago.
+    pub(super) fn look(&mut self, revision: &Revision, displacement_m: f64, dt_s: f64) {
         if revision.geometry_revision == self.to_revision {
             self.since_s += dt_s;
             if self.since_s > INTERVALS_MAX * self.interval_s {
@@ -44,25 +44,23 @@ impl TissueVelocity {
             return;
         }
         let passed_s = revision.published_ns.saturating_sub(self.published_ns) as f64 / NS_PER_S;
-        // After a rest a tissue has moved since its last revision but one interval ago, which nobody knows: as long as
-        // the rest it was not.
+        // After a rest nobody knows when it began to move: it counts as if it had all along.
         self.interval_s = passed_s.max(INTERVAL_S_MIN);
         self.from_revision = self.to_revision;
         self.to_revision = revision.geometry_revision;
         self.published_ns = revision.published_ns;
         self.since_s = 0.0;
-        // So long ago that nothing is remembered: it is not extrapolated.
-        let displacement = revision.displacement_since(self.from_revision);
-        self.speed_m_s = displacement.map_or(0.0, |d| d / self.interval_s);
+        // So many revisions ago that the tissue does not remember: a proxy does, of all vertices together.
+        let moved_m = revision.displacement_since(self.from_revision).unwrap_or(displacement_m);
+        self.speed_m_s = moved_m / self.interval_s;
     }
 
-    /// Of a vertex, m/s.
+    /// Of a vertex, m/s; zero where that is not remembered, and no more than the speed is known then.
     pub(super) fn of(&self, revision: &Revision, v: u32) -> DVec3 {
         if self.speed_m_s == 0.0 {
             return DVec3::ZERO;
         }
         let moved = revision.moved_since(self.from_revision, v);
-        // Not remembered: see `look`, which has set the speed to 0 then.
         moved.map_or(DVec3::ZERO, |moved| moved / self.interval_s)
     }
 }

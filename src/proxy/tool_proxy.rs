@@ -15,13 +15,14 @@ use super::{
     grasps::Grasps,
     linearised,
     local_bounds::Surroundings,
-    near::{ContactKey, NearContact},
+    near_contact::{ContactKey, NearContact},
     options::{RenderError, RenderOptions},
     rendering::{ProxyContact, RenderState, Rendering},
     seen_tissues::{self, SeenTissue, TissuesInMotion},
     tissue_loads::LoadRoom,
 };
 use crate::coupling::{
+    force_ramp::ForceRamp,
     local_model::LocalModel,
     posture::Posture,
     quadratic_programme::ROWS_MAX,
@@ -58,6 +59,8 @@ pub struct ToolProxy {
     seen: Vec<SeenTissue>,
     memory: ContactMemory,
     sent: Wrench,
+    /// Since a pause in which the hand has let go.
+    ramp: Option<ForceRamp>,
     wanted: Wrench,
     grasps: Grasps,
     loads: LoadRoom,
@@ -122,6 +125,7 @@ impl ToolProxy {
             seen: Vec::new(),
             memory: ContactMemory::new(),
             sent: Wrench::default(),
+            ramp: None,
             wanted: Wrench::default(),
             grasps: Grasps::default(),
             loads: LoadRoom::new(),
@@ -140,13 +144,14 @@ impl ToolProxy {
         let fresh = ToolProxy::new(Arc::clone(&self.tool), self.options.clone());
         let mut fresh = fresh.expect("options that were checked");
         fresh.memory = self.memory.after();
-        fresh.sent = self.sent;
+        (fresh.sent, fresh.ramp) = (self.sent, self.ramp);
         fresh
     }
 
     /// Stands, before its first tick, where another proxy of the tool stood: every tissue is as one that was added about it.
     pub(super) fn go_on_from(&mut self, proxy: &ToolPose) {
         self.has_begun = true;
+        self.ramp = Some(ForceRamp::from(&self.sent));
         self.god_object.put(Posture::of(&self.tool, proxy));
     }
 
@@ -263,15 +268,24 @@ impl ToolProxy {
             let time = if followed { 1.0 } else { 0.0 };
             god_object.pull_towards(&device, (tissues, &self.seen), time);
         }
-        self.has_met_nothing = !self.was_put && !self.seen.iter().any(|s| s.is_embedding);
+        self.has_met_nothing =
+            followed && !self.was_put && !self.seen.iter().any(|s| s.is_embedding);
         self.free_what_is_outside(tick);
         self.answer(&device, (followed, arrived), tick);
     }
 
     /// The force of the last tick, as it is sent `since_s` seconds after the one before was: within its caps and rates.
     pub fn send(&mut self, since_s: f64) -> &Rendering {
-        let (held, step_s) = held_after(self.sent, since_s);
-        let (sent, limited) = held.towards(&self.wanted, &self.options.limits(), step_s);
+        // A hand that was told nothing for so long has let go: were it given the last force at once, it would be struck.
+        let step_s = if since_s > FADE_S {
+            self.sent = Wrench::default();
+            self.ramp = Some(ForceRamp::from(&self.sent));
+            FIRST_STEP_S
+        } else {
+            since_s.min(STEP_S_MAX)
+        };
+        let limits = ForceRamp::limits(&mut self.ramp, &self.options.limits(), step_s);
+        let (sent, limited) = self.sent.towards(&self.wanted, &limits, step_s);
         self.sent = sent;
         self.rendering.force_n = sent.force;
         self.rendering.torque_nm = sent.torque;
@@ -478,15 +492,5 @@ impl ToolProxy {
             let motion = TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 };
             self.god_object.assert_well_formed(&motion);
         }
-    }
-}
-
-/// What a hand holds `since_s` seconds after `sent`, and for how long rates count from there. One that was told nothing
-/// for [`FADE_S`] has let go: were it given the last force at once, it would be struck.
-fn held_after(sent: Wrench, since_s: f64) -> (Wrench, f64) {
-    if since_s > FADE_S {
-        (Wrench::default(), FIRST_STEP_S)
-    } else {
-        (sent, since_s.min(STEP_S_MAX))
     }
 }

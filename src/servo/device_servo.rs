@@ -6,11 +6,19 @@ use super::{
     options::{ServoOptions, ServoOptionsError},
     state::{ServoSample, ServoState},
 };
-use crate::coupling::{local_model::LocalModel, posture::Posture};
+use crate::coupling::{
+    local_model::LocalModel,
+    posture::{Posture, RENDERED_LINKS_MAX},
+};
+use crate::geometry::Pose;
 
 /// The device's end.
 pub struct DeviceServo {
     servo: ServoState,
+    /// When the tick was sent that the model answers.
+    sent_ns: Option<u64>,
+    /// Tool frame from link frame of the links that no pose is given of.
+    rest: [Pose; RENDERED_LINKS_MAX],
     models: NewestTaker<SentModel>,
     poses: NewestGiver<DevicePose>,
 }
@@ -50,24 +58,42 @@ pub fn device_servo(options: ServoOptions) -> Result<(DeviceServo, DeviceFeed), 
     let (models, taken) = newest(&SentModel { model: LocalModel::EMPTY, sent_ns: 0 });
     let nowhere = DevicePose { posture: Posture::AT_ORIGIN, n_links: 0, at_ns: 0 };
     let (given, poses) = newest(&nowhere);
-    Ok((DeviceServo { servo, models: taken, poses: given }, DeviceFeed { models, poses }))
+    let rest = Posture::AT_ORIGIN.tool_from_link;
+    let device = DeviceServo { servo, sent_ns: None, rest, models: taken, poses: given };
+    Ok((device, DeviceFeed { models, poses }))
 }
 
 impl DeviceServo {
+    /// Where the tool's links are while no poses of them are given, tool frame from link frame; unless this is called, where
+    /// the tool is. A rendered tool has eight at most.
+    pub fn rest_at(&mut self, links: impl IntoIterator<Item = Pose>) {
+        self.rest.iter_mut().zip(links).for_each(|(rest, link)| *rest = link);
+    }
+
     /// One sample: the force for a device that is at `pose`, `dt_s` seconds after the last one. Wait-free; allocates
     /// nothing.
     pub fn step(&mut self, pose: &DevicePose, dt_s: f64) -> ServoSample {
-        let servo = &mut self.servo;
-        self.models.take(|sent| {
-            let age_s = pose.at_ns.saturating_sub(sent.sent_ns) as f64 / NS_PER_S;
+        let DeviceServo { servo, sent_ns, rest, models, poses } = self;
+        let age_s = |sent_ns: u64| pose.at_ns.saturating_sub(sent_ns) as f64 / NS_PER_S;
+        models.take(|sent| {
             // What is refused is older than what there is: answers overtake each other.
-            let _ = servo.take(&sent.model, age_s);
+            if servo.take(&sent.model, age_s(sent.sent_ns)).is_ok() {
+                *sent_ns = Some(sent.sent_ns);
+            }
         });
+        // The sum of what a device takes for the time between its samples is not as good.
+        if let Some(sent_ns) = *sent_ns {
+            servo.set_age(age_s(sent_ns));
+        }
         // A pose that is none goes nowhere: the force fades, and the last one stays.
         if pose.posture.is_rigid() {
-            self.poses.give(|place| *place = *pose);
+            poses.give(|place| *place = *pose);
         }
-        servo.step(&pose.posture, dt_s)
+        let mut posture = pose.posture;
+        if pose.n_links == 0 {
+            posture.tool_from_link = *rest;
+        }
+        servo.step(&posture, dt_s)
     }
 }
 

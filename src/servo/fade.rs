@@ -15,6 +15,11 @@ impl Fade {
         Fade { from: *sent, since_s: 0.0 }
     }
 
+    /// The hand has let go.
+    pub(super) fn is_over(&self) -> bool {
+        self.since_s >= FADE_S
+    }
+
     /// What is sent `dt_s` seconds after `sent`: towards what is wanted, but never more than before, and nothing once
     /// [`FADE_S`] are over. `limits` are kept.
     pub(super) fn step(

@@ -9,6 +9,7 @@ use super::{
     refused::ModelRefused,
 };
 use crate::coupling::{
+    force_ramp::ForceRamp,
     friction::{FrictionRows, with_friction},
     local_model::LocalModel,
     posture::{FIRST_LINK, Posture, RENDERED_LINKS_MAX},
@@ -35,6 +36,8 @@ pub struct ServoState {
     device: Option<Posture>,
     sent: Wrench,
     fade: Option<Fade>,
+    /// Since a fade in which the hand has let go.
+    ramp: Option<ForceRamp>,
     observer: PassivityObserver,
     last_sequence: Option<u64>,
 }
@@ -69,6 +72,8 @@ struct HeldModel {
     /// Where friction holds each row's point of the link, scene frame.
     anchors: [Option<DVec3>; ROWS_MAX],
     age_s: f64,
+    /// The age is that of the next sample.
+    is_aged: bool,
     /// Of the servo's own proxy, from the model's reference.
     x: Displacement,
     /// What is left of the way from there to where the model before had the proxy of the same device.
@@ -91,12 +96,13 @@ impl ServoState {
             device: None,
             sent: Wrench::default(),
             fade: None,
+            ramp: None,
             observer: PassivityObserver::default(),
             last_sequence: None,
         })
     }
 
-    /// Takes a newer model. `age_s`: since the tick that it answers was sent, by the client's own clock.
+    /// Takes a newer model. `age_s`: at the next sample, since the tick that it answers was sent, by the client's own clock.
     ///
     /// # Errors
     /// When it is another tool's, older than the one before, or no model. The one before stays then.
@@ -113,13 +119,22 @@ impl ServoState {
         model.check()?;
         self.last_sequence = Some(model.sequence);
         // After a fade there is nothing to go on from.
-        let before = self.held.as_ref().filter(|_| self.fade.is_none());
+        let is_over = self.fade.is_some_and(|fade| fade.is_over());
+        let before = self.held.as_ref().filter(|_| !is_over);
         let mut held = HeldModel::after(before, model, age_s);
         if let (Some(before), Some(device)) = (before, &self.device) {
             held.go_on_from(before, device, &self.stiffness);
         }
         self.held = Some(held);
         Ok(())
+    }
+
+    /// The model's age at the next sample, as [`ServoState::take`] has it, where a clock tells; else it is the sum of the
+    /// samples since.
+    pub fn set_age(&mut self, age_s: f64) {
+        if let Some(held) = self.held.as_mut().filter(|_| age_s.is_finite() && age_s >= 0.0) {
+            (held.age_s, held.is_aged) = (age_s, true);
+        }
     }
 
     /// One sample: the force for a device that is at `device`, `dt_s` seconds after the last one.
@@ -134,7 +149,7 @@ impl ServoState {
         let mut sample = ServoSample::default();
         let mut wanted = None;
         if let Some(held) = &mut self.held {
-            held.age_s += dt_s;
+            held.age_s += if std::mem::take(&mut held.is_aged) { 0.0 } else { dt_s };
             sample.model_age_s = held.age_s;
             sample.is_fading = held.age_s > held.model.expires_s;
             held.blend(dt_s);
@@ -201,8 +216,9 @@ impl ServoState {
         let limits = self.options.limits;
         let rated_s = dt_s.min(DT_S_MAX);
         let is_fading = sample.is_fading || wanted.is_none() && self.held.is_some();
-        if !is_fading {
-            self.fade = None;
+        // Where models are late time and again the hand does not let go, and a ramp would never end.
+        if !is_fading && self.fade.take().is_some_and(|fade| fade.is_over()) {
+            self.ramp = Some(ForceRamp::from(&self.sent));
         }
         let sent = match wanted {
             _ if is_fading => {
@@ -216,6 +232,7 @@ impl ServoState {
                 } else {
                     wanted
                 };
+                let limits = ForceRamp::limits(&mut self.ramp, &limits, rated_s);
                 let (sent, limited) = self.sent.towards(&most, &limits, rated_s);
                 sample.limited = limited || most != wanted;
                 sent
@@ -252,6 +269,7 @@ impl HeldModel {
             bears: [false; ROWS_MAX],
             anchors: [None; ROWS_MAX],
             age_s,
+            is_aged: true,
             x: [0.0; COORDINATES_MAX],
             left: [0.0; COORDINATES_MAX],
             missing: before.map_or(Wrench::default(), |before| before.missing),
@@ -272,7 +290,12 @@ impl HeldModel {
                 None => (-gap).max(0.0),
             };
             if let Some(k) = known {
-                (held.bears[i], held.anchors[i]) = (before.bears[k], before.anchors[k]);
+                held.bears[i] = before.bears[k];
+                // Friction holds the tool, wherever on it the contact is found: where that hops to another feature the
+                // anchor goes along.
+                let [from, to] = [(before, &before.model.rows()[k]), (&held, row)]
+                    .map(|(held, row)| held.model.point_after(row, &held.x));
+                held.anchors[i] = before.anchors[k].map(|anchor| anchor + (to - from));
             }
         }
         held

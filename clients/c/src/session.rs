@@ -1,5 +1,7 @@
 //! A tool in a hand: what it feels, and what the answers say.
 
+use std::time::Instant;
+
 use palpate::{
     coupling::posture::{Posture, RENDERED_LINKS_MAX},
     geometry::Pose,
@@ -29,6 +31,8 @@ pub struct palpate_session {
 
 struct Device {
     servo: DeviceServo,
+    /// When a call was last made.
+    called: Instant,
     /// In lock-step: the sum of all steps.
     time_s: f64,
 }
@@ -43,7 +47,7 @@ impl palpate_session {
         options: &palpate_session_options,
     ) -> *mut palpate_session {
         let Opened { servo, running } = opened;
-        let servo = Mutex::new(Device { servo, time_s: 0.0 });
+        let servo = Mutex::new(Device { servo, called: Instant::now(), time_s: 0.0 });
         let is_lock_step = options.lock_step != 0;
         Box::into_raw(Box::new(palpate_session { servo, running, is_lock_step }))
     }
@@ -109,16 +113,16 @@ pub unsafe extern "C" fn palpate_servo_links(
 ) -> palpate_code {
     // SAFETY: the caller's, by the header.
     call_of_device(|| unsafe {
-        let wrench = out(wrench, "wrench")?;
+        let wrench = &mut *checked(wrench, "wrench")?.cast_mut();
         *wrench = palpate_wrench::default();
-        let session = read(session, "session")?;
+        let session = &*checked(session, "session")?;
         if session.is_lock_step {
             return Err(Wrong::LockStep);
         }
         let mut device = session.servo.try_lock().ok_or(Wrong::Busy)?;
         let at_ns = session.running.now_ns();
-        let given = DeviceSample::read(pose, (links, n_links), dt_s);
-        device.feel(given, at_ns, wrench)
+        let sample = DeviceSample::read(pose, (links, n_links), dt_s);
+        device.feel(sample, at_ns, wrench)
     })
 }
 
@@ -147,15 +151,20 @@ pub unsafe extern "C" fn palpate_step(
         let busy = || Wrong::Busy.failure();
         let mut device = session.servo.try_lock().ok_or_else(busy)?;
         // SAFETY: the caller's, by the header.
-        let given = unsafe { DeviceSample::read(pose, (links, n_links), dt_s) };
-        if given.wrong.is_none() {
-            device.time_s += given.dt_s;
+        let mut sample = unsafe { DeviceSample::read(pose, (links, n_links), dt_s) };
+        let mut refused = Ok(());
+        if sample.wrong.is_none() {
+            device.time_s += sample.dt_s;
             let at_ns = device.at_ns();
-            let links = &given.posture.tool_from_link[..given.n_links];
-            session.running.tick(&given.posture.scene_from_tool, links, at_ns)?;
+            let links = &sample.posture.tool_from_link[..sample.n_links];
+            refused = session.running.tick(&sample.posture.scene_from_tool, links, at_ns);
+        }
+        if refused.is_err() {
+            sample.posture = NOWHERE;
         }
         let at_ns = device.at_ns();
-        device.feel(given, at_ns, wrench).map_err(Wrong::failure)
+        let felt = device.feel(sample, at_ns, wrench).map_err(Wrong::failure);
+        refused.and(felt)
     })
 }
 
@@ -288,18 +297,18 @@ impl DeviceSample {
         (links, n_links): (*const palpate_pose, usize),
         dt_s: f64,
     ) -> DeviceSample {
-        let mut given = DeviceSample { posture: NOWHERE, n_links: 0, dt_s: 0.0, wrong: None };
-        match (0.0..=DT_S_MAX).contains(&dt_s) {
-            true => given.dt_s = dt_s,
-            false => given.wrong = Some(Wrong::Time(dt_s)),
+        let mut given = DeviceSample { posture: NOWHERE, n_links: 0, dt_s, wrong: None };
+        if !(0.0..=DT_S_MAX).contains(&dt_s) {
+            given.wrong = Some(Wrong::Time(dt_s));
         }
         // SAFETY: as the caller promises.
-        let (at, each) = unsafe { (pose.as_ref(), checked_links(links, n_links)) };
-        match (at.map(palpate_pose::checked), each) {
-            (None, _) => given.wrong = Some(Wrong::Null("pose")),
-            (Some(None), _) => given.wrong = Some(Wrong::Pose),
-            (_, Err(wrong)) => given.wrong = Some(wrong),
-            (Some(Some(at)), Ok(each)) => {
+        let (at, each) = unsafe {
+            (checked(pose, "pose").map(|pose| (*pose).checked()), checked_links(links, n_links))
+        };
+        match (at, each) {
+            (Err(wrong), _) | (_, Err(wrong)) => given.wrong = Some(wrong),
+            (Ok(None), _) => given.wrong = Some(Wrong::Pose),
+            (Ok(Some(at)), Ok(each)) => {
                 given.posture = posture(&at, &[]);
                 for (place, sent) in given.posture.tool_from_link.iter_mut().zip(each) {
                     match sent.checked() {
@@ -310,11 +319,17 @@ impl DeviceSample {
                 given.n_links = each.len();
             }
         }
-        if given.wrong.as_ref().is_some_and(|wrong| !matches!(wrong, Wrong::Time(_))) {
+        if given.wrong.is_some() {
             given.posture = NOWHERE;
         }
         given
     }
+}
+
+/// What a device's call was given, or its result goes to.
+fn checked<T>(pointer: *const T, name: &'static str) -> Result<*const T, Wrong> {
+    let is_good = !pointer.is_null() && pointer.is_aligned();
+    if is_good { Ok(pointer) } else { Err(Wrong::Null(name)) }
 }
 
 /// # Safety
@@ -326,8 +341,8 @@ unsafe fn checked_links<'a>(
     if n_links > RENDERED_LINKS_MAX {
         return Err(Wrong::Links(n_links));
     }
-    if n_links > 0 && (links.is_null() || !links.is_aligned()) {
-        return Err(Wrong::Null("links"));
+    if n_links > 0 {
+        checked(links, "links")?;
     }
     // SAFETY: as the caller promises.
     Ok(unsafe { array(links, n_links, "links") }.unwrap_or(&[]))
@@ -352,13 +367,18 @@ impl Device {
 
     fn feel(
         &mut self,
-        given: DeviceSample,
+        sample: DeviceSample,
         at_ns: u64,
         wrench: &mut palpate_wrench,
     ) -> Result<(), Wrong> {
-        let at = DevicePose { posture: given.posture, n_links: given.n_links, at_ns };
-        *wrench = wrench_of(&self.servo.step(&at, given.dt_s));
-        given.wrong.map_or(Ok(()), Err)
+        let DeviceSample { posture, n_links, mut dt_s, wrong } = sample;
+        let passed = std::mem::replace(&mut self.called, Instant::now()).elapsed();
+        if let Some(Wrong::Time(_)) = wrong {
+            // A force that fades has to end, whatever a host takes for time.
+            dt_s = passed.as_secs_f64();
+        }
+        *wrench = wrench_of(&self.servo.step(&DevicePose { posture, n_links, at_ns }, dt_s));
+        wrong.map_or(Ok(()), Err)
     }
 }
 
@@ -383,13 +403,6 @@ enum Wrong {
     Busy,
     LockStep,
     NotLockStep,
-    Argument(Failure),
-}
-
-impl From<Failure> for Wrong {
-    fn from(failure: Failure) -> Wrong {
-        Wrong::Argument(failure)
-    }
 }
 
 impl Wrong {
@@ -397,7 +410,6 @@ impl Wrong {
         match self {
             Wrong::Busy => PALPATE_BUSY,
             Wrong::LockStep | Wrong::NotLockStep => PALPATE_WRONG_ORDER,
-            Wrong::Argument(failure) => failure.code,
             Wrong::Null(_) | Wrong::Pose | Wrong::Links(_) | Wrong::Time(_) => {
                 PALPATE_INVALID_ARGUMENT
             }
@@ -412,7 +424,7 @@ impl Wrong {
 impl std::fmt::Display for Wrong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Wrong::Null(name) => write!(f, "{name} is NULL"),
+            Wrong::Null(name) => write!(f, "{name} is NULL, or not aligned"),
             Wrong::Pose => f.write_str(
                 "a pose is none, expected a finite position and a quaternion of length 1",
             ),
@@ -423,7 +435,6 @@ impl std::fmt::Display for Wrong {
             Wrong::NotLockStep => {
                 f.write_str("the session is not in lock-step: call palpate_servo")
             }
-            Wrong::Argument(failure) => f.write_str(&failure.message),
         }
     }
 }

@@ -115,6 +115,30 @@ fn a_servo_in_the_process_allocates_nothing() {
     assert_eq!(wrench.flags & PALPATE_FADING, PALPATE_FADING);
 }
 
+/// Wherever time went, as in a debugger: the force that was held is not given at once, and what is no time at all lets go.
+#[test]
+fn a_host_that_was_stopped_or_has_no_time_is_let_go() {
+    for dt_s in [11.0, f64::NAN, -1.0, f64::INFINITY] {
+        let mut server = ptr::null_mut();
+        // SAFETY: the pointer is to what is alive.
+        ok(unsafe { palpate_open_local(&mut server) });
+        let held = Held::open(server, false);
+        held.press();
+        let pose = ball_at(-0.003);
+        let mut wrench = palpate_wrench::default();
+        let mut last = f64::INFINITY;
+        for _ in 0..40 {
+            sleep(Duration::from_millis(2));
+            // SAFETY: all pointers are to what is alive.
+            let code = unsafe { palpate_servo(held.session, &pose, dt_s, &mut wrench) };
+            assert_eq!(code, PALPATE_INVALID_ARGUMENT, "dt_s {dt_s}");
+            assert!(wrench.flags & PALPATE_FADING != 0 && wrench.force_n.z <= last, "{dt_s}");
+            last = wrench.force_n.z;
+        }
+        assert_eq!(last, 0.0, "dt_s {dt_s}");
+    }
+}
+
 #[cfg(unix)]
 fn signal(served: &Served, name: &str) {
     let id = served.process.id().to_string();

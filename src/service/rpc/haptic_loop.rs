@@ -56,8 +56,6 @@ pub struct HapticLoop {
     time_max: Duration,
     /// Of threads, beside other streams.
     budget: StreamBudget,
-    /// Of the newest tick that was answered.
-    pub last_answered: Option<u64>,
     /// The tick to answer next.
     pub waiting: Option<Waiting>,
     /// A tick that the waiting one must not be coalesced into, because it will be refused.
@@ -121,7 +119,6 @@ impl HapticLoop {
             mode,
             time_max: registry.tick_time_max(),
             budget: registry.tick_budgets().of(caller),
-            last_answered: None,
             waiting: None,
             held: None,
             stale_after,
@@ -179,6 +176,11 @@ impl HapticLoop {
         Ok(())
     }
 
+    /// The greatest sequence that was taken: another tick has to be above it.
+    pub fn last_taken(&self) -> Option<u64> {
+        self.waiting.as_ref().map(|waiting| waiting.tick.sequence).max(self.engine.last_sequence())
+    }
+
     /// Whether the waiting tick must be answered before another is taken.
     pub fn must_answer(&self) -> bool {
         let is_due = |waiting: &Waiting| {
@@ -233,10 +235,7 @@ impl HapticLoop {
             }
         });
         let outcome = match computed {
-            Ok(()) => {
-                self.last_answered = Some(tick.sequence);
-                TickOutcome::Answered
-            }
+            Ok(()) => TickOutcome::Answered,
             Err((outcome, refused)) => {
                 if outcome == TickOutcome::Panicked {
                     self.stream_metrics.ticks.panicked.add(1);

@@ -45,6 +45,8 @@ pub struct Track<S> {
     lease: Option<SessionLease>,
     /// The client has been given its session's token.
     token_told: bool,
+    /// The greatest sequence that its session had taken when the stream began.
+    taken_before: Option<Option<u64>>,
     /// The last poll gave an answer that tonic has not handed to the transport yet.
     gathered: bool,
     /// Until its key may have the threads again.
@@ -85,6 +87,7 @@ impl<S> Track<S> {
             span,
             lease,
             token_told: false,
+            taken_before: None,
             gathered: false,
             pause: None,
             opening: None,
@@ -107,6 +110,7 @@ where
             span,
             lease,
             token_told,
+            taken_before,
             gathered,
             pause,
             opening,
@@ -137,7 +141,7 @@ where
             cx.waker().wake_by_ref();
             return Poll::Pending;
         };
-        let answered_before = running.last_answered;
+        let taken_before = *taken_before.get_or_insert_with(|| running.last_taken());
         // A panic that got here has left the loop in no state to go on.
         let next = match catch_panic(|| advance(&mut running, lease, requests, gathered, pause, cx))
         {
@@ -157,7 +161,7 @@ where
                     span.record("rendered", rendered);
                     answer.session_token = lease.token().to_vec();
                     // Of a new session there is none.
-                    answer.resumed_sequence = answered_before;
+                    answer.resumed_sequence = taken_before;
                 }
                 Poll::Ready(Some(Ok(answer)))
             }

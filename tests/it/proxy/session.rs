@@ -286,3 +286,32 @@ fn distances_at_a_proxy_are_those_of_a_search() {
     }
     assert!(n_near > 500, "{n_near} links near tissue");
 }
+
+/// After a panic a loop begins anew; a hand that was told nothing since is not given the force that it had.
+#[test]
+fn a_loop_that_begins_anew_after_a_while_gives_no_old_force() {
+    let (scene, tools) = scene(TissueKind::Tissue);
+    let render = [RenderOptions::of(tools[0].id)];
+    let ids = [tools[0].id];
+    let mut session =
+        RenderedSession::new(scene, &ids, TickOptions::default(), &render).expect("begun");
+    let now_ns = Cell::new(0);
+    let clock = || now_ns.get();
+    let tick = |session: &mut RenderedSession, sequence: u64, height: f64| {
+        let time = TimeLeft::until(&clock, u64::MAX);
+        let poses = &poses(&tools, [height, 0.0])[1..];
+        session.tick(sequence, poses, now_ns.get(), &time).expect("accepted");
+        session.renderings().next().expect("one").force_n
+    };
+    tick(&mut session, 1, 0.001);
+    for sequence in 2..40 {
+        now_ns.set(now_ns.get() + 1_000_000);
+        tick(&mut session, sequence, -0.003);
+    }
+    let mut session = session.restarted();
+    now_ns.set(now_ns.get() + 1_000_000_000);
+    assert_eq!(tick(&mut session, 40, 0.001), DVec3::ZERO);
+    now_ns.set(now_ns.get() + 1_000_000);
+    let pressed = tick(&mut session, 41, -0.003);
+    assert!(pressed.z > 0.0 && pressed.z < 0.1, "{pressed} N");
+}

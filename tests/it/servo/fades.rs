@@ -2,8 +2,8 @@
 
 use glam::DVec3;
 use palpate::{
-    coupling::local_model::LocalModel,
-    servo::{FADE_S, ServoOptions, ServoState},
+    coupling::{force_ramp::RAMP_S, local_model::LocalModel},
+    servo::{FADE_S, ServoOptions, ServoSample, ServoState},
 };
 
 use super::models::{STAND_OFF, at, over_plane};
@@ -45,12 +45,46 @@ fn a_model_that_is_too_old_fades_to_nothing_and_never_rises() {
             before = got;
         }
         assert_eq!((before.force_n, before.torque_nm), (DVec3::ZERO, DVec3::ZERO));
-        // A new model is felt again.
-        servo.take(&over_plane(2, STAND_OFF), 0.0).expect("newer");
-        let got = servo.step(&at(DVec3::Z * -5e-3), DT_S);
-        assert!(!got.is_fading && got.force_n.length() > 0.0, "{got:?}");
-        assert!(got.force_n.length() <= 300.0 * DT_S + 1e-12, "{got:?}");
     }
+}
+
+/// As slowly as a hand can follow: to the cap within [`RAMP_S`], however deep it has fallen, and no slower than that.
+#[test]
+fn after_a_fade_the_force_comes_back_in_a_ramp() {
+    const CAP_N: f64 = 3.3;
+    let mut servo = pressed(&over_plane(1, STAND_OFF));
+    let mut last = ServoSample::default();
+    while !last.is_fading || last.force_n != DVec3::ZERO {
+        last = servo.step(&at(DVec3::Z * -20e-3), DT_S);
+    }
+    let mut since_s = 0.0;
+    for sequence in 2..2_000 {
+        servo.take(&over_plane(sequence, STAND_OFF), 0.0).expect("newer");
+        let got = servo.step(&at(DVec3::Z * -20e-3), DT_S);
+        since_s += DT_S;
+        let (force, due) = (got.force_n.length(), (CAP_N * since_s / RAMP_S).min(CAP_N));
+        assert!(!got.is_fading && (force - due).abs() < 1e-9, "{force} N, {due} in {since_s} s");
+    }
+    assert!(since_s > RAMP_S);
+}
+
+/// As of tissue that moves fast: each model is good for less than a round trip. The hand does not let go in between.
+#[test]
+fn models_that_expire_before_the_next_one_comes_leave_most_of_the_force() {
+    let mut servo = pressed(&over_plane(1, STAND_OFF));
+    let due = servo.step(&at(DVec3::Z * -5e-3), DT_S).force_n.length();
+    let (mut least, mut n_fading) = (f64::INFINITY, 0);
+    for sequence in 2..500 {
+        let mut model = over_plane(sequence, STAND_OFF);
+        model.expires_s = 1.6e-3;
+        servo.take(&model, 1e-3).expect("newer");
+        for _ in 0..4 {
+            let got = servo.step(&at(DVec3::Z * -5e-3), DT_S);
+            least = least.min(got.force_n.length());
+            n_fading += u32::from(got.is_fading);
+        }
+    }
+    assert!(least > 0.95 * due && n_fading > 400, "{least} N of {due} N, {n_fading} fading");
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    coupling::{posture::Posture, wrench::WrenchLimits},
+    coupling::{posture::Posture, screw::Screw, wrench::WrenchLimits},
     geometry::Pose,
-    servo::{ServoOptions, ServoState},
+    servo::{DevicePose, ServoOptions, ServoState, device_servo},
 };
 
 use super::models::{STAND_OFF, at, over_plane, plane};
@@ -62,7 +62,7 @@ fn tissue_is_moved_on_by_its_speed() {
     servo.take(&model, 0.01).expect("a model");
     let device = at(DVec3::Z * -1e-3);
     let got = settle(&mut servo, &device);
-    let age = 0.01 + 201.0 * DT_S;
+    let age = 0.01 + 200.0 * DT_S;
     let expected = 800.0 * (1e-3 + STAND_OFF + 0.01 * age);
     assert!((got.force_n.z - expected).abs() < 1e-9, "{got:?}, {expected} N");
     assert!((got.model_age_s - age).abs() < 1e-12);
@@ -130,6 +130,48 @@ fn a_contact_that_turns_does_not_jump() {
     }
 }
 
+/// The age that is given is that of the next sample; then it grows by each.
+#[test]
+fn a_model_is_as_old_as_it_was_said_to_be() {
+    let mut servo = ServoState::new(options()).expect("options");
+    servo.take(&over_plane(1, STAND_OFF), 0.003).expect("a model");
+    let ages = [0; 3].map(|_| servo.step(&at(DVec3::Z), 0.001).model_age_s);
+    assert_eq!(ages, [0.003, 0.003 + 0.001, 0.003 + 0.001 + 0.001]);
+}
+
+/// By the clock, whatever a device takes for the time between its samples.
+#[test]
+fn at_a_device_a_model_ages_by_the_clock() {
+    let (mut servo, mut feed) = device_servo(options()).expect("options");
+    feed.give(&over_plane(1, STAND_OFF), 5_000_000);
+    for (at_ms, dt_s) in [(6, 0.001), (7, 0.0), (30, 0.001), (110, 0.001)] {
+        let pose =
+            DevicePose { posture: at(DVec3::Z * -1e-3), n_links: 0, at_ns: at_ms * 1_000_000 };
+        let got = servo.step(&pose, dt_s);
+        assert_eq!(got.model_age_s, (at_ms - 5) as f64 * 1e-3, "{at_ms} ms");
+        assert_eq!(got.is_fading, at_ms == 110, "{at_ms} ms");
+    }
+}
+
+/// Poses of links that are not given are those of a tool at rest, wherever its links are then.
+#[test]
+fn links_without_poses_are_at_rest() {
+    let rest = Pose { translation: DVec3::X * 0.05, ..Pose::IDENTITY };
+    let mut model = over_plane(1, STAND_OFF);
+    model.reference.tool_from_link[0] = rest;
+    model.screws[0] = Some(Screw { turn: DVec3::ZERO, along: DVec3::X });
+    let (mut servo, mut feed) = device_servo(options()).expect("options");
+    servo.rest_at([rest]);
+    feed.give(&model, 0);
+    for n in 1..40 {
+        let pose = DevicePose { posture: at(DVec3::Z * -1e-3), n_links: 0, at_ns: n * 1_000_000 };
+        let got = servo.step(&pose, 0.001);
+        assert!(!got.is_beyond_radius && got.link_follow_m[0] < 1e-9, "{got:?}");
+        let due = if n < 20 { 0.0 } else { 0.99 * 800.0 * 1e-3 };
+        assert!(got.force_n.z > due, "{got:?}");
+    }
+}
+
 /// Friction holds a pressed tool back, and lets it slip on its cone.
 #[test]
 fn friction_sticks_inside_its_cone_and_slips_on_it() {
@@ -151,6 +193,26 @@ fn friction_sticks_inside_its_cone_and_slips_on_it() {
         let expected = (800.0 * aside).min(0.3 * normal);
         let off = (-got.force_n.x - expected).abs();
         assert!(off < 0.02 * 0.3 * normal, "{got:?} at {aside} m, {expected} N");
+    }
+}
+
+/// A contact keeps its id where it hops to another corner of the tool: friction holds the tool where it was.
+#[test]
+fn a_contact_that_hops_over_the_tool_does_not_pull_it_aside() {
+    let mut model = over_plane(1, STAND_OFF);
+    model.friction = 0.3;
+    let mut servo = ServoState::new(options()).expect("options");
+    servo.take(&model, 0.0).expect("a model");
+    settle(&mut servo, &at(DVec3::Z * -1e-3));
+    for sequence in 2..40 {
+        let aside = DVec3::X * if sequence % 2 == 0 { 7e-4 } else { 0.0 };
+        let mut hopped = model.clone();
+        hopped.sequence = sequence;
+        hopped.clear();
+        hopped.push(plane(1, DVec3::Z * STAND_OFF + aside, STAND_OFF)).expect("room");
+        servo.take(&hopped, 0.0).expect("newer");
+        let got = servo.step(&at(DVec3::Z * -1e-3), 2.5e-4);
+        assert!(got.force_n.truncate().length() < 0.01, "{got:?} after model {sequence}");
     }
 }
 

@@ -13,7 +13,7 @@ use std::{
 
 use glam::DVec3;
 use palpate::{
-    client::{LinkUpload, mesh_source::MeshSource},
+    client::{LinkUpload, local_model::of_the_wire, mesh_source::MeshSource},
     geometry::{LoadedMesh, Pose, TriangleId, tolerance::COORDINATE_MAX_M},
     scene::{
         Distance, Limits, Link, Scene, SceneError, TissueId, TissueOptions, ToolId, ToolParts,
@@ -22,7 +22,7 @@ use palpate::{
         tissue::{deform::Deformation, edit::TopologyEdit},
         tool::field::default_field,
     },
-    servo::{DeviceServo, device_servo},
+    servo::device_servo,
     time_left::TimeLeft,
 };
 use parking_lot::Mutex;
@@ -148,7 +148,9 @@ impl Theatre for LocalTheatre {
         scene.check_room_for_tool(&name).map_err(of_scene)?;
         let build = |link: &LinkUpload| {
             let rest = match &link.rest_pose {
-                Some(sent) => super::remote::read_pose(sent)?,
+                Some(sent) => {
+                    of_the_wire(sent).ok_or_else(|| Failure::argument("rest_pose is no pose"))?
+                }
                 None => Pose::IDENTITY,
             };
             let loaded = loaded(&link.mesh, link.fill_holes_m)?;
@@ -222,8 +224,10 @@ impl Theatre for LocalTheatre {
         self.scene.check()?;
         let render = super::remote::render_options(options);
         let servo = palpate::client::local_model::servo_options(&render);
-        let (servo, feed): (DeviceServo, _) =
+        let (mut servo, feed) =
             device_servo(servo).map_err(|e| Failure::argument(e.to_string()))?;
+        let tool = self.scene.scene.tool(ToolId(options.tool_id)).map_err(of_scene)?;
+        servo.rest_at(tool.links.iter().map(|link| link.rest));
         let running = LocalSession::open(&self.scene, options, &render, feed)?;
         Ok(Opened { servo, running: Box::new(running) })
     }
@@ -244,7 +248,8 @@ impl Running for LocalSession {
     }
 
     fn status(&self) -> palpate_session_status {
-        let is_open = self.check().is_ok().into();
+        // What was refused is for the next check to tell.
+        let is_open = self.scene().check().is_ok().into();
         palpate_session_status { is_open, age_s: self.age_s(), ..Default::default() }
     }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use glam::{DQuat, DVec3};
+use glam::DVec3;
 use palpate::{
     client::{
         Client, ClientError, DeformStream, LinkUpload, LoopOptions, ServerAddress, TrackLoop,
@@ -199,8 +199,11 @@ impl Theatre for RemoteTheatre {
 
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure> {
         let render = render_options(options);
-        let (servo, feed) =
+        let (mut servo, feed) =
             device_servo(servo_options(&render)).map_err(|e| Failure::argument(e.to_string()))?;
+        let client = self.client();
+        let rest = client.rest_poses(&self.scene_id, options.tool_id);
+        servo.rest_at(self.connected.call(rest)?);
         let rate_hz = match options {
             options if options.lock_step != 0 => 0.0,
             options if options.rate_hz == 0.0 => 1e3,
@@ -215,7 +218,6 @@ impl Theatre for RemoteTheatre {
             render: vec![render],
             ..TrackStart::default()
         };
-        let client = self.client();
         let haptics = self.connected.call(client.haptics_with(start, how))?;
         let connected = Arc::clone(&self.connected);
         let running = RemoteSession { connected, tool_id: options.tool_id, haptics, epoch };
@@ -285,14 +287,6 @@ pub(crate) fn render_options(options: &palpate_session_options) -> RenderOptions
         local_model: true,
         device_distances: false,
     }
-}
-
-/// A pose that this side has made for the wire.
-pub(crate) fn read_pose(sent: &proto::Pose) -> Result<Pose, Failure> {
-    let (at, q) = (sent.position_m.unwrap_or_default(), sent.orientation.unwrap_or_default());
-    let turn = DQuat::from_xyzw(q.x, q.y, q.z, q.w);
-    let pose = Pose::new(turn, DVec3::new(at.x, at.y, at.z));
-    pose.ok_or_else(|| Failure::argument("rest_pose is no pose"))
 }
 
 /// Gives the geometry revision.

@@ -1,6 +1,7 @@
 //! A session of the engine in this process: a thread that answers the device's newest pose, or ticks in lock-step.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -25,6 +26,7 @@ use parking_lot::Mutex;
 use super::LocalScene;
 use crate::{
     backend::snapshot::Snapshot,
+    border::PANICKED,
     code::{Failure, palpate_code::*},
     plain::palpate_session_options,
 };
@@ -156,7 +158,7 @@ impl Drop for LocalSession {
     fn drop(&mut self) {
         self.is_closed.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // A tick and a period at most. A panic there was told on stderr.
+            // A tick and a period at most.
             let _ = thread.join();
         }
     }
@@ -172,7 +174,15 @@ fn note(seen: &Mutex<Seen>, answer: Result<Snapshot, String>) {
 }
 
 impl Work {
+    /// A panic costs this answer alone, as a server has it.
     fn tick(&mut self, at: &DevicePose) -> Result<Snapshot, String> {
+        catch_unwind(AssertUnwindSafe(|| self.answer(at))).unwrap_or_else(|_| {
+            self.session = self.session.restarted();
+            Err(PANICKED.to_owned())
+        })
+    }
+
+    fn answer(&mut self, at: &DevicePose) -> Result<Snapshot, String> {
         self.sequence += 1;
         self.pose.scene_from_tool = at.posture.scene_from_tool;
         self.pose.tool_from_link.clear();

@@ -1,0 +1,34 @@
+//! The way back of a force that was let go.
+
+use super::wrench::{Wrench, WrenchLimits};
+
+/// In which the greatest force that is sent grows from nothing to the cap, seconds. Longer than a hand needs to notice and
+/// to yield, some 0.2 s: it may have fallen deep into tissue meanwhile, and would be struck at the rate of a contact.
+pub const RAMP_S: f64 = 0.25;
+
+/// The greatest force and torque that may be sent yet.
+#[derive(Clone, Copy, Debug)]
+pub struct ForceRamp {
+    force_n: f64,
+    torque_nm: f64,
+}
+
+impl ForceRamp {
+    /// One that begins at what is sent now.
+    pub fn from(sent: &Wrench) -> ForceRamp {
+        ForceRamp { force_n: sent.force.length(), torque_nm: sent.torque.length() }
+    }
+
+    /// What is kept to `dt_s` seconds later; `ramp` ends where those are the usual limits.
+    pub fn limits(ramp: &mut Option<ForceRamp>, usual: &WrenchLimits, dt_s: f64) -> WrenchLimits {
+        let Some(ForceRamp { force_n, torque_nm }) = ramp else { return *usual };
+        let WrenchLimits { max_force_n, max_torque_nm, .. } = *usual;
+        *force_n = (*force_n + max_force_n * dt_s / RAMP_S).min(max_force_n);
+        *torque_nm = (*torque_nm + max_torque_nm * dt_s / RAMP_S).min(max_torque_nm);
+        let limits = WrenchLimits { max_force_n: *force_n, max_torque_nm: *torque_nm, ..*usual };
+        if limits == *usual {
+            *ramp = None;
+        }
+        limits
+    }
+}
