@@ -281,12 +281,15 @@ impl HeldModel {
         let LocalModel { reference, screws, hold_m, .. } = &before.model;
         let proxy = reference.moved(&before.x, 1.0, *hold_m, screws);
         held.x = model.reference.displacement_along(&proxy, model.hold_m, &model.screws);
+        // A proxy that has slipped to another place: planes say nothing of where it was.
+        let is_far = held.is_beyond_radius();
         for (i, row) in model.rows().iter().enumerate() {
             let gap = held.gap(i, &held.x);
             let known = before.model.rows().iter().position(|r| r.contact_id == row.contact_id);
             // A contact that is new lets a proxy that it would be in go on, and takes it out as gently.
             held.offsets[i] = match known {
                 Some(k) => before.gap(k, &before.x) - gap,
+                None if is_far => 0.0,
                 None => (-gap).max(0.0),
             };
             if let Some(k) = known {

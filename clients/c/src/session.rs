@@ -319,6 +319,9 @@ impl DeviceSample {
                 given.n_links = each.len();
             }
         }
+        if given.wrong.is_none() && !given.posture.is_rigid() {
+            given.wrong = Some(Wrong::Pose);
+        }
         if given.wrong.is_some() {
             given.posture = NOWHERE;
         }
@@ -426,7 +429,7 @@ impl std::fmt::Display for Wrong {
         match self {
             Wrong::Null(name) => write!(f, "{name} is NULL, or not aligned"),
             Wrong::Pose => f.write_str(
-                "a pose is none, expected a finite position and a quaternion of length 1",
+                "a pose is none, expected a position within 20 km and a quaternion of length 1",
             ),
             Wrong::Links(n) => write!(f, "n_links is {n}, expected at most {RENDERED_LINKS_MAX}"),
             Wrong::Time(dt_s) => write!(f, "dt_s is {dt_s}, expected 0 to {DT_S_MAX}"),

@@ -2,7 +2,12 @@
 
 use glam::{DQuat, DVec3};
 use palpate::{
-    coupling::{posture::Posture, screw::Screw, wrench::WrenchLimits},
+    coupling::{
+        local_model::{LocalModel, LocalRow},
+        posture::Posture,
+        screw::Screw,
+        wrench::WrenchLimits,
+    },
     geometry::Pose,
     servo::{DevicePose, ServoOptions, ServoState, device_servo},
 };
@@ -128,6 +133,33 @@ fn a_contact_that_turns_does_not_jump() {
         let expected = DVec3::new(sin, 0.0, cos) * 800.0 * cos * (1e-3 + STAND_OFF);
         assert!((last - expected).length() < 1e-3, "{last}, {expected}");
     }
+}
+
+/// An edge gives way and the proxy slips to another place: the force goes over from the old one's to the new one's, and
+/// never below both.
+#[test]
+fn a_proxy_that_slips_far_is_felt_all_the_way() {
+    let mut first = over_plane(1, STAND_OFF);
+    first.complete_radius_m = 0.001;
+    let mut servo = ServoState::new(options()).expect("options");
+    servo.take(&first, 0.0).expect("a model");
+    let device = at(DVec3::Z * -3.5e-3);
+    let old = settle(&mut servo, &device).force_n.length();
+    // Behind the edge a wall is pressed aside; by its plane the old place was as deep as the device is.
+    let (normal, reference) = (DVec3::X, DVec3::new(1.25e-3, 0.0, -3.5e-3));
+    let mut slipped = LocalModel { sequence: 2, reference: at(reference), ..first.clone() };
+    slipped.clear();
+    let row = LocalRow { normal, ..plane(2, reference, STAND_OFF) };
+    slipped.push(row).expect("room");
+    let mut fresh = ServoState::new(options()).expect("options");
+    fresh.take(&slipped, 0.0).expect("a model");
+    let due = settle(&mut fresh, &device).force_n.length();
+    assert!(due > 0.5 && old > due, "{old} N, then {due} N");
+    servo.take(&slipped, 0.0).expect("newer");
+    let forces = [0; 400].map(|_| servo.step(&device, DT_S).force_n.length());
+    let least = forces.into_iter().fold(f64::INFINITY, f64::min);
+    assert!(least > 0.9 * due, "{least} N between {old} N and {due} N");
+    assert!((forces[399] - due).abs() < 1e-3 * due, "{} N, not {due} N", forces[399]);
 }
 
 /// The age that is given is that of the next sample; then it grows by each.

@@ -6,7 +6,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Instant,
 };
@@ -49,7 +49,12 @@ pub(crate) struct LocalScene {
     scene: Arc<Scene>,
     is_deleted: AtomicBool,
     epoch: Instant,
+    /// Of the newest tick in lock-step, by its host's own time.
+    stepped_ns: AtomicU64,
 }
+
+/// No tick was in lock-step yet.
+const NOT_STEPPED: u64 = u64::MAX;
 
 /// A scene as C holds it.
 struct LocalTheatre {
@@ -71,6 +76,14 @@ impl LocalServer {
 impl LocalScene {
     fn now_ns(&self) -> u64 {
         self.epoch.elapsed().as_nanos() as u64
+    }
+
+    /// Where a host steps, tissue moves in its time: how fast does not depend on how long its steps take.
+    fn changed_ns(&self) -> u64 {
+        match self.stepped_ns.load(Ordering::Relaxed) {
+            NOT_STEPPED => self.now_ns(),
+            stepped_ns => stepped_ns,
+        }
     }
 
     fn check(&self) -> Result<(), Failure> {
@@ -100,6 +113,7 @@ impl Server for LocalServer {
             scene: Arc::new(Scene::new(id.to_owned(), Limits::default())),
             is_deleted: AtomicBool::new(false),
             epoch: self.epoch,
+            stepped_ns: AtomicU64::new(NOT_STEPPED),
         });
         scenes.insert(id.to_owned(), Arc::clone(&scene));
         Ok(self.theatre(&scene))
@@ -174,7 +188,7 @@ impl Theatre for LocalTheatre {
     fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure> {
         self.scene.check()?;
         let tissue = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?;
-        let deformed = tissue.deform(deformation, self.scene.now_ns());
+        let deformed = tissue.deform(deformation, self.scene.changed_ns());
         let deformed = deformed.map_err(|e| Failure::argument(format!("the deformation {e}")))?;
         tissue.catch_up();
         let _ = (0..SEARCH_SLICES).any(|_| tissue.search_crossings());
@@ -185,7 +199,7 @@ impl Theatre for LocalTheatre {
         self.scene.check()?;
         let LocalScene { scene, .. } = &*self.scene;
         let tissue = scene.tissue(TissueId(tissue)).map_err(of_scene)?;
-        let made = tissue.edit(cut, scene.limits(), self.scene.now_ns());
+        let made = tissue.edit(cut, scene.limits(), self.scene.changed_ns());
         let made = made.map_err(|e| Failure::argument(e.to_string()))?;
         tissue.catch_up();
         let TriangleId(first_triangle) = made.first_triangle;
@@ -240,6 +254,7 @@ impl Running for LocalSession {
 
     fn tick(&self, pose: &Pose, links: &[Pose], at_ns: u64) -> Result<(), Failure> {
         self.check()?;
+        self.scene().stepped_ns.store(at_ns, Ordering::Relaxed);
         self.step(pose, links, at_ns)
     }
 
