@@ -9,6 +9,7 @@ pub(super) mod field_build;
 pub(super) mod fields;
 pub(super) mod live_view;
 pub(super) mod memory_limit;
+mod moved_scenes;
 pub(super) mod notifier;
 pub(super) mod opening_turns;
 pub(super) mod quota;

@@ -12,7 +12,7 @@ use tracing::{Span, error, info};
 
 use super::{
     cluster::{
-        claim_new::claim_new,
+        claim_new::{check_unclaimed, claim_new},
         delete_unread::delete_unread,
         membership::Membership,
         scene_lease::{NewOwner, SceneLease},
@@ -23,6 +23,7 @@ use super::{
     },
     live_view::device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
+    moved_scenes::MovedScenes,
     opening_turns::OpeningTurns,
     quota::{self, Ledger, Reservation, RoomRefused, Share},
     scene_error::SceneRegistryError,
@@ -62,6 +63,7 @@ pub struct SceneRegistry {
     /// Never set where no scene is kept.
     opening: OnceLock<OpenByName>,
     unread: UnreadScenes,
+    moved: MovedScenes,
 }
 
 /// Where durable scenes are kept, and by what thread.
@@ -113,6 +115,7 @@ impl SceneRegistry {
             membership: OnceLock::new(),
             opening: OnceLock::new(),
             unread: UnreadScenes::default(),
+            moved: MovedScenes::default(),
         }
     }
 
@@ -188,6 +191,7 @@ impl SceneRegistry {
             return Ok(());
         };
         self.server.check_served()?;
+        self.moved.remove(id);
         let (opener, registry) = (Arc::clone(&opening.opener), Arc::clone(self));
         let of = id.to_owned();
         let open = move || if registry.has(&of) { Ok(()) } else { opener(&registry, &of, from) };
@@ -214,8 +218,13 @@ impl SceneRegistry {
         &self.limits
     }
 
-    /// Makes an empty scene, which is the caller's and is gone with the server. No other server knows of it.
+    /// Makes an empty scene, which is the caller's and is gone with the server. No other server knows of it. Waits for the
+    /// disk where servers share scenes.
     pub fn create(&self, id: &str, caller: &Caller) -> Result<Arc<SceneHost>, SceneRegistryError> {
+        check_id(id)?;
+        if let (Some(own), Some((store, _))) = (self.membership(), self.keeping()) {
+            check_unclaimed(own, &store.folder(id), id)?;
+        }
         self.insert_new(id, caller, None)
     }
 
@@ -290,6 +299,7 @@ impl SceneRegistry {
         let host = self.host(scene, owner, Some(Arc::new(journal)))?;
         host.life.set_passing(host.lease().is_some());
         self.hosts.write().insert(host.scene.id().to_owned(), Arc::clone(&host));
+        self.moved.remove(host.scene.id());
         // After it is there: in between nobody may make another of its id.
         self.unread.remove(host.scene.id());
         Ok(host)
@@ -318,6 +328,8 @@ impl SceneRegistry {
     pub fn forget(&self, host: &Arc<SceneHost>, owner: NewOwner) {
         let mut hosts = self.hosts.write();
         if is_host_of(&hosts, host) {
+            // Before it is gone: whoever does not find it any more is told whose it is.
+            self.moved.insert(host.scene.id(), owner.clone());
             hosts.remove(host.scene.id());
         }
         drop(hosts);
@@ -399,8 +411,8 @@ impl SceneRegistry {
     pub fn get(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
         self.check_readable(id)?;
-        let unknown = || SceneRegistryError::Unknown { id: id.to_owned() };
-        let host = self.hosts.read().get(id).cloned().ok_or_else(unknown)?;
+        let host = self.hosts.read().get(id).cloned();
+        let host = host.ok_or_else(|| self.moved.not_here(id))?;
         host.life.check_lease(&host.scene)?;
         Ok(host)
     }
@@ -448,10 +460,10 @@ impl SceneRegistry {
         let id = host.scene.id();
         host.journal.as_ref().map_or(Ok(()), |journal| journal.remove())?;
         let mut hosts = self.hosts.write();
-        if !is_host_of(&hosts, host) {
-            return Err(SceneRegistryError::Unknown { id: id.to_owned() });
+        // Else it was found deleted in the store, by a look that came in between.
+        if is_host_of(&hosts, host) {
+            hosts.remove(id);
         }
-        hosts.remove(id);
         host.life.set_deleted();
         info!(scene = id, "scene deleted");
         Ok(())

@@ -140,11 +140,8 @@ impl SceneService for Scenes {
         let proto::CreateSceneRequest { scene_id, durable } = request.into_inner();
         let registry = Arc::clone(&self.registry);
         let is_durable = durable.unwrap_or(registry.keeping().is_some());
-        let host = if is_durable {
-            blocking_to_its_end(move || Ok(registry.create_durable(&scene_id, &caller)?)).await?
-        } else {
-            registry.create(&scene_id, &caller)?
-        };
+        let create = if is_durable { SceneRegistry::create_durable } else { SceneRegistry::create };
+        let host = blocking_to_its_end(move || Ok(create(&registry, &scene_id, &caller)?)).await?;
         Ok(Response::new(proto::CreateSceneResponse { scene: Some(scene(&host)) }))
     }
 

@@ -107,8 +107,16 @@ impl StorePlace for FolderPlace {
     fn put_fleeting(&self, key: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(key);
         let passing = FolderPlace::passing(&path, "");
-        fs::write(&passing, bytes)?;
-        fs::rename(&passing, path)
+        match fs::write(&passing, bytes) {
+            // The old one has room on a full disk, where all has to go on but changes.
+            Err(error) if is_full(&error) && path.is_file() => {
+                let _ = fs::remove_file(&passing);
+                let mut file = File::options().write(true).open(path)?;
+                file.write_all(bytes)?;
+                file.set_len(bytes.len() as u64)
+            }
+            written => written.and_then(|()| fs::rename(&passing, path)),
+        }
     }
 
     fn put_new(&self, key: &str, bytes: &[u8]) -> io::Result<bool> {
@@ -270,6 +278,10 @@ fn unmade(path: &Path, files: &[FirstFile<'_>]) -> io::Result<()> {
     files.iter().rev().try_for_each(|file| gone(fs::remove_file(path.join(&file.name))))?;
     fs::remove_dir(path)?;
     sync_folder(folder_of(path))
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -44,6 +44,14 @@ async fn a_scene_is_one_server_s_and_others_name_it() {
     assert_refused(ask(&mut there, "spleen").await, Code::NotFound, "scene spleen", "nowhere");
     let again = there.create(SCENE).await;
     assert_refused(again, Code::AlreadyExists, &format!("scene {SCENE}"), "it is there");
+    let passing = CreateSceneRequest { scene_id: SCENE.to_owned(), durable: Some(false) };
+    let again = there.scenes.create_scene(passing).await;
+    assert_refused(
+        again,
+        Code::AlreadyExists,
+        &format!("scene {SCENE}"),
+        "one that is not durable",
+    );
     let list = there.scenes.list_scenes(ListScenesRequest {}).await.expect("a list");
     assert_eq!(list.into_inner().scenes.len(), 0, "those that it serves");
 

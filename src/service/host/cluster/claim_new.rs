@@ -19,21 +19,34 @@ pub fn claim_new(
     id: &str,
 ) -> Result<Arc<SceneLease>, SceneRegistryError> {
     let failed = |source: io::Error| SceneRegistryError::Claims { id: id.to_owned(), source };
-    let taken = || SceneRegistryError::Taken { id: id.to_owned() };
-    let epoch = match membership.newest(id).map_err(failed)? {
-        Some(claim) if claim.state != ClaimState::Deleted => return Err(taken()),
-        Some(claim) => {
-            let epoch = claim.epoch + 1;
+    let epoch = match check_unclaimed(membership, folder, id)? {
+        Some(deleted) => {
             // Whoever deleted it may have been stopped before its files were gone.
-            folder.remove_before(epoch).map_err(failed)?;
-            epoch
+            folder.remove_before(deleted + 1).map_err(failed)?;
+            deleted + 1
         }
-        None if folder.is_there().map_err(failed)? => return Err(taken()),
         None => 1,
     };
     let state = ClaimState::Owned(membership.own().clone());
     if !membership.put(id, &SceneClaim { epoch, state }).map_err(failed)? {
-        return Err(taken());
+        return Err(SceneRegistryError::Taken { id: id.to_owned() });
     }
     Ok(Arc::new(SceneLease::new(membership, id, epoch)))
+}
+
+/// The epoch in which a scene of that id was deleted, if there ever was one.
+///
+/// # Errors
+/// When there is such a scene; or the system's.
+pub fn check_unclaimed(
+    membership: &Membership,
+    folder: &SceneFolder,
+    id: &str,
+) -> Result<Option<u64>, SceneRegistryError> {
+    let failed = |source: io::Error| SceneRegistryError::Claims { id: id.to_owned(), source };
+    match membership.newest(id).map_err(failed)? {
+        Some(SceneClaim { epoch, state: ClaimState::Deleted }) => Ok(Some(epoch)),
+        None if !folder.is_there().map_err(failed)? => Ok(None),
+        _ => Err(SceneRegistryError::Taken { id: id.to_owned() }),
+    }
 }
