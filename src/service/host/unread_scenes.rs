@@ -1,4 +1,5 @@
-//! Scenes that are in the store and not here: their files are damaged, or there was no room or no time for them.
+//! Scenes that are in the store and not here: their files are damaged, or there was no room or no time for them, or the
+//! store did not give them.
 
 use std::collections::BTreeMap;
 

@@ -208,7 +208,7 @@ fn store(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<Scene
     let help = "Scenes on the disk that cannot be read and are refused.";
     text.one("palpate_scenes_unreadable", "gauge", help, registry.unread().n_unreadable());
     let help =
-        "Scenes on the disk that there was no room or no time for; tried again when asked for.";
+        "Scenes on the disk that could not be loaded and may be whole; tried again when asked for.";
     text.one("palpate_scenes_not_loaded", "gauge", help, registry.unread().n_not_loaded());
 }
 

@@ -75,14 +75,13 @@ impl StorePlace for FolderPlace {
     }
 
     fn open(&self, key: &str, _: FileForm) -> io::Result<PlaceFile> {
-        let file = File::open(self.path(key))?;
-        let bytes = file.metadata()?.len();
+        let (file, bytes) = opened(&self.path(key))?;
         Ok(PlaceFile { from: Box::new(BufReader::new(file)), bytes })
     }
 
     fn head(&self, key: &str, _: FileForm, n: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        File::open(self.path(key))?.take(n as u64).read_to_end(&mut bytes)?;
+        opened(&self.path(key))?.0.take(n as u64).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -254,6 +253,13 @@ impl Append for FileEnd {
         }
         written
     }
+}
+
+/// A file to read, and its bytes. A folder of its name is no file.
+fn opened(path: &Path) -> io::Result<(File, u64)> {
+    let file = File::open(path)?;
+    let about = file.metadata()?;
+    if about.is_dir() { Err(io::ErrorKind::NotFound.into()) } else { Ok((file, about.len())) }
 }
 
 /// Whoever else was about to remove it may have done so.
