@@ -1,6 +1,6 @@
 //! The files of one scene: how they come and go, and what they add up to.
 
-use std::{fmt, io, sync::Arc};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use tracing::{error, info, warn};
 
@@ -8,7 +8,7 @@ use super::{
     file_head::{FileError, FileHead, FileKind, HEAD_BYTES, NewerFormat},
     journal::{JournalFile, JournalReader},
     replay::{JournalReplay, NotMade},
-    snapshot::SceneSnapshot,
+    snapshot::{FoundSnapshot, SceneSnapshot},
 };
 use crate::store::place::{
     FileForm, FirstFile, PlaceEntry, StorePlace, folder_place::TEMPORARY, key_below, uncertain,
@@ -33,6 +33,12 @@ pub struct FoundScene {
     pub generation: u64,
     /// Bytes of the snapshot that it was read from.
     pub snapshot_bytes: u64,
+    /// Since that was written, where the place says it.
+    pub snapshot_age: Option<Duration>,
+    /// Those since.
+    pub n_journals: u64,
+    /// Of their records.
+    pub journal_bytes: u64,
     /// What was damaged, in words: changes may be lost when it was a journal.
     pub damage: Vec<String>,
     damaged_files: Vec<(String, FileForm)>,
@@ -219,7 +225,7 @@ impl SceneFolder {
         let (mut damage, mut damaged_files) = (Vec::new(), Vec::new());
         for generation in snapshots.iter().rev().copied() {
             let read = SceneSnapshot::read(&*self.place, &self.snapshot(generation));
-            let (kept, head, snapshot_bytes) = match told(read)? {
+            let FoundSnapshot { kept, head, bytes: snapshot_bytes, age } = match told(read)? {
                 Ok(read) => read,
                 Err(error) => {
                     damaged_files.push((self.snapshot(generation), FileForm::Whole));
@@ -238,6 +244,9 @@ impl SceneFolder {
                 next_sequence: head.sequence,
                 generation: last.unwrap_or(generation),
                 snapshot_bytes,
+                snapshot_age: age,
+                n_journals: since.len() as u64,
+                journal_bytes: 0,
                 damage,
                 damaged_files,
             };
@@ -355,6 +364,7 @@ impl SceneFolder {
                 return Ok(Ok(()));
             }
         };
+        scene.journal_bytes += reader.rest();
         while reader.next_sequence() < end {
             match told(reader.read())? {
                 Ok(Some((sequence, record))) if sequence >= scene.next_sequence => {

@@ -69,9 +69,9 @@ impl StorePlace for FailingPlace {
     fn open(&self, key: &str, form: FileForm) -> io::Result<PlaceFile> {
         self.failure.ask()?;
         let of = self.folder.open(key, form)?;
-        let bytes = of.bytes;
+        let (bytes, age) = (of.bytes, of.age);
         let from = Box::new(FailingRead { of, failure: Arc::clone(&self.failure) });
-        Ok(PlaceFile { from, bytes })
+        Ok(PlaceFile { from, bytes, age })
     }
 
     fn head(&self, key: &str, form: FileForm, n: usize) -> io::Result<Vec<u8>> {
