@@ -149,17 +149,21 @@ impl SceneFolder {
         Ok(self.place.list(&self.key)?.is_some())
     }
 
-    /// Whether whoever claimed the id came to its end before the scene was there: there is no snapshot, and no record.
+    /// Whether there is no snapshot, and no record: whoever claimed the id came to its end before the scene was there, or
+    /// the files are away.
     ///
     /// # Errors
     /// The system's.
-    pub fn was_never_made(&self) -> io::Result<bool> {
-        let Some(entries) = self.place.list(&self.key)? else { return Ok(true) };
-        let is_journal = |entry: &PlaceEntry| generation(&entry.name, JOURNAL).is_some();
-        if !entries.iter().all(is_journal) || entries.len() > 1 {
-            return Ok(false);
+    pub fn has_nothing(&self) -> io::Result<bool> {
+        let entries = self.place.list(&self.key)?.unwrap_or_default();
+        match &entries[..] {
+            [] => Ok(true),
+            [one] if generation(&one.name, JOURNAL).is_some() => {
+                let journal = self.place.open(&key_below(&self.key, &one.name), FileForm::Appended);
+                Ok(journal?.bytes <= HEAD_BYTES as u64)
+            }
+            _ => Ok(false),
         }
-        Ok(self.place.bytes(&key_below(&self.key, &entries[0].name))? == HEAD_BYTES as u64)
     }
 
     /// How often a journal may be appended to before a snapshot is due.
@@ -425,7 +429,7 @@ impl SceneFolder {
 
     /// Ascending.
     fn generations(&self, extension: &str) -> io::Result<Vec<u64>> {
-        let entries = self.place.list(&self.key)?.ok_or(io::ErrorKind::NotFound)?;
+        let entries = self.place.list(&self.key)?.unwrap_or_default();
         let numbers = entries.iter().filter_map(|entry| generation(&entry.name, extension));
         let mut found: Vec<u64> = numbers.collect();
         found.sort_unstable();

@@ -261,6 +261,9 @@ impl SceneJournal {
         let first = SceneSnapshot { owner: self.owner.clone(), scene };
         files.file =
             Some(files.folder.create(&first, files.generation).map_err(NotKept::of_write)?);
+        if let Some(lease) = &files.lease {
+            lease.note_made().map_err(NotKept::of_write)?;
+        }
         files.check_written()
     }
 
