@@ -270,8 +270,8 @@ impl SceneJournal {
     /// Removes the files: from then on nothing is kept.
     ///
     /// # Errors
-    /// The system's; they are still there then, and changes are kept. After [`NotKept::Unknown`] nothing is, and they can be
-    /// removed again.
+    /// The system's; they are still there then, and changes are kept. After [`NotKept::Unknown`] nothing is, and they are to
+    /// be removed again.
     pub fn remove(&self) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         if files.removal == Removal::Done {
@@ -279,7 +279,13 @@ impl SceneJournal {
         }
         // Before, for Windows: should they stay, the next change begins another.
         files.file = None;
-        let removed = files.remove();
+        let removed = match files.remove() {
+            // Of this try alone: what the one before has done may not last, nor what it has put back.
+            Err(NotKept::Disk(error)) if files.removal == Removal::Unknown => {
+                Err(NotKept::Unknown(error.to_string()))
+            }
+            removed => removed,
+        };
         files.removal = match removed {
             Ok(()) => Removal::Done,
             Err(NotKept::Unknown(_)) => Removal::Unknown,

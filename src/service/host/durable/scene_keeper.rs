@@ -1,4 +1,4 @@
-//! The thread that keeps what nobody waits for: newest positions, and snapshots.
+//! The thread that does what nobody waits for: it keeps newest positions and snapshots, and goes on with removals.
 
 use std::{
     io,
@@ -86,6 +86,7 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
             }
             let mut under_way = Vec::new();
             for host in hosts {
+                registry.delete_again(host);
                 let Some(journal) = host.journal() else { continue };
                 if host.take_lost(now_ns())
                     && let Err(why) = revive(registry, fields, host)
