@@ -30,7 +30,7 @@ use crate::store::{
         file_head::FileError,
         folder::{FoundScene, Unreadable},
         scene_store::{SceneStore, StoreError},
-        snapshot::SceneSnapshot,
+        snapshot::{FoundSnapshot, SceneSnapshot},
     },
 };
 
@@ -416,7 +416,7 @@ fn not_written(store: &SceneStore, id: &str, source: io::Error) -> SceneFilesErr
 fn import(store: &SceneStore, file: &Path, id: Option<&str>) -> Result<String, SceneFilesError> {
     let (place, name) = beside(file);
     let read = SceneSnapshot::read(&place, &name);
-    let (mut kept, ..) =
+    let FoundSnapshot { mut kept, .. } =
         read.map_err(|source| SceneFilesError::File { path: file.to_owned(), source })?;
     if let Some(id) = id {
         kept.scene.id = id.to_owned();

@@ -1,6 +1,11 @@
 //! Names and times of files, as far as systems differ in how they keep them.
 
-use std::{fs::File, io, path::Path};
+use std::{
+    fs::{File, Metadata},
+    io,
+    path::Path,
+    time::Duration,
+};
 
 /// Makes the names in a folder last.
 ///
@@ -22,6 +27,12 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
 pub fn sync_folder(folder: &Path) -> io::Result<()> {
     // Also looked at, so that a folder that is not there is an error everywhere.
     if folder.metadata()?.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
+}
+
+/// Since a file was last written, as far as its file system's clock and this machine's agree; `None` where that has no such
+/// time. No change of a clock makes it negative.
+pub fn age(about: &Metadata) -> Option<Duration> {
+    Some(about.modified().ok()?.elapsed().unwrap_or_default())
 }
 
 /// Says of a file that it was changed now, by the clock of its file system, which may be another machine's; on Windows by

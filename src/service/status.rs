@@ -104,6 +104,7 @@ impl From<Ended> for Refused {
                 Refused::elsewhere(id, address, epoch, message)
             }
             Ended::Elsewhere { .. }
+            | Ended::Deleting { .. }
             | Ended::Unsure { .. }
             | Ended::Opening { .. }
             | Ended::Replaced { .. }

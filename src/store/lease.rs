@@ -10,6 +10,10 @@
 //! it. In a folder the first server that comes when all have ended in good order removes them: a lock that each of them has,
 //! also while it is stopped, says so, and that no sign of life is left. In an object store nothing does, and they stay.
 //!
+//! `leases/scenes/ID/made` is there once the files of a new scene are. Without it, a claim whose scene has no files was of
+//! a server that came to its end before it had made them, and the id is free again; with it the files are away, and
+//! whoever is asked for the scene says so.
+//!
 //! What holds (`tests/model.rs` explores all orders of all steps, and finds what each rule is for):
 //! 1. **Nothing acknowledged is lost.** An owner acknowledges a change when its record is on the disk and the newest claim
 //!    was *then* its own. A claimer reads the files when its claim is there. So what was acknowledged is in what it reads,

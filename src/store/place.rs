@@ -18,6 +18,7 @@ mod object_row;
 use std::{
     fmt,
     io::{self, Read, Seek},
+    time::Duration,
 };
 
 /// What the store needs of where its files are. All of it waits for the disk or the network.
@@ -190,6 +191,8 @@ pub struct PlaceFile {
     pub from: Box<dyn ReadSeek>,
     /// Of all of it.
     pub bytes: u64,
+    /// Since it was last written, by the clocks of both machines; `None` where the place does not say it.
+    pub age: Option<Duration>,
 }
 
 /// What can be read from any byte on.

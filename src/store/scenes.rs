@@ -13,6 +13,7 @@
 pub mod file_head;
 pub mod folder;
 pub mod journal;
+mod replay;
 pub mod scene_store;
 pub mod snapshot;
 #[cfg(test)]

@@ -65,7 +65,7 @@ pub enum SceneRegistryError {
         /// What is wrong with them.
         reason: String,
     },
-    /// There was no room or no time for it.
+    /// There was no room or no time for it, or the store did not give it.
     #[error(
         "scene {id:?} is on the server's disk and not loaded: {}; it is tried again when it is asked for",
         .why.message()
@@ -96,7 +96,7 @@ pub enum NotLoaded {
     /// Its files are damaged, as whoever reads them again finds too.
     #[error("{0}")]
     Unreadable(String),
-    /// Nothing is known to be wrong with its files: there was no room or no time for it.
+    /// Nothing is known to be wrong with its files: there was no room or no time for it, or the store did not give them.
     #[error("{}", .0.message())]
     Refused(Box<Refused>),
 }

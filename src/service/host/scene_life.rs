@@ -31,6 +31,8 @@ struct ServerState {
 #[derive(Clone)]
 pub struct SceneLife {
     deleted: Arc<AtomicBool>,
+    /// The disk has not said whether its files are gone.
+    deleting: Arc<AtomicBool>,
     quarantined: Arc<AtomicBool>,
     /// It cannot be rebuilt from what is in memory, and is worth reading from the disk from then on: nanoseconds of the
     /// process's clock; 0: it is not.
@@ -52,6 +54,14 @@ pub enum Ended {
     /// Somebody deleted it.
     #[error("scene {id:?} was deleted")]
     Deleted {
+        /// The scene.
+        id: String,
+    },
+    /// Somebody deleted it, and the disk failed.
+    #[error(
+        "scene {id:?} is being deleted: the disk has not said yet whether its files are gone, and is asked again"
+    )]
+    Deleting {
         /// The scene.
         id: String,
     },
@@ -108,9 +118,10 @@ impl ServerLife {
     /// Of a new scene. `lease`: where servers share scenes.
     pub fn of_scene(&self, lease: Option<Arc<SceneLease>>) -> SceneLife {
         let (deleted, quarantined, lost_from_ns, replaced) = Default::default();
-        let (passing, elsewhere, server) = Default::default();
+        let (passing, elsewhere, deleting, server) = Default::default();
         let life = SceneLife {
             deleted,
+            deleting,
             quarantined,
             lost_from_ns,
             replaced,
@@ -154,10 +165,17 @@ impl SceneLife {
     /// Whether `scene` is served now.
     pub fn check_served(&self, scene: &Scene) -> Result<(), Ended> {
         self.check_lasting(scene)?;
+        self.check_deleting(scene)?;
         if self.is_quarantined() {
             return Err(Ended::Quarantined { id: scene.id().to_owned() });
         }
         self.check_lease(scene)
+    }
+
+    /// Whether it is known that `scene` is there.
+    pub fn check_deleting(&self, scene: &Scene) -> Result<(), Ended> {
+        let is_known = !self.deleting.load(Relaxed);
+        is_known.then_some(()).ok_or_else(|| Ended::Deleting { id: scene.id().to_owned() })
     }
 
     /// Whether `scene` is this server's for sure.
@@ -189,6 +207,11 @@ impl SceneLife {
         self.deleted.store(true, Relaxed);
         // Of all scenes: a deletion is rare, and a stream that is woken for nothing only looks and waits again.
         self.server.0.streams.wake_all();
+    }
+
+    /// Refuses the scene from now on: whether its files are gone is not known. Whether it was served until then.
+    pub fn set_deleting(&self) -> bool {
+        !self.deleting.swap(true, Relaxed)
     }
 
     /// Ends the scene's streams: it goes on as another.

@@ -1,5 +1,9 @@
 //! The scenes of a server, by id.
 
+mod delete;
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::BTreeMap,
     io,
@@ -13,14 +17,10 @@ use tracing::{Span, error, info};
 use super::{
     cluster::{
         claim_new::{check_unclaimed, claim_new},
-        delete_unread::delete_unread,
         membership::Membership,
         scene_lease::{NewOwner, SceneLease},
     },
-    durable::{
-        not_kept::NotKept,
-        scene_journal::{ChangeTurn, CommitThread, DurableRevisions, SceneJournal},
-    },
+    durable::scene_journal::{ChangeTurn, CommitThread, DurableRevisions, SceneJournal},
     live_view::device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
     moved_scenes::MovedScenes,
@@ -409,6 +409,13 @@ impl SceneRegistry {
 
     /// Finds a scene, even when it is not served now.
     pub fn get(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
+        let host = self.find(id)?;
+        host.life.check_deleting(&host.scene)?;
+        Ok(host)
+    }
+
+    /// Also one of which it is not known whether its files are gone.
+    fn find(&self, id: &str) -> Result<Arc<SceneHost>, SceneRegistryError> {
         check_id(id)?;
         self.check_readable(id)?;
         let host = self.hosts.read().get(id).cloned();
@@ -436,53 +443,8 @@ impl SceneRegistry {
         self.hosts.read().len()
     }
 
-    /// Takes a scene away, its files too; streams that use it see that at their next message. Waits for the disk.
-    pub fn delete(&self, id: &str, caller: &Caller) -> Result<(), SceneRegistryError> {
-        loop {
-            let host = match self.get(id) {
-                // Nobody knows any more whose it is.
-                Err(SceneRegistryError::Unreadable { .. }) if caller.may_change(None) => {
-                    return self.delete_unreadable(id);
-                }
-                found => found?,
-            };
-            host.check_owner(caller)?;
-            // What is under way comes to its end, and nothing comes after.
-            let _turn = SceneJournal::turn_blocking(host.journal.as_ref());
-            // In its turn: another may have been put in its place before, and has the files now.
-            if self.is_registered(&host) {
-                return self.delete_in_turn(&host);
-            }
-        }
-    }
-
-    fn delete_in_turn(&self, host: &Arc<SceneHost>) -> Result<(), SceneRegistryError> {
-        let id = host.scene.id();
-        host.journal.as_ref().map_or(Ok(()), |journal| journal.remove())?;
-        let mut hosts = self.hosts.write();
-        // Else it was found deleted in the store, by a look that came in between.
-        if is_host_of(&hosts, host) {
-            hosts.remove(id);
-        }
-        host.life.set_deleted();
-        info!(scene = id, "scene deleted");
-        Ok(())
-    }
-
     fn is_registered(&self, host: &Arc<SceneHost>) -> bool {
         is_host_of(&self.hosts.read(), host)
-    }
-
-    fn delete_unreadable(&self, id: &str) -> Result<(), SceneRegistryError> {
-        let (store, _) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
-        let folder = store.folder(id);
-        match self.membership() {
-            None => folder.remove().map_err(NotKept::of_write)?,
-            Some(membership) => delete_unread(membership, &self.unread, &folder, id)?,
-        }
-        self.unread.remove(id);
-        info!(scene = id, "unreadable scene deleted");
-        Ok(())
     }
 
     /// Ends every stream, those that wait for their client too.
@@ -593,6 +555,3 @@ impl SceneHost {
             .ok_or_else(|| SceneRegistryError::NotOwner { id: self.scene.id().to_owned() })
     }
 }
-
-#[cfg(test)]
-mod tests;

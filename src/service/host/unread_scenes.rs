@@ -1,4 +1,5 @@
-//! Scenes that are in the store and not here: their files are damaged, or there was no room or no time for them.
+//! Scenes that are in the store and not here: their files are damaged, or there was no room or no time for them, or the
+//! store did not give them.
 
 use std::collections::BTreeMap;
 
@@ -28,6 +29,12 @@ pub enum ReadAgain {
     AfterClaim(u64),
 }
 
+impl UnreadScene {
+    fn is_due(&self, now_ns: u64) -> bool {
+        matches!(self.again, ReadAgain::From(ns) if ns <= now_ns)
+    }
+}
+
 impl UnreadScenes {
     /// Refuses a scene from now on.
     pub fn insert(&self, id: &str, why: NotLoaded, again: ReadAgain) {
@@ -55,16 +62,24 @@ impl UnreadScenes {
 
     /// Whether it is time for that.
     pub fn is_due(&self, id: &str, now_ns: u64) -> bool {
-        let is_due =
-            |scene: &UnreadScene| matches!(scene.again, ReadAgain::From(ns) if ns <= now_ns);
-        self.0.read().get(id).is_some_and(is_due)
+        self.0.read().get(id).is_some_and(|scene| scene.is_due(now_ns))
     }
 
-    /// Where servers share scenes: whether what `own` found of one of these still holds, with this newest claim of it. It is
-    /// forgotten when it does not: another has taken the scene since, and may have read it, as one of a later version can.
-    pub fn holds(&self, id: &str, newest: Option<&SceneClaim>, own: &ClaimHolder) -> bool {
+    /// Where servers share scenes: whether what `own` found of one of these still holds at `now_ns`, with this newest claim of
+    /// it. Not when it is time to read it again. It is forgotten when another has taken the scene since, and may have read
+    /// it, as one of a later version can.
+    pub fn holds(
+        &self,
+        id: &str,
+        newest: Option<&SceneClaim>,
+        own: &ClaimHolder,
+        now_ns: u64,
+    ) -> bool {
         let mut unread = self.0.write();
         let Some(scene) = unread.get(id) else { return false };
+        if scene.is_due(now_ns) {
+            return false;
+        }
         let is_newer = |claim: &SceneClaim| match scene.again {
             ReadAgain::AfterClaim(epoch) => claim.epoch > epoch,
             ReadAgain::Never | ReadAgain::From(_) => false,

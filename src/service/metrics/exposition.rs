@@ -12,7 +12,7 @@ use super::{
 use crate::os::process;
 use crate::service::clock::now_ns;
 use crate::service::host::{
-    durable::scene_journal::LastSnapshot,
+    durable::last_snapshot::LastSnapshot,
     scene_registry::{SceneHost, SceneRegistry},
     sessions::SessionCounts,
 };
@@ -188,11 +188,9 @@ fn store(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<Scene
             last.journal_bytes as f64
         }),
         ("palpate_snapshot_bytes", "Of a scene's last snapshot.", |last, _| last.bytes as f64),
-        (
-            "palpate_snapshot_age_seconds",
-            "Of a scene's last snapshot in this process.",
-            |last, now| now.saturating_sub(last.taken_ns) as f64 / 1e9,
-        ),
+        ("palpate_snapshot_age_seconds", "Of a scene's last snapshot.", |last, now| {
+            last.age(now).as_secs_f64()
+        }),
     ];
     for (name, help, value) in families {
         text.family(name, "gauge", help);
@@ -208,7 +206,7 @@ fn store(text: &mut ExpositionText, registry: &SceneRegistry, hosts: &[Arc<Scene
     let help = "Scenes on the disk that cannot be read and are refused.";
     text.one("palpate_scenes_unreadable", "gauge", help, registry.unread().n_unreadable());
     let help =
-        "Scenes on the disk that there was no room or no time for; tried again when asked for.";
+        "Scenes on the disk that could not be loaded and may be whole; tried again when asked for.";
     text.one("palpate_scenes_not_loaded", "gauge", help, registry.unread().n_not_loaded());
 }
 

@@ -19,6 +19,9 @@ pub struct ClaimFolder {
 /// Where they are, below the leases.
 pub const CLAIMS: &str = "scenes";
 
+/// Beside a scene's claims: the epoch of the claim with which it was made.
+const MADE: &str = "made";
+
 /// Claims that are kept of a scene. A server that was stopped between its look and its claim must not find the place of a
 /// claim empty that there was in between.
 const CLAIMS_KEPT: u64 = 8;
@@ -57,6 +60,34 @@ impl ClaimFolder {
         Ok(all.into_iter().map(|entry| entry.name).collect())
     }
 
+    /// Notes that the files of a scene are there, which was claimed with this epoch to be made. It lasts then: should they be
+    /// away later, it is known that there is such a scene.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn note_made(&self, scene: &str, epoch: u64) -> io::Result<()> {
+        self.place.put(&key_below(scene, MADE), &[epoch.to_string().as_bytes()])
+    }
+
+    /// Whether files of a scene were ever there, since it was deleted the last time: that was noted, or one of its owners has
+    /// given it up in good order.
+    ///
+    /// # Errors
+    /// The system's, or when a file is no claim.
+    pub fn was_made(&self, scene: &str) -> io::Result<bool> {
+        let noted = self.text(&key_below(scene, MADE))?.and_then(|epoch| epoch.parse().ok());
+        let mut epochs = self.epochs(scene)?;
+        epochs.sort_unstable();
+        for epoch in epochs.into_iter().rev() {
+            match self.claim(scene, epoch)?.map(|claim| claim.state) {
+                Some(ClaimState::Free) => return Ok(true),
+                Some(ClaimState::Deleted) => return Ok(noted.is_some_and(|made: u64| made > epoch)),
+                Some(ClaimState::Owned(_)) | None => {}
+            }
+        }
+        Ok(noted.is_some())
+    }
+
     /// The claim of a scene that counts. O(claims kept).
     ///
     /// # Errors
@@ -64,15 +95,28 @@ impl ClaimFolder {
     pub fn newest(&self, scene: &str) -> io::Result<Option<SceneClaim>> {
         loop {
             let Some(epoch) = self.epochs(scene)?.into_iter().max() else { return Ok(None) };
-            let mut text = String::new();
-            match self.place.open(&key(scene, epoch), FileForm::Whole) {
-                // A later one has come, and this one gone, since the list was made.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                file => file?.from.read_to_string(&mut text)?,
-            };
-            let state = toml::from_str::<ClaimText>(&text).map_err(io::Error::other)?.state;
-            return Ok(Some(SceneClaim { epoch, state }));
+            // None: a later one has come, and this one gone, since the list was made.
+            if let Some(claim) = self.claim(scene, epoch)? {
+                return Ok(Some(claim));
+            }
         }
+    }
+
+    /// That of an epoch; `None` when it is not there.
+    fn claim(&self, scene: &str, epoch: u64) -> io::Result<Option<SceneClaim>> {
+        let Some(text) = self.text(&key(scene, epoch))? else { return Ok(None) };
+        let state = toml::from_str::<ClaimText>(&text).map_err(io::Error::other)?.state;
+        Ok(Some(SceneClaim { epoch, state }))
+    }
+
+    /// What a file says; `None` when it is not there.
+    fn text(&self, key: &str) -> io::Result<Option<String>> {
+        let mut text = String::new();
+        match self.place.open(key, FileForm::Whole) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?.from.read_to_string(&mut text)?,
+        };
+        Ok(Some(text))
     }
 
     /// The epochs of the claims of scenes that count. A claim is never changed: of an epoch whose claim is known, nothing
@@ -115,6 +159,8 @@ impl ClaimFolder {
     pub fn forget(&self, scene: &str) -> io::Result<()> {
         let mut epochs = self.epochs(scene)?;
         epochs.sort_unstable();
+        // First, so that it says nothing of a later scene of the id.
+        self.place.remove(&key_below(scene, MADE), FileForm::Whole)?;
         for epoch in epochs {
             self.place.remove(&key(scene, epoch), FileForm::Whole)?;
         }

@@ -76,6 +76,36 @@ fn of_many_servers_one_gets_each_epoch() {
 }
 
 #[test]
+fn that_a_scene_was_made_is_known_until_it_is_deleted() {
+    let leases = Leases::new("made");
+    let folder = ClaimFolder::open(&leases.0, "a").expect("room");
+    let was_made = || folder.was_made("liver").expect("readable");
+    let put =
+        |epoch, state| assert!(folder.put("liver", &SceneClaim { epoch, state }).expect("room"));
+    assert!(!was_made());
+    put(1, ClaimState::Owned(holder("a")));
+    assert!(!was_made(), "its owner may be about to");
+    folder.note_made("liver", 1).expect("room");
+    assert!(was_made());
+    put(2, ClaimState::Owned(holder("b")));
+    assert!(was_made());
+    put(3, ClaimState::Deleted);
+    assert!(!was_made());
+    put(4, ClaimState::Owned(holder("a")));
+    assert!(!was_made(), "the note is of the one before");
+    folder.note_made("liver", 4).expect("room");
+    // Also when its own claim is long gone.
+    (5..30).for_each(|epoch| put(epoch, ClaimState::Owned(holder("b"))));
+    assert!(was_made());
+    put(30, ClaimState::Deleted);
+    put(31, ClaimState::Owned(holder("a")));
+    put(32, ClaimState::Free);
+    assert!(was_made(), "whoever gives one up has it");
+    folder.forget("liver").expect("there");
+    assert!(!was_made() && folder.ids().expect("a list").is_empty());
+}
+
+#[test]
 fn an_old_claim_is_not_put_and_all_that_is_put_is_read() {
     let leases = Leases::new("old");
     let folder = ClaimFolder::open(&leases.0, "a").expect("room");

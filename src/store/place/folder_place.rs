@@ -1,7 +1,7 @@
 //! A folder of a file system as a place.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, Metadata},
     io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering::Relaxed},
@@ -10,7 +10,7 @@ use std::{
 use tracing::warn;
 
 use super::{Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace, uncertain};
-use crate::os::lasting::sync_folder;
+use crate::os::lasting::{age, sync_folder};
 
 /// A folder that is there.
 #[derive(Debug)]
@@ -75,14 +75,14 @@ impl StorePlace for FolderPlace {
     }
 
     fn open(&self, key: &str, _: FileForm) -> io::Result<PlaceFile> {
-        let file = File::open(self.path(key))?;
-        let bytes = file.metadata()?.len();
-        Ok(PlaceFile { from: Box::new(BufReader::new(file)), bytes })
+        let (file, about) = opened(&self.path(key))?;
+        let (bytes, age) = (about.len(), age(&about));
+        Ok(PlaceFile { from: Box::new(BufReader::new(file)), bytes, age })
     }
 
     fn head(&self, key: &str, _: FileForm, n: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
-        File::open(self.path(key))?.take(n as u64).read_to_end(&mut bytes)?;
+        opened(&self.path(key))?.0.take(n as u64).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
@@ -262,6 +262,13 @@ impl Append for FileEnd {
         }
         written
     }
+}
+
+/// A file to read. A folder of its name is no file.
+fn opened(path: &Path) -> io::Result<(File, Metadata)> {
+    let file = File::open(path)?;
+    let about = file.metadata()?;
+    if about.is_dir() { Err(io::ErrorKind::NotFound.into()) } else { Ok((file, about)) }
 }
 
 /// Whoever else was about to remove it may have done so.

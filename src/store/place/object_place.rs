@@ -150,7 +150,7 @@ impl StorePlace for ObjectPlace {
         let parts = self.requests.wait_all(objects.into_iter().map(request).collect())?;
         let all = parts.concat();
         let bytes = all.len() as u64;
-        Ok(PlaceFile { from: Box::new(io::Cursor::new(all)), bytes })
+        Ok(PlaceFile { from: Box::new(io::Cursor::new(all)), bytes, age: None })
     }
 
     fn head(&self, key: &str, form: FileForm, n: usize) -> io::Result<Vec<u8>> {

@@ -1,13 +1,14 @@
 //! The files of one scene: how they come and go, and what they add up to.
 
-use std::{collections::BTreeSet, io, sync::Arc};
+use std::{fmt, io, sync::Arc, time::Duration};
 
 use tracing::{error, info, warn};
 
 use super::{
     file_head::{FileError, FileHead, FileKind, HEAD_BYTES, NewerFormat},
-    journal::{JournalFile, JournalReader, JournalRecord},
-    snapshot::SceneSnapshot,
+    journal::{JournalFile, JournalReader},
+    replay::{JournalReplay, NotMade},
+    snapshot::{FoundSnapshot, SceneSnapshot},
 };
 use crate::store::place::{
     FileForm, FirstFile, PlaceEntry, StorePlace, folder_place::TEMPORARY, key_below, uncertain,
@@ -32,6 +33,12 @@ pub struct FoundScene {
     pub generation: u64,
     /// Bytes of the snapshot that it was read from.
     pub snapshot_bytes: u64,
+    /// Since that was written, where the place says it.
+    pub snapshot_age: Option<Duration>,
+    /// Those since.
+    pub n_journals: u64,
+    /// Of their records.
+    pub journal_bytes: u64,
     /// What was damaged, in words: changes may be lost when it was a journal.
     pub damage: Vec<String>,
     damaged_files: Vec<(String, FileForm)>,
@@ -49,6 +56,12 @@ pub enum Unreadable {
     /// No snapshot is good.
     #[error("no snapshot of it can be read: {0}")]
     NoSnapshot(String),
+}
+
+/// How a journal begins.
+struct JournalHead {
+    generation: u64,
+    head: Result<FileHead, FileError>,
 }
 
 const SNAPSHOT: &str = "snapshot";
@@ -136,17 +149,21 @@ impl SceneFolder {
         Ok(self.place.list(&self.key)?.is_some())
     }
 
-    /// Whether whoever claimed the id came to its end before the scene was there: there is no snapshot, and no record.
+    /// Whether there is no snapshot, and no record: whoever claimed the id came to its end before the scene was there, or
+    /// the files are away.
     ///
     /// # Errors
     /// The system's.
-    pub fn was_never_made(&self) -> io::Result<bool> {
-        let Some(entries) = self.place.list(&self.key)? else { return Ok(true) };
-        let is_journal = |entry: &PlaceEntry| generation(&entry.name, JOURNAL).is_some();
-        if !entries.iter().all(is_journal) || entries.len() > 1 {
-            return Ok(false);
+    pub fn has_nothing(&self) -> io::Result<bool> {
+        let entries = self.place.list(&self.key)?.unwrap_or_default();
+        match &entries[..] {
+            [] => Ok(true),
+            [one] if generation(&one.name, JOURNAL).is_some() => {
+                let journal = self.place.open(&key_below(&self.key, &one.name), FileForm::Appended);
+                Ok(journal?.bytes <= HEAD_BYTES as u64)
+            }
+            _ => Ok(false),
         }
-        Ok(self.place.bytes(&key_below(&self.key, &entries[0].name))? == HEAD_BYTES as u64)
     }
 
     /// How often a journal may be appended to before a snapshot is due.
@@ -205,48 +222,44 @@ impl SceneFolder {
     /// The scene of all files that count. Changes nothing.
     ///
     /// # Errors
-    /// When no snapshot can be read, or a file is of a later version.
+    /// When no snapshot can be read, a file is of a later version, or the store does not give what it lists.
     pub fn read(&self) -> Result<FoundScene, Unreadable> {
         let [snapshots, journals] = self.all_generations()?;
+        let last = [journals.last(), snapshots.last()].into_iter().flatten().max().copied();
         let (mut damage, mut damaged_files) = (Vec::new(), Vec::new());
-        let mut found = None;
         for generation in snapshots.iter().rev().copied() {
-            match SceneSnapshot::read(&*self.place, &self.snapshot(generation)) {
-                // Of an owner that was stopped, and wrote on when another had taken the scene over.
-                Ok((_, head, _)) if head.sequence > self.first_after(generation, &journals)? => {
-                    info!(folder = self.shown(), "snapshot {generation} is a stale owner's");
-                }
-                Ok(read) => {
-                    found = Some((generation, read));
-                    break;
-                }
-                Err(FileError::Newer(newer)) => return Err(newer.into()),
-                // A store that cannot be reached says nothing of what is in it.
-                Err(FileError::Io(error)) if is_away(&error) => return Err(error.into()),
+            let read = SceneSnapshot::read(&*self.place, &self.snapshot(generation));
+            let FoundSnapshot { kept, head, bytes: snapshot_bytes, age } = match told(read)? {
+                Ok(read) => read,
                 Err(error) => {
                     damaged_files.push((self.snapshot(generation), FileForm::Whole));
                     damage.push(format!("snapshot {generation} {error}"));
+                    continue;
                 }
+            };
+            let since = self.heads(journals.iter().copied().filter(|g| *g >= generation))?;
+            // Of an owner that was stopped, and wrote on when another had taken the scene over.
+            if head.sequence > first_after(generation, &since) {
+                info!(folder = self.shown(), "snapshot {generation} is a stale owner's");
+                continue;
             }
+            let mut scene = FoundScene {
+                kept,
+                next_sequence: head.sequence,
+                generation: last.unwrap_or(generation),
+                snapshot_bytes,
+                snapshot_age: age,
+                n_journals: since.len() as u64,
+                journal_bytes: 0,
+                damage,
+                damaged_files,
+            };
+            self.replay(since, &mut scene)?;
+            return Ok(scene);
         }
-        let Some((from, (kept, head, kept_bytes))) = found else {
-            let reasons =
-                if damage.is_empty() { "there is none".to_owned() } else { damage.join("; ") };
-            return Err(Unreadable::NoSnapshot(reasons));
-        };
-        let snapshot_bytes = kept_bytes;
-        let last = [journals.last(), snapshots.last()].into_iter().flatten().max().copied();
-        let mut scene = FoundScene {
-            kept,
-            next_sequence: head.sequence,
-            generation: last.unwrap_or(from),
-            snapshot_bytes,
-            damage,
-            damaged_files,
-        };
-        let journals: Vec<u64> = journals.into_iter().filter(|g| *g >= from).collect();
-        self.replay(&journals, &mut scene)?;
-        Ok(scene)
+        let reasons =
+            if damage.is_empty() { "there is none".to_owned() } else { damage.join("; ") };
+        Err(Unreadable::NoSnapshot(reasons))
     }
 
     /// The same while a server may go on with the scene, which removes files that a newer snapshot has made needless: what
@@ -271,120 +284,132 @@ impl SceneFolder {
         Ok([self.generations(SNAPSHOT)?, self.generations(JOURNAL)?])
     }
 
-    /// The least first record of the journals of later generations.
-    fn first_after(&self, generation: u64, journals: &[u64]) -> io::Result<u64> {
-        let mut least = u64::MAX;
-        for later in journals.iter().filter(|g| **g > generation) {
-            let head = self.head(FileKind::Journal, *later)?;
-            least = least.min(head.map_or(u64::MAX, |head| head.sequence));
-        }
-        Ok(least)
+    /// How journals begin.
+    fn heads(&self, journals: impl Iterator<Item = u64>) -> io::Result<Vec<JournalHead>> {
+        let head = |generation| {
+            let head = self.head(FileKind::Journal, generation)?;
+            Ok(JournalHead { generation, head })
+        };
+        journals.map(head).collect()
     }
 
-    /// How a file begins; `None` when that is damaged.
-    fn head(&self, kind: FileKind, generation: u64) -> io::Result<Option<FileHead>> {
+    /// How a file begins, or how that is damaged.
+    ///
+    /// # Errors
+    /// When that cannot be told.
+    fn head(&self, kind: FileKind, generation: u64) -> io::Result<Result<FileHead, FileError>> {
         let (key, form) = match kind {
             FileKind::Snapshot => (self.snapshot(generation), FileForm::Whole),
             FileKind::Journal => (self.journal(generation), FileForm::Appended),
         };
         match self.place.head(&key, form, HEAD_BYTES) {
-            Err(error) if is_away(&error) => Err(error),
-            Err(_) => Ok(None),
-            Ok(bytes) => Ok(FileHead::read(kind, &key, &mut &bytes[..]).ok()),
+            Err(error) if !is_missing(&error) => Err(error),
+            Err(missing) => Ok(Err(missing.into())),
+            Ok(bytes) => Ok(FileHead::read(kind, &self.place.shown(&key), &mut &bytes[..])),
         }
     }
 
-    /// Makes the changes of journals, up to the first that is missing or no change.
-    fn replay(&self, journals: &[u64], scene: &mut FoundScene) -> Result<(), Unreadable> {
-        let mut readers = Vec::new();
-        for (at, generation) in journals.iter().copied().enumerate() {
-            match JournalReader::open(&*self.place, &self.journal(generation)) {
-                Ok(reader) => readers.push((generation, reader)),
+    /// Makes the changes of journals, up to the first that is missing or no change. One journal is open at a time: a scene
+    /// may have many.
+    fn replay(&self, heads: Vec<JournalHead>, scene: &mut FoundScene) -> Result<(), Unreadable> {
+        let n = heads.len();
+        let mut journals = Vec::new();
+        for (at, JournalHead { generation, head }) in heads.into_iter().enumerate() {
+            match head {
+                Ok(head) => journals.push((generation, head.sequence)),
                 Err(FileError::Newer(newer)) => return Err(newer.into()),
-                Err(FileError::Io(error)) if is_away(&error) => return Err(error.into()),
                 // A journal lasts before the first record is added to it.
-                Err(FileError::Torn { .. }) if at + 1 == journals.len() => {
+                Err(FileError::Torn { .. }) if at + 1 == n => {
                     info!(folder = self.shown(), "journal {generation} has no head yet");
                 }
-                Err(error) => {
-                    scene.damaged_files.push((self.journal(generation), FileForm::Appended));
-                    scene.damage.push(format!("journal {generation} {error}"));
-                }
+                Err(error) => scene.harmed(self.journal(generation), generation, &error),
             }
         }
-        let firsts: Vec<u64> = readers.iter().map(|(_, reader)| reader.next_sequence()).collect();
-        let (mut changes, mut voids) = (Vec::new(), BTreeSet::new());
-        let mut expected = scene.next_sequence;
-        for (at, (generation, mut reader)) in readers.into_iter().enumerate() {
+        let mut changes = JournalReplay::default();
+        let mut made = Ok(());
+        for (at, (generation, first)) in journals.iter().copied().enumerate() {
             // Not only the next one's: a stale owner may have begun another after it was taken over.
-            let end = firsts[at + 1..].iter().min().copied().unwrap_or(u64::MAX);
-            if firsts[at] >= end {
+            let end = journals[at + 1..].iter().map(|(_, first)| *first).min().unwrap_or(u64::MAX);
+            if first >= end {
                 continue;
             }
-            if firsts[at] > expected {
-                scene.damage.push(format!("records {expected} to {} are missing", firsts[at] - 1));
+            if first > scene.next_sequence {
+                let (from, to) = (scene.next_sequence, first - 1);
+                scene.damage.push(format!("records {from} to {to} are missing"));
                 break;
             }
-            while reader.next_sequence() < end {
-                match reader.read() {
-                    Ok(Some((sequence, record))) if sequence >= expected => {
-                        match record {
-                            JournalRecord::Change(change) => {
-                                changes.push((sequence, generation, change))
-                            }
-                            JournalRecord::Void(of) => drop(voids.insert(of)),
-                        }
-                        expected = sequence + 1;
-                    }
-                    Ok(Some(_)) => {}
-                    Ok(None) => break,
-                    // The next journal goes on here: what could not be written was never acknowledged.
-                    Err(_) if expected == end => break,
-                    Err(FileError::Torn { at }) if end == u64::MAX => {
-                        let bytes = reader.rest();
-                        info!(
-                            folder = self.shown(),
-                            "journal {generation} ends within a record at byte {at}: {bytes} bytes were never acknowledged"
-                        );
-                        break;
-                    }
-                    Err(error) => {
-                        scene.damaged_files.push((self.journal(generation), FileForm::Appended));
-                        let bytes = reader.rest();
-                        scene.damage.push(format!(
-                            "journal {generation} {error}; {bytes} bytes are left out"
-                        ));
-                        break;
-                    }
-                }
+            made = self.replay_one((generation, end), &mut changes, scene)?;
+            if made.is_err() {
+                break;
             }
         }
-        scene.next_sequence = expected;
-        for (sequence, generation, change) in changes {
-            if voids.contains(&sequence) {
-                continue;
-            }
-            if let Err(error) = scene.kept.scene.apply(change) {
-                scene.damaged_files.push((self.journal(generation), FileForm::Appended));
-                scene.damage.push(format!("record {sequence} of journal {generation}: {error}"));
-                // What follows was made for another scene than is left.
-                scene.next_sequence = sequence;
-                break;
-            }
+        let made = made.and_then(|()| changes.end(&mut scene.kept.scene));
+        if let Err(NotMade { sequence, generation, why }) = made {
+            scene.damaged_files.push((self.journal(generation), FileForm::Appended));
+            scene.damage.push(format!("record {sequence} of journal {generation}: {why}"));
+            // What follows was made for another scene than is left.
+            scene.next_sequence = sequence;
         }
         Ok(())
+    }
+
+    /// Makes the changes of a journal before the number `end`.
+    fn replay_one(
+        &self,
+        (generation, end): (u64, u64),
+        changes: &mut JournalReplay,
+        scene: &mut FoundScene,
+    ) -> Result<Result<(), NotMade>, Unreadable> {
+        let key = self.journal(generation);
+        let mut reader = match told(JournalReader::open(&*self.place, &key))? {
+            Ok(reader) => reader,
+            Err(error) => {
+                scene.harmed(key, generation, &error);
+                return Ok(Ok(()));
+            }
+        };
+        scene.journal_bytes += reader.rest();
+        while reader.next_sequence() < end {
+            match told(reader.read())? {
+                Ok(Some((sequence, record))) if sequence >= scene.next_sequence => {
+                    scene.next_sequence = sequence + 1;
+                    let made = changes.take(&mut scene.kept.scene, (sequence, generation), record);
+                    if made.is_err() {
+                        return Ok(made);
+                    }
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                // The next journal goes on here: what could not be written was never acknowledged.
+                Err(_) if scene.next_sequence == end => break,
+                Err(FileError::Torn { at }) if end == u64::MAX => {
+                    let bytes = reader.rest();
+                    info!(
+                        folder = self.shown(),
+                        "journal {generation} ends within a record at byte {at}: {bytes} bytes were never acknowledged"
+                    );
+                    break;
+                }
+                Err(error) => {
+                    let error = format!("{error}; {} bytes are left out", reader.rest());
+                    scene.harmed(key, generation, &error);
+                    break;
+                }
+            }
+        }
+        Ok(Ok(()))
     }
 
     /// Removes all that the newest snapshots do not need.
     fn tidy(&self) -> io::Result<()> {
         let snapshots = self.generations(SNAPSHOT)?;
         let journals = self.generations(JOURNAL)?;
+        let heads = self.heads(journals.iter().copied())?;
         let mut that_count = Vec::new();
         for generation in snapshots.iter().rev().copied() {
             // Also when it is a stale owner that tidies up: its own does not push out one that counts.
             let head = self.head(FileKind::Snapshot, generation)?;
-            let first_after = self.first_after(generation, &journals)?;
-            if head.is_none_or(|head| head.sequence <= first_after) {
+            if head.map_or(true, |head| head.sequence <= first_after(generation, &heads)) {
                 that_count.push(generation);
             }
         }
@@ -404,7 +429,7 @@ impl SceneFolder {
 
     /// Ascending.
     fn generations(&self, extension: &str) -> io::Result<Vec<u64>> {
-        let entries = self.place.list(&self.key)?.ok_or(io::ErrorKind::NotFound)?;
+        let entries = self.place.list(&self.key)?.unwrap_or_default();
         let numbers = entries.iter().filter_map(|entry| generation(&entry.name, extension));
         let mut found: Vec<u64> = numbers.collect();
         found.sort_unstable();
@@ -443,6 +468,14 @@ impl SceneFolder {
     }
 }
 
+impl FoundScene {
+    /// A journal of which something is of no use.
+    fn harmed(&mut self, key: String, generation: u64, error: &impl fmt::Display) {
+        self.damaged_files.push((key, FileForm::Appended));
+        self.damage.push(format!("journal {generation} {error}"));
+    }
+}
+
 fn file_name(generation: u64, extension: &str) -> String {
     format!("{generation}.{extension}")
 }
@@ -452,7 +485,27 @@ fn generation(name: &str, extension: &str) -> Option<u64> {
     name.strip_suffix(extension)?.strip_suffix('.')?.parse().ok()
 }
 
-/// Whether a file could not be asked for at all.
-fn is_away(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotConnected | io::ErrorKind::TimedOut)
+/// What was read, or how it is damaged.
+///
+/// # Errors
+/// When nothing is known of what is in the file: another version has written it, or the system does not give what is there
+/// according to its list. A disk or a network that fails now, or a process that has no descriptor or memory left, is no
+/// damage: who took it for that would go on without the rest of the scene.
+fn told<T>(read: Result<T, FileError>) -> Result<Result<T, FileError>, Unreadable> {
+    match read {
+        Err(FileError::Newer(newer)) => Err(newer.into()),
+        Err(FileError::Io(error)) if !is_missing(&error) => Err(error.into()),
+        told => Ok(told),
+    }
+}
+
+/// Whether the system says that there is no such file. One that was listed is lost then.
+fn is_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+}
+
+/// The least first record of the journals of later generations.
+fn first_after(generation: u64, journals: &[JournalHead]) -> u64 {
+    let later = journals.iter().filter(|journal| journal.generation > generation);
+    later.filter_map(|journal| Some(journal.head.as_ref().ok()?.sequence)).min().unwrap_or(u64::MAX)
 }

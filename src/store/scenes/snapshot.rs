@@ -1,6 +1,9 @@
 //! A scene at one moment, as one file: head, length, checksum, payload.
 
-use std::io::{self, Read as _};
+use std::{
+    io::{self, Read as _},
+    time::Duration,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +11,7 @@ use super::file_head::{
     CHECKSUM_BYTES, FileError, FileHead, FileKind, HEAD_BYTES, checksum, read_whole,
 };
 use crate::scene::saved::SavedScene;
-use crate::store::place::{FileForm, StorePlace};
+use crate::store::place::{FileForm, PlaceFile, StorePlace};
 
 /// A scene, and whose it is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,6 +20,19 @@ pub struct SceneSnapshot {
     pub owner: Option<String>,
     /// All else.
     pub scene: SavedScene,
+}
+
+/// A snapshot as its file has it.
+#[derive(Debug)]
+pub struct FoundSnapshot {
+    /// What is in it.
+    pub kept: SceneSnapshot,
+    /// With the number of the first change not in it.
+    pub head: FileHead,
+    /// Of the file.
+    pub bytes: u64,
+    /// Since it was written, where the place says it.
+    pub age: Option<Duration>,
 }
 
 /// A greater file is not read: a scene of the largest meshes is below.
@@ -55,16 +71,12 @@ impl SceneSnapshot {
         Ok(encoded.parts().iter().map(|part| part.len() as u64).sum())
     }
 
-    /// Reads it, with the number of the first change not in it, and its bytes.
+    /// Reads it.
     ///
     /// # Errors
     /// When it is damaged, or of a later version.
-    pub fn read(
-        place: &dyn StorePlace,
-        key: &str,
-    ) -> Result<(SceneSnapshot, FileHead, u64), FileError> {
-        let file = place.open(key, FileForm::Whole)?;
-        let (mut from, bytes) = (file.from, file.bytes);
+    pub fn read(place: &dyn StorePlace, key: &str) -> Result<FoundSnapshot, FileError> {
+        let PlaceFile { mut from, bytes, age } = place.open(key, FileForm::Whole)?;
         let head = FileHead::read(FileKind::Snapshot, &place.shown(key), &mut from)?;
         let (mut length, mut sum) = ([0; 8], [0; CHECKSUM_BYTES]);
         let at = HEAD_BYTES as u64;
@@ -84,10 +96,10 @@ impl SceneSnapshot {
         if sum != checksum(&[&head.encode(), &length, &payload]) {
             return Err(damaged("its checksum is wrong"));
         }
-        let read: SceneSnapshot =
+        let kept: SceneSnapshot =
             postcard::from_bytes(&payload).map_err(|_| damaged("it does not decode"))?;
-        read.scene.check().map_err(|_| damaged("it is no scene"))?;
-        Ok((read, head, bytes))
+        kept.scene.check().map_err(|_| damaged("it is no scene"))?;
+        Ok(FoundSnapshot { kept, head, bytes, age })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Damage of every kind at every place: what is read is always a scene that was, and never an older one without a word.
 
+mod away;
 #[cfg(feature = "objects")]
 mod objects;
 

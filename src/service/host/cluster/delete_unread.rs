@@ -24,7 +24,8 @@ pub fn delete_unread(
 ) -> Result<(), SceneRegistryError> {
     let failed = |error: io::Error| NotKept::Disk(Arc::new(error));
     let newest = membership.newest(id).map_err(failed)?;
-    if !unread.holds(id, newest.as_ref(), membership.own()) {
+    // Whether or not it is time to read it again.
+    if !unread.holds(id, newest.as_ref(), membership.own(), 0) {
         let id = id.to_owned();
         return Err(match newest {
             Some(claim) if claim.holder().is_some() => {

@@ -208,6 +208,22 @@ impl Membership {
         self.claims.newest(scene)
     }
 
+    /// Notes that the files of a scene are there, which was claimed with this epoch to be made.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn note_made(&self, scene: &str, epoch: u64) -> io::Result<()> {
+        self.claims.note_made(scene, epoch)
+    }
+
+    /// Whether files of a scene were ever there, as far as its claims say.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn was_made(&self, scene: &str) -> io::Result<bool> {
+        self.claims.was_made(scene)
+    }
+
     /// The epochs of the claims of scenes that count.
     ///
     /// # Errors

@@ -50,7 +50,7 @@ impl SceneOpener {
         let unread = |source: io::Error| SceneRegistryError::Claims { id: id.to_owned(), source };
         for _ in 0..TRIES {
             let newest = self.membership.newest(id).map_err(unread)?;
-            if registry.unread().holds(id, newest.as_ref(), self.membership.own()) {
+            if registry.unread().holds(id, newest.as_ref(), self.membership.own(), now_ns()) {
                 // The look-up says what is wrong with it.
                 return Ok(());
             }
@@ -58,12 +58,23 @@ impl SceneOpener {
                 None => self.claim_unshared(registry, id).map_err(unread)?,
                 Some(claim) => match self.opening(&claim, from) {
                     Opening::Unknown => return Ok(()),
+                    // Of a server that ran here before, until its lease is over: nobody else is to be asked.
+                    Opening::Elsewhere { holder, .. }
+                        if holder.address == self.membership.own().address =>
+                    {
+                        return Err(Ended::Opening { id: id.to_owned() }.into());
+                    }
                     Opening::Elsewhere { holder, epoch } => {
                         let owner = NewOwner { address: Some(holder.address), epoch };
                         return Err(Ended::Elsewhere { id: id.to_owned(), owner }.into());
                     }
-                    // Being made right now, or failed to be: the claim goes with this server.
-                    Opening::Own { .. } if self.was_never_made(registry, id)? => return Ok(()),
+                    // Being made right now, or failed to be: the claim goes with this server. What is being made is in the
+                    // registry before it has files.
+                    Opening::Own { .. }
+                        if self.was_never_made(registry, id)? || registry.has(id) =>
+                    {
+                        return Ok(());
+                    }
                     // Its end was put without an answer, and has the place of the claim that is put now: should it still
                     // come, it comes to nothing.
                     Opening::Own { epoch } if self.membership.open_end(id, epoch).is_some() => {
@@ -104,9 +115,14 @@ impl SceneOpener {
             return Ok(None);
         }
         let epoch = folder.newest_epoch()? + 1;
-        Ok(Some(self.claim(id, epoch)?.then_some(epoch)))
+        if !self.claim(id, epoch)? {
+            return Ok(Some(None));
+        }
+        self.membership.note_made(id, epoch)?;
+        Ok(Some(Some(epoch)))
     }
 
+    /// Whether whoever claimed the id came to its end before the scene was there. Not when its files are away.
     fn was_never_made(
         &self,
         registry: &SceneRegistry,
@@ -114,7 +130,8 @@ impl SceneOpener {
     ) -> Result<bool, SceneRegistryError> {
         let folder = registry.keeping().expect("scenes are shared").0.folder(id);
         let unread = |source| SceneRegistryError::Claims { id: id.to_owned(), source };
-        folder.was_never_made().map_err(unread)
+        let has_nothing = folder.has_nothing().map_err(unread)?;
+        Ok(has_nothing && !self.membership.was_made(id).map_err(unread)?)
     }
 
     fn claim(&self, id: &str, epoch: u64) -> io::Result<bool> {

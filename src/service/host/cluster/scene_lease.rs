@@ -93,6 +93,14 @@ impl SceneLease {
         })
     }
 
+    /// Notes that the files of a new scene are there, so that nobody takes them for never made while they are away.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn note_made(&self) -> io::Result<()> {
+        self.membership.note_made(&self.scene, self.claim.epoch)
+    }
+
     /// Ends it in good order. Whose the scene is then: as said, unless another was first.
     ///
     /// # Errors

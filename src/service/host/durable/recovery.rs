@@ -131,7 +131,10 @@ fn refuse(registry: &SceneRegistry, id: &str, why: NotLoaded, now_ns: u64) {
 
 fn note_unreadable(registry: &SceneRegistry, id: &str, reason: &str) {
     registry.metrics().store.damaged.fetch_add(1, Relaxed);
-    error!(scene = id, "cannot be read, and is refused until it is deleted: {reason}");
+    error!(
+        scene = id,
+        "cannot be read, and is refused until its files are back or it is deleted: {reason}"
+    );
 }
 
 /// Makes a scene of its files, and takes it in.
@@ -174,8 +177,14 @@ pub fn take_in(
             // Of another there is nothing to remember: whoever asks next has it claimed and read anew.
             if let NotLoaded::Unreadable(reason) = &why {
                 note_unreadable(registry, id, reason);
-                // With the next epoch it is given up; who takes it after that may read it.
-                let again = ReadAgain::AfterClaim(lease.epoch() + 1);
+                // An error: nobody knows more.
+                let again = if folder.has_nothing().unwrap_or(true) {
+                    // Away for a moment, as far as anybody knows.
+                    ReadAgain::From(now_ns() + AGAIN_AFTER_NS)
+                } else {
+                    // With the next epoch it is given up; who takes it after that may read it.
+                    ReadAgain::AfterClaim(lease.epoch() + 1)
+                };
                 registry.unread().insert(id, why.clone(), again);
             }
             why.of(id)

@@ -19,6 +19,7 @@ use tokio::sync::{Mutex as TurnMutex, OwnedMutexGuard, oneshot};
 use tracing::{error, warn};
 
 use crate::{
+    config::StoreSettings,
     scene::{
         TissueId,
         saved::{SavedScene, SceneChange},
@@ -27,7 +28,7 @@ use crate::{
         clock::now_ns,
         host::{
             cluster::scene_lease::{NewOwner, SceneLease},
-            durable::not_kept::NotKept,
+            durable::{last_snapshot::LastSnapshot, not_kept::NotKept},
             scene_life::Ended,
         },
         metrics::store::StoreMetrics,
@@ -74,6 +75,8 @@ struct JournalFiles {
     is_closed: bool,
     /// The greatest of all files.
     generation: u64,
+    /// Those since the newest snapshot.
+    n_journals: u64,
     next_sequence: u64,
     /// Of cuts that were kept and not made, and are not taken back on the disk yet. Whatever is kept next was made for the
     /// scene without them, and counts with them only.
@@ -89,18 +92,9 @@ enum Removal {
     Done,
 }
 
-/// The newest snapshot of a scene, and what came after.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LastSnapshot {
-    /// Its size; that of the one before when it could not be written.
-    pub bytes: u64,
-    /// When it was taken, or the server began: nanoseconds of the process's clock.
-    pub taken_ns: u64,
-    /// Of the journals since.
-    pub journal_bytes: u64,
-    /// How often these were appended to.
-    pub appends: u64,
-}
+/// After so many journals a snapshot is due, however short they are: each server that changes the scene begins one, and so
+/// does each write that fails. Whoever reads the scene opens all since the older one of two snapshots.
+const JOURNALS_MAX: u64 = 16;
 
 /// Changes on their way to the disk.
 pub struct HandedIn(oneshot::Receiver<Result<u64, NotKept>>);
@@ -201,15 +195,15 @@ impl SceneJournal {
             removal: Removal::NotBegun,
             is_closed: false,
             generation,
+            n_journals: 0,
             next_sequence: 0,
             open_voids: Vec::new(),
         };
-        let snapshot = LastSnapshot { taken_ns: now_ns(), ..LastSnapshot::default() };
         SceneJournal {
             owner: owner.map(str::to_owned),
             turn: Arc::default(),
             files: Mutex::new(files),
-            snapshot: Mutex::new(snapshot),
+            snapshot: Mutex::new(LastSnapshot::new(0, now_ns())),
             durable: Mutex::default(),
             commits: commits.queue(),
         }
@@ -226,9 +220,10 @@ impl SceneJournal {
         let mut files = journal.files.lock();
         // A new journal goes on with the first change: whatever the last one ends with stays as it is.
         files.generation = files.generation.max(found.generation);
+        files.n_journals = found.n_journals;
         files.next_sequence = found.next_sequence;
         drop(files);
-        journal.snapshot.lock().bytes = found.snapshot_bytes;
+        *journal.snapshot.lock() = LastSnapshot::of_found(found, now_ns());
         let tissues = found.kept.scene.tissues.iter();
         let revisions = tissues.map(|t| (t.id, (t.geometry_revision, t.topology_revision)));
         let durable = revisions
@@ -251,8 +246,9 @@ impl SceneJournal {
         let (file, generation) = folder.take_over(found, lease.epoch())?;
         let journal = SceneJournal::of_found(folder, found, commits, Some(Arc::clone(lease)));
         let mut files = journal.files.lock();
-        (files.file, files.generation) = (Some(file), generation);
+        (files.file, files.generation, files.n_journals) = (Some(file), generation, 1);
         drop(files);
+        journal.snapshot.lock().begin(now_ns());
         Ok(journal)
     }
 
@@ -265,14 +261,17 @@ impl SceneJournal {
         let first = SceneSnapshot { owner: self.owner.clone(), scene };
         files.file =
             Some(files.folder.create(&first, files.generation).map_err(NotKept::of_write)?);
+        if let Some(lease) = &files.lease {
+            lease.note_made().map_err(NotKept::of_write)?;
+        }
         files.check_written()
     }
 
     /// Removes the files: from then on nothing is kept.
     ///
     /// # Errors
-    /// The system's; they are still there then, and changes are kept. After [`NotKept::Unknown`] nothing is, and they can be
-    /// removed again.
+    /// The system's; they are still there then, and changes are kept. After [`NotKept::Unknown`] nothing is, and they are to
+    /// be removed again.
     pub fn remove(&self) -> Result<(), NotKept> {
         let mut files = self.files.lock();
         if files.removal == Removal::Done {
@@ -280,7 +279,13 @@ impl SceneJournal {
         }
         // Before, for Windows: should they stay, the next change begins another.
         files.file = None;
-        let removed = files.remove();
+        let removed = match files.remove() {
+            // Of this try alone: what the one before has done may not last, nor what it has put back.
+            Err(NotKept::Disk(error)) if files.removal == Removal::Unknown => {
+                Err(NotKept::Unknown(error.to_string()))
+            }
+            removed => removed,
+        };
         files.removal = match removed {
             Ok(()) => Removal::Done,
             Err(NotKept::Unknown(_)) => Removal::Unknown,
@@ -327,9 +332,12 @@ impl SceneJournal {
         self.files.lock().lease.clone()
     }
 
-    /// How often journals may be appended to before a snapshot is due.
-    pub fn appends_max(&self) -> u64 {
-        self.files.lock().folder.appends_max()
+    /// Whether another snapshot is due.
+    pub fn is_snapshot_due(&self, settings: &StoreSettings) -> bool {
+        let files = self.files.lock();
+        let (n_journals, appends_max) = (files.n_journals, files.folder.appends_max());
+        drop(files);
+        n_journals >= JOURNALS_MAX || self.last_snapshot().is_due(settings, appends_max, now_ns())
     }
 
     /// Of the newest snapshot.
@@ -375,9 +383,8 @@ impl SceneJournal {
             let mut files = self.files.lock();
             files.check_own()?;
             // Not again at once when it fails.
-            let mut last = self.snapshot.lock();
-            (last.taken_ns, last.journal_bytes, last.appends) = (now_ns(), 0, 0);
-            drop(last);
+            self.snapshot.lock().begin(now_ns());
+            files.n_journals = 0;
             files.begin_journal()?;
             (files.folder.clone(), files.generation, files.next_sequence)
         };
@@ -419,9 +426,7 @@ impl SceneJournal {
         }
         drop(files);
         let (first, more) = written?;
-        let mut last = self.snapshot.lock();
-        (last.journal_bytes, last.appends) = (last.journal_bytes + more, last.appends + 1);
-        drop(last);
+        self.snapshot.lock().note_append(more);
         self.note(&all);
         Ok(first + n_voids)
     }
@@ -513,6 +518,7 @@ impl JournalFiles {
     fn begin_journal(&mut self) -> Result<(), NotKept> {
         // Also of one that fails: should its file stay, the next has another name.
         self.generation += 1;
+        self.n_journals += 1;
         // Nor does the last one go on then: from the first number of that file on, no record of it would be read.
         (self.file, self.is_torn) = (None, true);
         let begun = self.folder.begin_journal(self.generation, self.next_sequence);

@@ -1,4 +1,4 @@
-//! The thread that keeps what nobody waits for: newest positions, and snapshots.
+//! The thread that does what nobody waits for: it keeps newest positions and snapshots, and goes on with removals.
 
 use std::{
     io,
@@ -33,9 +33,6 @@ pub struct SceneKeeper {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
-
-/// Journals since a snapshot may have this many times its bytes: whoever reads them at a start reads little more.
-const JOURNALS_PER_SNAPSHOT: u64 = 4;
 
 /// Once something cannot be kept, the last round begins with no other scene after this long: a store out of reach takes
 /// seconds to be found so for each of them, and the server is to end.
@@ -74,9 +71,11 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
     let mut is_failing = false;
     let interval_ns = settings.positions_interval.as_nanos() as u64;
     metrics.due_ns.store(now_ns() + interval_ns, Relaxed);
+    // At once: also a server that ends soon writes the snapshots that those before it have made due.
+    let mut pause = Duration::ZERO;
     loop {
-        let is_last =
-            ended.recv_timeout(settings.positions_interval) != Err(RecvTimeoutError::Timeout);
+        let is_last = ended.recv_timeout(pause) != Err(RecvTimeoutError::Timeout);
+        pause = settings.positions_interval;
         let began_ns = now_ns();
         let mut failed = None;
         let at_once = registry.keeping().map_or(1, |(_, commits)| commits.at_once());
@@ -87,6 +86,7 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
             }
             let mut under_way = Vec::new();
             for host in hosts {
+                registry.delete_again(host);
                 let Some(journal) = host.journal() else { continue };
                 if host.take_lost(now_ns())
                     && let Err(why) = revive(registry, fields, host)
@@ -103,7 +103,7 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
                 let kept = catch_panic(|| {
                     positions.map_or(Ok(()), HandedIn::wait)?;
                     journal.settle()?;
-                    let is_due = !is_last && is_snapshot_due(journal, settings);
+                    let is_due = !is_last && journal.is_snapshot_due(settings);
                     if is_due { keep_snapshot(host, journal, metrics) } else { Ok(()) }
                 });
                 match kept {
@@ -148,15 +148,6 @@ fn hand_in_positions(host: &SceneHost, journal: &Arc<SceneJournal>) -> Option<Ha
 
 fn is_newer(journal: &SceneJournal, tissue: &Tissue) -> bool {
     tissue.current().geometry_revision > journal.durable(tissue.id()).geometry
-}
-
-fn is_snapshot_due(journal: &SceneJournal, settings: &StoreSettings) -> bool {
-    let last = journal.last_snapshot();
-    let is_long = last.journal_bytes
-        > settings.snapshot_bytes.max(JOURNALS_PER_SNAPSHOT * last.bytes)
-        || last.appends >= journal.appends_max();
-    let age = Duration::from_nanos(now_ns().saturating_sub(last.taken_ns));
-    is_long || (last.journal_bytes > 0 && age > settings.snapshot_interval)
 }
 
 fn keep_snapshot(

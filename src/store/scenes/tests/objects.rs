@@ -201,14 +201,14 @@ fn what_a_stale_owner_puts_later_is_not_read() {
 fn a_scene_that_was_not_made_to_its_end_is_known_as_none() {
     let bucket = Bucket::new();
     let folder = bucket.folder();
-    assert!(folder.was_never_made().expect("in memory"), "nothing is there");
+    assert!(folder.has_nothing().expect("in memory"), "nothing is there");
     let first = SceneSnapshot { owner: None, scene: SavedScene::new(ID.to_owned()) };
     let mut journal = folder.create(&first, 0).expect("room");
-    assert!(!folder.was_never_made().expect("in memory"));
+    assert!(!folder.has_nothing().expect("in memory"));
     bucket.remove("or/scenes/liver/0.snapshot");
-    assert!(folder.was_never_made().expect("in memory"), "the snapshot comes last");
+    assert!(folder.has_nothing().expect("in memory"), "the snapshot comes last");
     journal.append(&[record(&changes()[0])]).expect("room");
-    assert!(!folder.was_never_made().expect("in memory"), "what was acknowledged is missed");
+    assert!(!folder.has_nothing().expect("in memory"), "what was acknowledged is missed");
     assert!(folder.create(&first, 0).is_err(), "it is not put over another");
 }
 

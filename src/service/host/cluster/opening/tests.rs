@@ -1,19 +1,30 @@
-//! A scene that one server cannot read, and another can.
+//! Scenes that cannot be read: by one server, or by none while their files are away.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use super::*;
 use crate::{
-    config::Config, service::access::caller::Caller, store::scenes::scene_store::SceneStore,
+    config::Config,
+    scene::{TissueId, saved::SceneChange},
+    service::access::caller::Caller,
+    store::{lease::claim::ClaimHolder, scenes::scene_store::SceneStore},
 };
 
 const LEASE: Duration = Duration::from_secs(60);
 
 /// A server at `address` that shares `folder`, and what it opens scenes by.
 fn server(folder: &Path, address: &str) -> (SceneRegistry, SceneOpener) {
+    server_for(folder, address, LEASE)
+}
+
+fn server_for(folder: &Path, address: &str, lease: Duration) -> (SceneRegistry, SceneOpener) {
     let registry = SceneRegistry::new(&Config::default());
     let store = SceneStore::open_shared(folder).expect("a folder");
-    let joined = Membership::join(&store, address.to_owned(), LEASE).expect("a folder");
+    let joined = Membership::join(&store, address.to_owned(), lease).expect("a folder");
     registry.keep_in(store).expect("a thread");
     let fields = Fields::new(None, LEASE, registry.metrics());
     let opener = SceneOpener::new(&fields, &Arc::new(joined));
@@ -73,5 +84,90 @@ fn what_one_server_cannot_read_is_another_s_that_can() {
     open(&first, &first_opener).expect("it can be read");
     first.served("s").expect("it is served");
     // An error: the registries have the folder open.
+    let _ = fs::remove_dir_all(&folder);
+}
+
+/// A folder with scenes whose only owner, `first:1`, has lost them from its memory: nobody has given them up.
+fn lost(name: &str, ids: &[&str]) -> (PathBuf, SceneRegistry, SceneOpener) {
+    let folder = std::env::temp_dir().join(format!("palpate-{name}-{}", std::process::id()));
+    // Of a process before this one with the same number.
+    let _ = fs::remove_dir_all(&folder);
+    let (registry, opener) = server(&folder, "first:1");
+    for id in ids {
+        let host = registry.create_durable(id, &Caller::ANYBODY).expect("room");
+        let turn = host.turn_blocking().expect("served");
+        let moved =
+            SceneChange::Moved { tissue: TissueId(0), geometry_revision: 1, positions: Vec::new() };
+        turn.keep_blocking(|| moved).expect("room");
+        registry.forget(&host, NewOwner { address: None, epoch: 1 });
+    }
+    (folder, registry, opener)
+}
+
+#[test]
+fn a_scene_whose_files_are_away_is_never_deleted_and_is_there_when_they_are_back() {
+    let (folder, first, first_opener) = lost("files-away", &["s"]);
+    let (second, second_opener) = server(&folder, "second:1");
+    let (scene, aside) = (folder.join("scenes/s"), folder.join("aside"));
+    fs::rename(&scene, &aside).expect("there");
+    for (registry, opener) in [(&first, &first_opener), (&second, &second_opener)] {
+        let away = opener.open(registry, "s", ClaimFrom::Silent).expect_err("it is away");
+        assert!(matches!(away, SceneRegistryError::Unreadable { .. }), "{away:?}");
+        let newest = opener.membership.newest("s").expect("claims").expect("one");
+        assert_eq!(newest.state, ClaimState::Free);
+        assert!(matches!(registry.get("s"), Err(SceneRegistryError::Unreadable { .. })));
+        let created = registry.create_durable("s", &Caller::ANYBODY).map(drop);
+        let created = created.expect_err("it is there");
+        assert!(matches!(created, SceneRegistryError::Taken { .. }), "{created:?}");
+    }
+    fs::rename(&aside, &scene).expect("away");
+    let own = second_opener.membership.own();
+    let newest = second_opener.membership.newest("s").expect("claims");
+    let holds = |now_ns| second.unread().holds("s", newest.as_ref(), own, now_ns);
+    assert!(holds(0) && !holds(u64::MAX), "it is read again, and not at once");
+    let (third, third_opener) = server(&folder, "third:1");
+    third_opener.open(&third, "s", ClaimFrom::Silent).expect("it can be read");
+    third.served("s").expect("it is served");
+    // An error: the registries have the folder open.
+    let _ = fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_scene_that_has_lost_its_files_is_refused_until_it_is_deleted() {
+    let (folder, first, opener) = lost("files-gone", &["empty", "journal"]);
+    let files = |id: &str| fs::read_dir(folder.join("scenes").join(id)).expect("a scene");
+    for file in files("empty").chain(files("journal")) {
+        let path = file.expect("an entry").path();
+        let is_snapshot = path.extension().is_some_and(|e| e == "snapshot");
+        if is_snapshot || path.parent().is_some_and(|of| of.ends_with("empty")) {
+            fs::remove_file(path).expect("there");
+        }
+    }
+    assert_eq!((files("empty").count(), files("journal").count()), (0, 1));
+    for id in ["empty", "journal"] {
+        let refused = opener.open(&first, id, ClaimFrom::Silent).expect_err("there is no snapshot");
+        assert!(matches!(refused, SceneRegistryError::Unreadable { .. }), "{id}: {refused:?}");
+        first.delete(id, &Caller::ANYBODY).expect("it cannot be read");
+        first.create_durable(id, &Caller::ANYBODY).expect("the id is free");
+    }
+    // An error: the registry has the folder open.
+    let _ = fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn an_id_is_free_again_whose_claimer_was_killed_before_it_had_made_the_scene() {
+    let (folder, ..) = lost("never-made", &[]);
+    let (registry, opener) = server_for(&folder, "second:1", Duration::from_millis(20));
+    let killed = ClaimHolder { server: "killed".to_owned(), address: "gone:1".to_owned() };
+    let claim = SceneClaim { epoch: 1, state: ClaimState::Owned(killed) };
+    assert!(opener.membership.put("s", &claim).expect("room"));
+    // Until its lease is over.
+    while let Err(refused) = opener.open(&registry, "s", ClaimFrom::Silent) {
+        assert!(refused.to_string().contains("gone:1"), "{refused:?}");
+    }
+    let newest = opener.membership.newest("s").expect("claims").expect("one");
+    assert_eq!(newest, SceneClaim { epoch: 3, state: ClaimState::Deleted });
+    registry.create_durable("s", &Caller::ANYBODY).expect("the id is free");
+    // An error: the registry has the folder open.
     let _ = fs::remove_dir_all(&folder);
 }

@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use tonic::{Code, Status};
@@ -11,7 +11,7 @@ use tonic::{Code, Status};
 use super::*;
 use crate::{
     config::Config,
-    scene::Limits,
+    scene::{Limits, TissueId, saved::SceneChange},
     service::{catch_panic::injected, host::scene_life::Ended},
     store::scenes::scene_store::SceneStore,
 };
@@ -103,5 +103,62 @@ fn a_lost_scene_that_could_not_be_read_is_tried_again_and_can_be_deleted() {
     registry.delete("s", &Caller::ANYBODY).expect("its files are nobody else's");
     assert_eq!(registry.keeping().expect("set").0.ids().expect("a list"), [""; 0]);
     drop((registry, lost));
+    let _ = fs::remove_dir_all(&folder);
+}
+
+/// Of nothing, so that it can be made in any scene.
+fn change(host: &SceneHost) {
+    let positions = Vec::new();
+    let moved = SceneChange::Moved { tissue: TissueId(0), geometry_revision: 1, positions };
+    let turn = SceneJournal::turn_blocking(host.journal());
+    turn.keep_blocking(|| moved).expect("room");
+}
+
+/// Each of them changes the scene once, and ends long before a snapshot is due for its time or its journal's length.
+#[test]
+fn journals_of_many_servers_that_end_soon_do_not_add_up() {
+    let folder = kept("soon");
+    let settings = Config::default().store;
+    let mut most = 0;
+    for n in 0..50 {
+        let Server { registry, fields } = server(&folder, 0);
+        recover(&registry, &fields).expect("the store can be read");
+        let host = registry.served("s").expect("it is there");
+        let journal = host.journal().expect("durable");
+        if journal.is_snapshot_due(&settings) {
+            journal.keep_snapshot(|| host.scene.saved()).expect("room");
+        }
+        change(&host);
+        let found = registry.keeping().expect("set").0.folder("s").read().expect("whole");
+        assert_eq!((found.next_sequence, found.damage.len()), (n + 1, 0));
+        most = most.max(fs::read_dir(folder.join("scenes/s")).expect("there").count());
+    }
+    // Two snapshots, and the journals since the older one.
+    assert!(most < 40, "{most} files");
+    let _ = fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn what_earlier_servers_have_left_since_the_last_snapshot_counts() {
+    let folder = kept("left");
+    let settings = Config::default().store;
+    let bytes_after = |n: usize| {
+        let Server { registry, fields } = server(&folder, 0);
+        recover(&registry, &fields).expect("the store can be read");
+        let host = registry.served("s").expect("it is there");
+        let journal = host.journal().expect("durable");
+        assert!(!journal.is_snapshot_due(&settings));
+        (0..n).for_each(|_| change(&host));
+        let is_due = journal.is_snapshot_due(&settings);
+        (journal.last_snapshot().journal_bytes, is_due)
+    };
+    let (two, _) = bytes_after(2);
+    assert_eq!(bytes_after(0), (two, false), "as the server before has left it");
+    assert_eq!(bytes_after(1), (two / 2 * 3, false));
+    let snapshot = fs::File::options().write(true).open(folder.join("scenes/s/0.snapshot"));
+    let an_hour_ago = SystemTime::now() - Duration::from_secs(3_600);
+    snapshot.expect("its first").set_modified(an_hour_ago).expect("its own");
+    assert_eq!(bytes_after(0), (two / 2 * 3, false), "nobody has changed it since");
+    assert_eq!(bytes_after(1), (two * 2, true), "it is old");
     let _ = fs::remove_dir_all(&folder);
 }

@@ -76,8 +76,8 @@ fn a_scene_whose_creation_or_removal_fails_is_as_the_error_says() {
     let create = || kept.registry.create_durable("s", &Caller::ANYBODY).map(drop);
     let delete = || kept.registry.delete("s", &Caller::ANYBODY);
     // Of a change that is none, so that it can be made in any scene.
-    let keep = || {
-        let turn = SceneJournal::turn_blocking(Some(&kept.journal()));
+    let keep = |journal: &Arc<SceneJournal>| {
+        let turn = SceneJournal::turn_blocking(Some(journal));
         turn.keep_blocking(|| SceneChange::TissueRemoved(TissueId(0)))
     };
     failing_syncs(&scenes, 1);
@@ -91,16 +91,36 @@ fn a_scene_whose_creation_or_removal_fails_is_as_the_error_says() {
     failing_syncs(&scenes, 1);
     let refused = delete().expect_err("it does not last");
     assert!(matches!(refused, SceneRegistryError::NotKept(NotKept::Disk(_))), "{refused}");
-    keep().expect("the scene goes on");
+    let host = kept.registry.served("s").expect("it goes on");
+    keep(&kept.journal()).expect("the scene goes on");
     assert_eq!(kept.ids(), ["s"]);
+    kept.registry.delete_again(&host);
+    assert_eq!(kept.ids(), ["s"], "it was not deleted");
     failing_syncs(&scenes, 2);
     let refused = delete().expect_err("it does not last");
     assert!(matches!(refused, SceneRegistryError::NotKept(NotKept::Unknown(_))), "{refused}");
-    let refused = keep().expect_err("what is kept now might be gone");
+    // It is refused as a whole, and not in part.
+    let refused = keep(host.journal().expect("durable")).expect_err("it might be gone");
     assert!(matches!(refused, NotKept::Gone), "{refused}");
+    assert!(matches!(host.check_served(), Err(Ended::Deleting { .. })));
+    let refused = kept.registry.get("s").map(drop).expect_err("it might be gone");
+    assert!(matches!(refused, SceneRegistryError::Ended(Ended::Deleting { .. })), "{refused}");
+    // Whatever becomes of a later try, nobody can tell what is on the disk before one is done.
+    for n in [1, 2] {
+        failing_syncs(&scenes, n);
+        let refused = delete().expect_err("it does not last");
+        assert!(matches!(refused, SceneRegistryError::NotKept(NotKept::Unknown(_))), "{refused}");
+        assert!(matches!(host.check_served(), Err(Ended::Deleting { .. })));
+    }
+    // By who keeps scenes, unless somebody deletes it again before.
+    kept.registry.delete_again(&host);
+    assert_eq!(kept.ids(), [""; 0]);
+    assert!(matches!(host.check_served(), Err(Ended::Deleted { .. })));
+    create().expect("the id is free");
+    failing_syncs(&scenes, 2);
+    delete().expect_err("it does not last");
     delete().expect("the second try goes on");
     assert_eq!(kept.ids(), [""; 0]);
-    create().expect("the id is free");
 }
 
 fn tissue() -> Tissue {
