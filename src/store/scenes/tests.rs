@@ -209,6 +209,13 @@ fn a_journal_that_grows_under_its_reader_ends_where_it_did() {
 }
 
 #[test]
+fn no_scene_has_an_id_that_clients_could_not_name() {
+    let is_scene = |id: &str| SavedScene::new(id.to_owned()).check().is_ok();
+    assert!(is_scene(&"x".repeat(64)));
+    assert!(!is_scene(&"x".repeat(65)) && !is_scene("") && !is_scene("X"));
+}
+
+#[test]
 fn a_void_record_and_one_that_was_written_anew_do_not_count() {
     let place = place("void");
     let folder = SceneStore::open(&place.0).expect("a new store").folder(ID);
