@@ -178,7 +178,7 @@ pub enum SceneFilesError {
     #[error("cannot connect: {0}")]
     Start(#[source] io::Error),
     /// No scene can be called that.
-    #[error("no scene can be called {0:?}, expected a-z, 0-9 and '-'")]
+    #[error("no scene can be called {0:?}, expected at most 64 of a-z, 0-9 and '-'")]
     Id(String),
 }
 

@@ -27,6 +27,9 @@ use crate::{
     surface::Surface,
 };
 
+/// Of a scene's id.
+pub const SCENE_ID_CHARS_MAX: usize = 64;
+
 /// A scene at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SavedScene {
@@ -148,7 +151,8 @@ impl SavedScene {
     /// The first tissue or tool that is none.
     pub fn check(&self) -> Result<(), NotAScene> {
         let in_id = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if self.id.is_empty() || !self.id.chars().all(in_id) {
+        let is_long = self.id.chars().count() > SCENE_ID_CHARS_MAX;
+        if self.id.is_empty() || is_long || !self.id.chars().all(in_id) {
             return Err(NotAScene {
                 kind: "scene",
                 id: 0,

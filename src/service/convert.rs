@@ -20,10 +20,7 @@ pub mod watch;
 
 pub use request_field::{FieldError, Problem};
 
-use crate::proto;
-
-/// Longest scene id.
-const SCENE_ID_CHARS_MAX: usize = 64;
+use crate::{proto, scene::saved::SCENE_ID_CHARS_MAX};
 
 /// Checks an id that a scene has or would have.
 pub fn scene_id(id: &str) -> Result<(), FieldError> {

@@ -54,30 +54,28 @@ impl BeatFolder {
         self.0.put_fleeting(&beat.server.server, text.as_bytes())
     }
 
-    /// The newest one of a server; `None` when there is none.
+    /// The newest one of a server; `None` when there is none that is whole. As none is made to last, a crash of the machine
+    /// may leave a part of one: its writer is gone then, or puts another.
     ///
     /// # Errors
-    /// The system's, or when the file is none.
+    /// The system's.
     pub fn newest(&self, server: &str) -> io::Result<Option<ServerBeat>> {
-        let mut text = String::new();
+        let mut bytes = Vec::new();
         match self.0.open(server, FileForm::Whole) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?.from.read_to_string(&mut text)?,
+            file => file?.from.read_to_end(&mut bytes)?,
         };
-        toml::from_str(&text).map(Some).map_err(io::Error::other)
+        Ok(toml::from_slice(&bytes).ok())
     }
 
-    /// Those of all servers.
+    /// Those of all servers, by server.
     ///
     /// # Errors
     /// As [`BeatFolder::newest`].
-    pub fn all(&self) -> io::Result<Vec<ServerBeat>> {
-        let mut all = Vec::new();
+    pub fn all(&self) -> io::Result<Vec<(String, Option<ServerBeat>)>> {
         let names = self.0.list("")?.unwrap_or_default().into_iter().map(|entry| entry.name);
-        for name in names.filter(|name| !name.contains(PASSING)) {
-            all.extend(self.newest(&name)?);
-        }
-        Ok(all)
+        let servers = names.filter(|name| !name.contains(PASSING));
+        servers.map(|server| Ok((server.clone(), self.newest(&server)?))).collect()
     }
 
     /// Of a server that owns nothing any more.

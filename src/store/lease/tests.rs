@@ -123,7 +123,7 @@ fn an_old_claim_is_not_put_and_all_that_is_put_is_read() {
     let beat = ServerBeat { count: 7, term_ms: 3_000, server: holder("a") };
     beats.put(&beat).expect("room");
     assert_eq!(beats.newest("a").expect("readable").as_ref(), Some(&beat));
-    assert_eq!(beats.all().expect("readable"), [beat]);
+    assert_eq!(beats.all().expect("readable"), [(beat.server.server.clone(), Some(beat))]);
 }
 
 #[test]

@@ -98,6 +98,11 @@ impl Membership {
         lease_now_ns() < self.answers_until_ns.load(Relaxed)
     }
 
+    #[cfg(test)]
+    pub fn answers_until_ns(&self) -> u64 {
+        self.answers_until_ns.load(Relaxed)
+    }
+
     /// Whether it has ended in good order.
     pub fn has_left(&self) -> bool {
         self.has_left.load(Relaxed)
@@ -131,8 +136,8 @@ impl Membership {
     }
 
     /// `now_ns`: after they were read. O(servers).
-    fn see_all(&self, all: &[ServerBeat], now_ns: u64) {
-        let there: HashSet<&str> = all.iter().map(|beat| beat.server.server.as_str()).collect();
+    fn see_all(&self, all: &[(String, Option<ServerBeat>)], now_ns: u64) {
+        let there: HashSet<&str> = all.iter().map(|(server, _)| server.as_str()).collect();
         let mut seen = self.seen.lock();
         seen.retain(|server, known| {
             if there.contains(server.as_str()) {
@@ -141,11 +146,11 @@ impl Membership {
             known.beat.see(None, now_ns);
             known.silent_from_ns() + FORGOTTEN_NS >= now_ns
         });
-        for beat in all.iter().filter(|beat| beat.server != self.own) {
-            let seen = self.note(&mut seen, &beat.server.server, Some(beat), now_ns);
+        for (server, beat) in all.iter().filter(|(server, _)| *server != self.own.server) {
+            let seen = self.note(&mut seen, server, beat.as_ref(), now_ns);
             if seen.silent_from_ns() + FORGOTTEN_NS < now_ns {
                 // Of one that was killed. Should it be there after all, it gives another; an error: it stays.
-                let _ = self.beats.remove(&beat.server.server);
+                let _ = self.beats.remove(server);
             }
         }
     }
@@ -196,7 +201,7 @@ impl Membership {
     /// # Errors
     /// The system's.
     pub fn others(&self) -> io::Result<Vec<ClaimHolder>> {
-        let all = self.beats.all()?.into_iter().map(|beat| beat.server);
+        let all = self.beats.all()?.into_iter().filter_map(|(_, beat)| Some(beat?.server));
         Ok(all.filter(|server| *server != self.own && !self.is_silent(server)).collect())
     }
 
@@ -280,6 +285,7 @@ impl Membership {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::scenes::scene_store::LEASES;
 
     #[test]
     fn what_was_seen_of_a_server_goes_long_after_its_sign_of_life() {
@@ -295,6 +301,7 @@ mod tests {
         // Each start is another server; the one before has left.
         for n in 0..100 {
             let beat = ServerBeat { count: 1, term_ms: 3_000, server: other(n) };
+            let beat = (other(n).server, Some(beat));
             let now_ns = begin_ns + n * kept_ns / 10;
             here.see_all(&[beat], now_ns);
             let is_known = |n: u64| here.seen.lock().contains_key(&other(n).server);
@@ -302,6 +309,18 @@ mod tests {
             assert!(here.seen.lock().len() <= 12, "{} are known", here.seen.lock().len());
         }
         assert!(!here.is_silent(&other(0)), "it is waited for as if it were new");
+        // Of a machine that lost its power: it keeps nobody from joining, is none, and goes as one that is whole does.
+        let torn = folder.join(LEASES).join("servers/7");
+        std::fs::write(&torn, "count = 1").expect("room");
+        let there = Membership::join(&store, "there:1".to_owned(), term).expect("it is no error");
+        assert_eq!(there.others().expect("readable"), [here.own().clone()]);
+        let now_ns = lease_now_ns();
+        assert!(!there.is_silent(&other(7)), "it was seen just now");
+        let beats = there.beats.all().expect("readable");
+        there.see_all(&beats, now_ns + kept_ns / 2);
+        assert!(torn.exists());
+        there.see_all(&beats, now_ns + kept_ns + 1_000_000_000);
+        assert!(!torn.exists());
         drop(here);
         // An error: the store has its lock open, whose name Windows keeps for as long.
         let _ = std::fs::remove_dir_all(&folder);

@@ -7,7 +7,7 @@ use std::{
 };
 
 use crossbeam::channel::{RecvTimeoutError, Sender, bounded};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use super::membership::Membership;
 use crate::service::host::scene_registry::SceneRegistry;
@@ -73,13 +73,23 @@ pub(super) fn renew(registry: &SceneRegistry, membership: &Membership) -> io::Re
     // Together: over a network the looks would take longer than the lease, one after the other.
     let epochs = membership.newest_epochs(&ids)?;
     for (host, newest) in hosts.iter().zip(epochs) {
-        let Some(lease) = host.lease().filter(|lease| newest != Some(lease.epoch())) else {
-            continue;
-        };
-        if let Some(owner) = lease.new_owner()? {
-            warn!(scene = host.scene.id(), "the scene {owner}; this server was too late for it");
-            registry.metrics().cluster.fenced.fetch_add(1, Relaxed);
-            registry.forget(host, owner);
+        let Some(lease) = host.lease() else { continue };
+        let is_own = newest == Some(lease.epoch());
+        let owner = if is_own { Ok(None) } else { lease.new_owner() };
+        // A claim that is damaged is that of one scene: the others' leases are renewed.
+        let is_new = lease.set_doubtful(owner.is_err());
+        match owner {
+            Err(reason) if is_new => {
+                let id = host.scene.id();
+                error!(scene = id, "is refused until its newest claim can be read: {reason}");
+            }
+            Ok(Some(owner)) => {
+                let id = host.scene.id();
+                warn!(scene = id, "the scene {owner}; this server was too late for it");
+                registry.metrics().cluster.fenced.fetch_add(1, Relaxed);
+                registry.forget(host, owner);
+            }
+            _ => {}
         }
     }
     membership.confirm(basis_ns);

@@ -18,6 +18,8 @@ pub struct SceneLease {
     membership: Arc<Membership>,
     /// A claim that ends it may be there: who sees that does not wait until this server answers no more.
     is_ending: AtomicBool,
+    /// Its newest claim could not be read: it may be another's.
+    is_doubtful: AtomicBool,
 }
 
 /// Whose a scene is that is not this server's any more.
@@ -54,7 +56,13 @@ impl SceneLease {
         let state = ClaimState::Owned(membership.own().clone());
         let claim = SceneClaim { epoch, state };
         let (scene, membership) = (scene.to_owned(), Arc::clone(membership));
-        SceneLease { scene, claim, membership, is_ending: AtomicBool::new(false) }
+        SceneLease {
+            scene,
+            claim,
+            membership,
+            is_ending: AtomicBool::new(false),
+            is_doubtful: AtomicBool::new(false),
+        }
     }
 
     /// Its id.
@@ -69,7 +77,13 @@ impl SceneLease {
 
     /// Whether nobody else answers for the scene yet, as far as this server's clock says. Cheap enough for a tick.
     pub fn answers(&self) -> bool {
-        !self.is_ending.load(Relaxed) && self.membership.answers()
+        let is_own = !self.is_ending.load(Relaxed) && !self.is_doubtful.load(Relaxed);
+        is_own && self.membership.answers()
+    }
+
+    /// Whether its newest claim could be read after the last sign of life. Returns whether that is new.
+    pub fn set_doubtful(&self, is_doubtful: bool) -> bool {
+        self.is_doubtful.swap(is_doubtful, Relaxed) != is_doubtful
     }
 
     /// Whose the scene is by now; `None`: still this server's. Reads the claims.

@@ -84,6 +84,26 @@ fn whoever_is_not_told_whether_its_end_is_there_answers_no_more_until_it_is() {
     assert!(!lease.answers());
 }
 
+/// As a disk leaves it that has flipped a bit.
+#[test]
+fn a_claim_that_cannot_be_read_refuses_its_scene_and_no_other() {
+    let shared = Shared::new("damaged");
+    let host = |id: &str| shared.registry.create_durable(id, &Caller::ANYBODY).expect("room");
+    let (damaged, other) = (host("s"), host("t"));
+    let claim = shared.claims().join("2");
+    fs::write(&claim, "state = \"fre").expect("room");
+    for _ in 0..2 {
+        let before_ns = shared.membership.answers_until_ns();
+        renew(&shared.registry, &shared.membership).expect("of one scene");
+        assert!(shared.membership.answers_until_ns() > before_ns, "the lease is renewed");
+        damaged.check_served().expect_err("it may be another's");
+        other.check_served().expect("its claim is good");
+    }
+    fs::remove_file(claim).expect("there");
+    renew(&shared.registry, &shared.membership).expect("room");
+    damaged.check_served().expect("it is its own");
+}
+
 #[test]
 fn an_end_that_did_not_come_is_put_again_after_the_next_sign_of_life() {
     let shared = Shared::new("again");

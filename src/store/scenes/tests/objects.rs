@@ -249,7 +249,7 @@ fn of_many_servers_one_gets_each_epoch() {
     let beat = ServerBeat { count: 7, term_ms: 3_000, server: holder("a") };
     beats.put(&beat).expect("room");
     bucket.put("or/servers/readme.txt", b"of somebody else");
-    assert_eq!(beats.all().expect("readable"), [beat]);
+    assert_eq!(beats.all().expect("readable"), [(beat.server.server.clone(), Some(beat))]);
     beats.remove("a").expect("there");
     assert_eq!(beats.newest("a").expect("readable"), None);
 }
