@@ -239,6 +239,41 @@ fn a_void_record_and_one_that_was_written_anew_do_not_count() {
     assert_eq!((found.kept.scene, found.damage.len()), (expected, 0));
 }
 
+/// Whoever keeps positions takes no turn: between a cut that the engine fails in and the record that says so there may be
+/// those of the scene without it.
+#[test]
+fn positions_behind_a_cut_count_whether_or_not_it_is_taken_back() {
+    let changes = changes();
+    let SceneChange::TissueAdded(added) = &changes[0] else { panic!("the first adds a tissue") };
+    let moved = |geometry_revision: u64| {
+        let positions = added.mesh.positions.iter().map(|p| *p * (1.0 + geometry_revision as f32));
+        let positions = positions.collect();
+        SceneChange::Moved { tissue: added.id, geometry_revision, positions }
+    };
+    let record = |change: &SceneChange| JournalRecord::Change(change.clone());
+    // The cut has number 1. The older positions come last now and then.
+    let behind = [moved(1), moved(3), moved(2)];
+    for is_void in [false, true] {
+        let place = place(if is_void { "taken-back" } else { "made" });
+        let folder = SceneStore::open(&place.0).expect("a new store").folder(ID);
+        let first = SceneSnapshot { owner: None, scene: SavedScene::new(ID.to_owned()) };
+        let mut journal = folder.create(&first, 0).expect("room");
+        let mut records = vec![record(&changes[0]), record(&changes[1])];
+        records.extend(behind.iter().map(record));
+        records.extend(is_void.then_some(JournalRecord::Void(1)));
+        records.extend([record(&moved(4)), record(&changes[if is_void { 1 } else { 2 }])]);
+        journal.append(&records).expect("room");
+        let mut made = vec![changes[0].clone()];
+        made.extend((!is_void).then(|| changes[1].clone()));
+        made.extend(behind.iter().cloned().chain([moved(4)]));
+        made.push(changes[if is_void { 1 } else { 2 }].clone());
+        let mut expected = first.scene;
+        made.into_iter().for_each(|change| expected.apply(change).expect("it fits"));
+        let found = folder.read().expect("whole");
+        assert_eq!((found.kept.scene, found.damage), (expected, Vec::new()), "{is_void}");
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Harm {
     Flipped,
