@@ -104,8 +104,12 @@ impl ClaimFolder {
 
     /// That of an epoch; `None` when it is not there.
     fn claim(&self, scene: &str, epoch: u64) -> io::Result<Option<SceneClaim>> {
-        let Some(text) = self.text(&key(scene, epoch))? else { return Ok(None) };
-        let state = toml::from_str::<ClaimText>(&text).map_err(io::Error::other)?.state;
+        let key = key(scene, epoch);
+        let Some(text) = self.text(&key)? else { return Ok(None) };
+        let no_claim = |error: toml::de::Error| {
+            io::Error::other(format!("{} is no claim: {}", self.place.shown(&key), error.message()))
+        };
+        let state = toml::from_str::<ClaimText>(&text).map_err(no_claim)?.state;
         Ok(Some(SceneClaim { epoch, state }))
     }
 

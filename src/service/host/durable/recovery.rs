@@ -122,11 +122,15 @@ fn refuse(registry: &SceneRegistry, id: &str, why: NotLoaded, now_ns: u64) {
             ReadAgain::Never
         }
         NotLoaded::Refused(_) => {
-            error!(scene = id, "is not loaded, which is tried again when it is asked for: {why}");
+            note_not_loaded(id, &why);
             ReadAgain::From(now_ns + AGAIN_AFTER_NS)
         }
     };
     registry.unread().insert(id, why, again);
+}
+
+fn note_not_loaded(id: &str, why: &NotLoaded) {
+    error!(scene = id, "is not loaded, which is tried again when it is asked for: {why}");
 }
 
 fn note_unreadable(registry: &SceneRegistry, id: &str, reason: &str) {
@@ -174,18 +178,21 @@ pub fn take_in(
     let host = found
         .and_then(|found| load(registry, fields, (id, &folder), found, journal_of))
         .map_err(|why| {
-            // Of another there is nothing to remember: whoever asks next has it claimed and read anew.
-            if let NotLoaded::Unreadable(reason) = &why {
-                note_unreadable(registry, id, reason);
-                // An error: nobody knows more.
-                let again = if folder.has_nothing().unwrap_or(true) {
-                    // Away for a moment, as far as anybody knows.
-                    ReadAgain::From(now_ns() + AGAIN_AFTER_NS)
-                } else {
-                    // With the next epoch it is given up; who takes it after that may read it.
-                    ReadAgain::AfterClaim(lease.epoch() + 1)
-                };
-                registry.unread().insert(id, why.clone(), again);
+            match &why {
+                // There is nothing to remember of it: whoever asks next has it claimed and read anew.
+                NotLoaded::Refused(_) => note_not_loaded(id, &why),
+                NotLoaded::Unreadable(reason) => {
+                    note_unreadable(registry, id, reason);
+                    // An error: nobody knows more.
+                    let again = if folder.has_nothing().unwrap_or(true) {
+                        // Away for a moment, as far as anybody knows.
+                        ReadAgain::From(now_ns() + AGAIN_AFTER_NS)
+                    } else {
+                        // With the next epoch it is given up; who takes it after that may read it.
+                        ReadAgain::AfterClaim(lease.epoch() + 1)
+                    };
+                    registry.unread().insert(id, why.clone(), again);
+                }
             }
             why.of(id)
         })?;
