@@ -19,7 +19,7 @@ use crate::support::{
     server::{TestServer, free_address},
 };
 
-/// Snapshots at once, so that there are several files.
+/// Snapshots at once, where they are due.
 const HASTY: [(&str, &str); 2] =
     [("PALPATE_STORE_POSITIONS_INTERVAL", "10ms"), ("PALPATE_STORE_SNAPSHOT_INTERVAL", "1s")];
 
@@ -32,10 +32,10 @@ fn cut(triangle: u32) -> EditTopologyRequest {
     }
 }
 
-/// A killed server's folder: a scene with three cuts.
+/// A killed server's folder: a scene with three cuts, in the first snapshot's journal.
 async fn killed(name: &str) -> Folder {
     let folder = Folder::new(name);
-    let mut process = Process::serve_keeping(&folder.0, &[], &HASTY);
+    let mut process = Process::serve_keeping(&folder.0, &[], &[]);
     let mut server = TestServer::connect(process.address()).await;
     server.create(SCENE).await.expect("a new scene");
     server.furnish().await;

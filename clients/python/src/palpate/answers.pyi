@@ -403,7 +403,7 @@ class LocalModel(Answer):
         ...
     @property
     def server_time_ns(self) -> int:
-        """As TrackResponse.received_ns."""
+        """When the server began to answer that tick, by the clock of TrackResponse.received_ns."""
     @property
     def reference(self) -> Pose | None:
         """The reference: where the proxy was. Displacements count from here."""
@@ -427,7 +427,8 @@ class LocalModel(Answer):
         """No tissue that has a say moves faster."""
     @property
     def expires_us(self) -> int:
-        """Older than this the model is not to be used: at most 100,000. The force fades to zero within 50 ms then."""
+        """Older than this the model is not to be used: at most 100,000. The force fades to zero within 50 ms then,
+        and with a newer one is back at the cap after 0.25 s."""
     @property
     def friction(self) -> float:
         """As RenderOptions.friction."""
@@ -581,8 +582,8 @@ class TrackResponse(Answer):
         then."""
     @property
     def resumed_sequence(self) -> int | None:
-        """In the first answer of a stream that was resumed (TrackStart.resume_token): the last sequence that the
-        session had answered before. Ticks go on above it. Missing: it had answered none."""
+        """In the first answer of a stream that was resumed (TrackStart.resume_token): the greatest sequence that the
+        session had taken before, answered, coalesced or waiting. Ticks go on above it. Missing: it had taken none."""
     @property
     def unswept_reason(self) -> UnsweptReason:
         """Why FLAG_SWEPT is not set; unspecified where it is."""
