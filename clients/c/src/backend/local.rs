@@ -6,7 +6,7 @@ use std::{
     collections::BTreeMap,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     time::Instant,
 };
@@ -51,9 +51,11 @@ pub(crate) struct LocalScene {
     epoch: Instant,
     /// Of the newest tick in lock-step, by its host's own time.
     stepped_ns: AtomicU64,
+    /// Sessions that are not in lock-step.
+    n_running: AtomicUsize,
 }
 
-/// No tick was in lock-step yet.
+/// No session is in lock-step, or none has ticked yet.
 const NOT_STEPPED: u64 = u64::MAX;
 
 /// A scene as C holds it.
@@ -78,11 +80,15 @@ impl LocalScene {
         self.epoch.elapsed().as_nanos() as u64
     }
 
-    /// Where a host steps, tissue moves in its time: how fast does not depend on how long its steps take.
+    /// Where a host does nothing but step, tissue moves in its time: how fast does not depend on how long its steps take.
     fn changed_ns(&self) -> u64 {
         match self.stepped_ns.load(Ordering::Relaxed) {
-            NOT_STEPPED => self.now_ns(),
-            stepped_ns => stepped_ns,
+            stepped_ns
+                if stepped_ns != NOT_STEPPED && self.n_running.load(Ordering::Relaxed) == 0 =>
+            {
+                stepped_ns
+            }
+            _ => self.now_ns(),
         }
     }
 
@@ -114,6 +120,7 @@ impl Server for LocalServer {
             is_deleted: AtomicBool::new(false),
             epoch: self.epoch,
             stepped_ns: AtomicU64::new(NOT_STEPPED),
+            n_running: AtomicUsize::new(0),
         });
         scenes.insert(id.to_owned(), Arc::clone(&scene));
         Ok(self.theatre(&scene))

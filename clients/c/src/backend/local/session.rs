@@ -122,6 +122,7 @@ impl LocalSession {
         let thread = thread::Builder::new().name("palpate-engine".to_owned()).spawn(run);
         let no_thread = |e| Failure::new(PALPATE_INTERNAL, format!("there is no thread: {e}"));
         self.thread = Some(thread.map_err(no_thread)?);
+        self.scene.n_running.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -160,6 +161,10 @@ impl Drop for LocalSession {
         if let Some(thread) = self.thread.take() {
             // A tick and a period at most.
             let _ = thread.join();
+            self.scene.n_running.fetch_sub(1, Ordering::Relaxed);
+        } else {
+            // A host's time that stands would make tissue fast.
+            self.scene.stepped_ns.store(super::NOT_STEPPED, Ordering::Relaxed);
         }
     }
 }
