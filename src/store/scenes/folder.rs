@@ -243,6 +243,10 @@ impl SceneFolder {
                 info!(folder = self.shown(), "snapshot {generation} is a stale owner's");
                 continue;
             }
+            // It was begun before the snapshot, and is removed with it.
+            if !journals.contains(&generation) {
+                damage.push(format!("journal {generation} is missing"));
+            }
             let mut scene = FoundScene {
                 kept,
                 next_sequence: head.sequence,

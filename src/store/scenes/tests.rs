@@ -333,6 +333,22 @@ fn check(case: &str, name: &str, harm: Harm, found: &FoundScene, states: &[Saved
 }
 
 #[test]
+fn a_journal_that_is_missing_beside_its_snapshot_is_told() {
+    let place = place("no-journal");
+    let folder = SceneStore::open(&place.0).expect("a new store").folder(ID);
+    let first = SceneSnapshot { owner: None, scene: SavedScene::new(ID.to_owned()) };
+    let mut journal = folder.create(&first, 0).expect("room");
+    journal.append(&[JournalRecord::Change(changes().remove(0))]).expect("room");
+    drop(journal);
+    fs::remove_file(place.0.join("scenes").join(ID).join("0.journal")).expect("there");
+    let found = folder.read().expect("its snapshot is there");
+    assert_eq!(
+        (found.kept.scene, found.damage),
+        (first.scene, vec!["journal 0 is missing".into()])
+    );
+}
+
+#[test]
 fn a_scene_without_a_good_snapshot_is_refused_and_left_as_it_is() {
     let place = place("no-snapshot");
     let store = SceneStore::open(&place.0).expect("a new store");
