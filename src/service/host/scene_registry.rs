@@ -234,9 +234,10 @@ impl SceneRegistry {
         id: &str,
         caller: &Caller,
     ) -> Result<Arc<SceneHost>, SceneRegistryError> {
-        scene_id(id)?;
+        check_id(id)?;
         let (store, commits) = self.keeping().ok_or(SceneRegistryError::KeepsNone)?;
-        self.check_room()?;
+        // Before it is claimed: what is refused leaves no claim.
+        self.check_new(&self.hosts.read(), id, caller)?;
         let claim = |own| claim_new(own, &store.folder(id), id);
         let lease = self.membership().map(claim).transpose()?;
         let owner = caller.name();
@@ -271,21 +272,30 @@ impl SceneRegistry {
         self.check_readable(id)?;
         // Held until the scene is there: two calls with one id, or for the last place, must not both find it free.
         let mut hosts = self.hosts.write();
+        self.check_new(&hosts, id, caller)?;
+        let scene = Scene::new(id.to_owned(), self.limits.clone());
+        let host = self.host(scene, caller.name().map(str::to_owned), journal)?;
+        hosts.insert(id.to_owned(), Arc::clone(&host));
+        info!(scene = id, durable = host.is_durable(), "scene created");
+        Ok(host)
+    }
+
+    /// Whether the caller may have one more scene, of that id.
+    fn check_new(
+        &self,
+        hosts: &BTreeMap<String, Arc<SceneHost>>,
+        id: &str,
+        caller: &Caller,
+    ) -> Result<(), SceneRegistryError> {
         if hosts.contains_key(id) {
             return Err(SceneRegistryError::Taken { id: id.to_owned() });
         }
         if hosts.len() >= self.limits.scenes {
             return Err(SceneRegistryError::Full { limit: self.limits.scenes });
         }
-        if let Some(key) = caller.name() {
-            let used = hosts.values().filter(|host| host.owner.as_deref() == Some(key)).count();
-            quota::check(key, "scenes", used as u64, 1, caller.quotas().scenes)?;
-        }
-        let scene = Scene::new(id.to_owned(), self.limits.clone());
-        let host = self.host(scene, caller.name().map(str::to_owned), journal)?;
-        hosts.insert(id.to_owned(), Arc::clone(&host));
-        info!(scene = id, durable = host.is_durable(), "scene created");
-        Ok(host)
+        let Some(key) = caller.name() else { return Ok(()) };
+        let used = hosts.values().filter(|host| host.owner.as_deref() == Some(key)).count();
+        Ok(quota::check(key, "scenes", used as u64, 1, caller.quotas().scenes)?)
     }
 
     /// Takes in a scene that was read from the disk. Neither the limit of scenes nor a quota refuses it. One of a shared

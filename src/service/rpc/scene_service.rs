@@ -162,7 +162,12 @@ impl SceneService for Scenes {
         if let Err(ended @ Ended::Recovering) = self.registry.life().check_served() {
             return Err(ended.into());
         }
-        let scenes = self.registry.all().iter().map(|host| scene(host)).collect();
+        let hosts = self.registry.all();
+        // Nor does one that names scenes which may be another server's by now.
+        if self.registry.membership().is_some_and(|own| !own.answers()) {
+            hosts.iter().try_for_each(|host| host.check_lease())?;
+        }
+        let scenes = hosts.iter().map(|host| scene(host)).collect();
         Ok(Response::new(proto::ListScenesResponse { scenes }))
     }
 

@@ -114,7 +114,7 @@ impl Watch {
     fn compose(&mut self) -> Result<(), Refused> {
         let now = now_ns();
         let hosts = self.registry.all();
-        let host = self.host(&hosts)?.cloned();
+        let host = self.host(&hosts)?;
         self.n_frames += 1;
         let scene_ids = hosts.iter().map(|host| host.scene.id().to_owned()).collect();
         let mut last = WatchResponse { scene_ids, server_time_ns: now, ..Default::default() };
@@ -153,14 +153,12 @@ impl Watch {
         Ok(())
     }
 
-    /// The scene to look at, of those there are.
-    fn host<'a>(
-        &self,
-        hosts: &'a [Arc<SceneHost>],
-    ) -> Result<Option<&'a Arc<SceneHost>>, SceneRegistryError> {
-        let Some(id) = &self.options.scene_id else { return Ok(hosts.first()) };
-        let named = hosts.iter().find(|host| host.scene.id() == id);
-        named.map(Some).ok_or_else(|| SceneRegistryError::Unknown { id: id.clone() })
+    /// The scene to look at: the one that was named, or the first of `hosts` that is this server's for sure.
+    fn host(&self, hosts: &[Arc<SceneHost>]) -> Result<Option<Arc<SceneHost>>, SceneRegistryError> {
+        match &self.options.scene_id {
+            Some(id) => self.registry.get(id).map(Some),
+            None => Ok(hosts.iter().find(|host| host.check_lease().is_ok()).cloned()),
+        }
     }
 
     fn sessions(&mut self, now: u64) -> Vec<WatchedSession> {

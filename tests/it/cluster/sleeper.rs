@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use palpate::proto::{DeformRequest, EditTopologyRequest, RemoveTissueRequest};
+use palpate::proto::{DeformRequest, EditTopologyRequest, ListScenesRequest, RemoveTissueRequest};
 use tokio::task::JoinHandle;
 use tokio_stream::{StreamExt, iter};
 use tonic::{Code, Status};
@@ -118,6 +118,13 @@ async fn ask(to: &mut Scenes, scene: usize, change: Change) -> Result<(), Status
 pub async fn fenced(mut sleeper: Scenes, scene: usize, own: SocketAddr) {
     let mut named = BTreeMap::new();
     for _ in 0..1_000 {
+        match sleeper.list_scenes(ListScenesRequest {}).await {
+            Ok(list) => {
+                let listed = list.into_inner().scenes;
+                assert!(listed.iter().all(|listed| listed.scene_id != scene_id(scene)), "{scene}");
+            }
+            Err(status) => assert_eq!(status.code(), Code::Unavailable, "{status:?}"),
+        }
         for change in CHANGES {
             match ask(&mut sleeper, scene, change).await {
                 Ok(()) => {

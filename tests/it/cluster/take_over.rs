@@ -25,6 +25,7 @@ use crate::{
         process::Process,
         refusal::assert_refused,
         server::TestServer,
+        viewer::{Viewer, all_of},
     },
 };
 
@@ -79,6 +80,10 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
     // From one that does nothing any more, and knows nothing when it goes on.
     assert_eq!(owned(&editors, from), hung);
     let sleeper = connections.scenes(from);
+    let watched = all_of(&scene_id(hung[0]));
+    let mut viewer =
+        Viewer::open(&theatre.connect(0).await, "", watched).await.expect("it is served");
+    let seen_ns = viewer.frame().await.expect("a frame").server_time_ns;
     let held = HeldCuts::send(&sleeper, from, hung);
     theatre.servers[0].process.signal("STOP");
     let at = Instant::now();
@@ -97,6 +102,14 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
     tokio::time::sleep(LEASE).await;
     let woken = Instant::now();
     theatre.servers[0].process.signal("CONT");
+    let status = loop {
+        match viewer.frame().await {
+            // From before it was stopped, and read only now.
+            Ok(frame) => assert!(frame.server_time_ns < seen_ns + LEASE.as_nanos() as u64),
+            Err(status) => break status,
+        }
+    };
+    assert!(owner(&status).is_some() || status.code() == Code::Unavailable, "{status:?}");
     for n in hung {
         fenced(sleeper.clone(), *n, from).await;
     }

@@ -196,13 +196,26 @@ impl Membership {
         Ok(())
     }
 
-    /// The servers that may be there, this one left out.
+    /// The servers that may be there, this one left out. Of an address the one that was last heard of: before it there
+    /// may be one that was killed.
     ///
     /// # Errors
     /// The system's.
     pub fn others(&self) -> io::Result<Vec<ClaimHolder>> {
         let all = self.beats.all()?.into_iter().filter_map(|(_, beat)| Some(beat?.server));
-        Ok(all.filter(|server| *server != self.own && !self.is_silent(server)).collect())
+        let heard_of = |server: ClaimHolder| {
+            // One whose sign cannot be read is not silent.
+            let until_ns = self.look_at(&server).map_or(u64::MAX, |seen| seen.silent_from_ns());
+            (until_ns, server)
+        };
+        let mut others: Vec<_> = all.filter(|server| *server != self.own).map(heard_of).collect();
+        let now_ns = lease_now_ns();
+        others.retain(|(until_ns, _)| *until_ns > now_ns);
+        others.sort_by(|(until_a, a), (until_b, b)| {
+            (&a.address, until_b).cmp(&(&b.address, until_a))
+        });
+        others.dedup_by(|(_, older), (_, newer)| older.address == newer.address);
+        Ok(others.into_iter().map(|(_, server)| server).collect())
     }
 
     /// The claim of a scene that counts.
@@ -286,6 +299,24 @@ impl Membership {
 mod tests {
     use super::*;
     use crate::store::scenes::scene_store::LEASES;
+
+    #[test]
+    fn a_server_that_is_started_again_where_one_was_killed_is_the_one_at_that_address() {
+        let folder = std::env::temp_dir().join(format!("palpate-again-{}", std::process::id()));
+        // Of a process before this one with the same number.
+        let _ = std::fs::remove_dir_all(&folder);
+        let store = SceneStore::open_shared(&folder).expect("a new store");
+        let term = Duration::from_secs(3_600);
+        let join = |at: &str| Membership::join(&store, at.to_owned(), term).expect("room");
+        let here = join("here:1");
+        // Each is killed: its sign of life stays.
+        for _ in 0..8 {
+            let newest = join("there:1").own().clone();
+            assert_eq!(here.others().expect("readable"), [newest]);
+        }
+        // An error: the store has its lock open, whose name Windows keeps for as long.
+        let _ = std::fs::remove_dir_all(&folder);
+    }
 
     #[test]
     fn what_was_seen_of_a_server_goes_long_after_its_sign_of_life() {

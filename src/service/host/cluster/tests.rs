@@ -84,6 +84,16 @@ fn whoever_is_not_told_whether_its_end_is_there_answers_no_more_until_it_is() {
     assert!(!lease.answers());
 }
 
+#[test]
+fn a_scene_that_is_refused_leaves_no_claim() {
+    let shared = Shared::new("refused");
+    shared.registry.create("s", &Caller::ANYBODY).expect("room");
+    for _ in 0..2 {
+        assert!(shared.registry.create_durable("s", &Caller::ANYBODY).is_err(), "it is taken");
+        assert_eq!(shared.membership.newest("s").expect("readable"), None);
+    }
+}
+
 /// As a disk leaves it that has flipped a bit.
 #[test]
 fn a_claim_that_cannot_be_read_refuses_its_scene_and_no_other() {
