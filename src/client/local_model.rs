@@ -7,6 +7,7 @@ use crate::{
         local_model::{LocalModel, LocalRow, ModelError},
         posture::{Posture, RENDERED_LINKS_MAX},
         screw::Screw,
+        spring::Spring,
         wrench::WrenchLimits,
     },
     geometry::Pose,
@@ -97,30 +98,21 @@ pub fn fill(model: &mut LocalModel, sent: &proto::LocalModel) -> Result<(), Mode
 
 /// The servo that goes with a tool's rendering: the same spring, caps and rates.
 pub fn servo_options(render: &proto::RenderOptions) -> ServoOptions {
-    let usual = ServoOptions::of(render.tool_id);
-    // As the contract has it: 0 is the default.
-    let or = |sent: f64, usual: f64| if sent == 0.0 { usual } else { sent };
-    let limits = &usual.limits;
+    let spring = Spring {
+        stiffness_n_per_m: render.stiffness_n_per_m,
+        rotational_stiffness_nm_per_rad: render.rotational_stiffness_nm_per_rad,
+        link_stiffness_n_per_m: render.link_stiffness_n_per_m,
+    };
+    let limits = WrenchLimits {
+        max_force_n: render.max_force_n,
+        max_torque_nm: render.max_torque_nm,
+        max_force_rate_n_per_s: render.max_force_rate_n_per_s,
+        max_torque_rate_nm_per_s: render.max_torque_rate_nm_per_s,
+    };
     ServoOptions {
-        stiffness_n_per_m: or(render.stiffness_n_per_m, usual.stiffness_n_per_m),
-        rotational_stiffness_nm_per_rad: or(
-            render.rotational_stiffness_nm_per_rad,
-            usual.rotational_stiffness_nm_per_rad,
-        ),
-        link_stiffness_n_per_m: or(render.link_stiffness_n_per_m, usual.link_stiffness_n_per_m),
-        limits: WrenchLimits {
-            max_force_n: or(render.max_force_n, limits.max_force_n),
-            max_torque_nm: or(render.max_torque_nm, limits.max_torque_nm),
-            max_force_rate_n_per_s: or(
-                render.max_force_rate_n_per_s,
-                limits.max_force_rate_n_per_s,
-            ),
-            max_torque_rate_nm_per_s: or(
-                render.max_torque_rate_nm_per_s,
-                limits.max_torque_rate_nm_per_s,
-            ),
-        },
-        ..usual
+        spring: spring.or_desktop(),
+        limits: limits.or_desktop(),
+        ..ServoOptions::of(render.tool_id)
     }
 }
 

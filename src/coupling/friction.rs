@@ -61,42 +61,9 @@ pub fn with_friction(
         *give_t = coupling.give(&rows.tangents[0]).max(coupling.give(&rows.tangents[1]));
     }
     for _ in 0..SWEEPS_MAX {
-        let mut change = 0.0f64;
-        for (i, (normal, rows)) in normals.iter().zip(friction).enumerate() {
-            let x = &mut forces.displacement;
-            let (give_n, give_t) = gives[i];
-            if give_n == 0.0 {
-                continue;
-            }
-            let (old, off) = (forces.normal[i], coupling.off(normal, x));
-            // Most contacts of a model bear nothing and stay so: a sweep costs what those that bear cost.
-            if old == 0.0 && off >= 0.0 && forces.tangent[i] == [0.0; 2] {
-                continue;
-            }
-            let new = (old - off / give_n).max(0.0);
-            coupling.push(normal, new - old, x);
-            forces.normal[i] = new;
-            change = change.max((new - old).abs());
-            let old = forces.tangent[i];
-            // What has no normal force has no friction.
-            if give_t == 0.0 || forces.normal[i] == 0.0 && old == [0.0; 2] {
-                continue;
-            }
-            let mut new: [f64; 2] =
-                std::array::from_fn(|k| old[k] - coupling.off(&rows.tangents[k], x) / give_t);
-            // Forces are far from where squares overflow: no `hypot`, which would be a tenth of a sweep.
-            let size = (new[0] * new[0] + new[1] * new[1]).sqrt();
-            let most = coefficient * forces.normal[i];
-            if size > most {
-                new = new.map(|f| f * (most / size));
-            }
-            for k in 0..2 {
-                coupling.push(&rows.tangents[k], new[k] - old[k], x);
-                change = change.max((new[k] - old[k]).abs());
-            }
-            forces.tangent[i] = new;
-        }
-        if change < FRICTION_CONVERGED_N {
+        if sweep(&mut forces, &coupling, (normals, friction, &gives), coefficient)
+            < FRICTION_CONVERGED_N
+        {
             break;
         }
     }
@@ -111,6 +78,52 @@ pub fn with_friction(
     x[n..COORDINATES_MAX].fill(0.0);
     forces.displacement = x;
     forces
+}
+
+/// Each contact once. `gives`: of each contact, what a newton moves along its normal and along its tangents, metres. By how
+/// much a force has changed at most, newtons.
+fn sweep(
+    forces: &mut FrictionForces,
+    coupling: &Coupling,
+    (normals, friction, gives): (&[ConstraintRow], &[FrictionRows], &[(f64, f64); ROWS_MAX]),
+    coefficient: f64,
+) -> f64 {
+    let mut change = 0.0f64;
+    for (i, (normal, rows)) in normals.iter().zip(friction).enumerate() {
+        let x = &mut forces.displacement;
+        let (give_n, give_t) = gives[i];
+        if give_n == 0.0 {
+            continue;
+        }
+        let (old, off) = (forces.normal[i], coupling.off(normal, x));
+        // Most contacts of a model bear nothing and stay so: a sweep costs what those that bear cost.
+        if old == 0.0 && off >= 0.0 && forces.tangent[i] == [0.0; 2] {
+            continue;
+        }
+        let new = (old - off / give_n).max(0.0);
+        coupling.push(normal, new - old, x);
+        forces.normal[i] = new;
+        change = change.max((new - old).abs());
+        let old = forces.tangent[i];
+        // What has no normal force has no friction.
+        if give_t == 0.0 || forces.normal[i] == 0.0 && old == [0.0; 2] {
+            continue;
+        }
+        let mut new: [f64; 2] =
+            std::array::from_fn(|k| old[k] - coupling.off(&rows.tangents[k], x) / give_t);
+        // Forces are far from where squares overflow: no `hypot`, which would be a tenth of a sweep.
+        let size = (new[0] * new[0] + new[1] * new[1]).sqrt();
+        let most = coefficient * forces.normal[i];
+        if size > most {
+            new = new.map(|f| f * (most / size));
+        }
+        for k in 0..2 {
+            coupling.push(&rows.tangents[k], new[k] - old[k], x);
+            change = change.max((new[k] - old[k]).abs());
+        }
+        forces.tangent[i] = new;
+    }
+    change
 }
 
 /// The spring that forces along rows push against.

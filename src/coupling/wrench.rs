@@ -17,14 +17,39 @@ pub struct Wrench {
 /// The greatest that is ever sent, and the fastest change of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WrenchLimits {
-    /// Newtons, >= 0.
+    /// Newtons, 0 to 1,000.
     pub max_force_n: f64,
-    /// Newton metres, >= 0.
+    /// Newton metres, 0 to 100.
     pub max_torque_nm: f64,
-    /// N/s, above 0.
+    /// N/s, 0.001 to 1,000,000.
     pub max_force_rate_n_per_s: f64,
-    /// N m/s, above 0.
+    /// N m/s, 0.001 to 100,000.
     pub max_torque_rate_nm_per_s: f64,
+}
+
+impl WrenchLimits {
+    /// For a desktop device of 3.3 N.
+    pub const DESKTOP: WrenchLimits = WrenchLimits {
+        max_force_n: 3.3,
+        max_torque_nm: 0.1,
+        max_force_rate_n_per_s: 300.0,
+        max_torque_rate_nm_per_s: 9.0,
+    };
+
+    /// What is 0 as for a desktop device: so the contract has it.
+    pub fn or_desktop(self) -> WrenchLimits {
+        let or = |given: f64, usual: f64| if given == 0.0 { usual } else { given };
+        let usual = WrenchLimits::DESKTOP;
+        WrenchLimits {
+            max_force_n: or(self.max_force_n, usual.max_force_n),
+            max_torque_nm: or(self.max_torque_nm, usual.max_torque_nm),
+            max_force_rate_n_per_s: or(self.max_force_rate_n_per_s, usual.max_force_rate_n_per_s),
+            max_torque_rate_nm_per_s: or(
+                self.max_torque_rate_nm_per_s,
+                usual.max_torque_rate_nm_per_s,
+            ),
+        }
+    }
 }
 
 impl Wrench {

@@ -93,14 +93,11 @@ pub(super) struct GodObject {
 
 impl GodObject {
     pub(super) fn new(tool: Arc<Tool>, options: &RenderOptions) -> GodObject {
-        let mut stiffness = [options.link_stiffness_n_per_m; COORDINATES_MAX];
-        stiffness[..3].fill(options.stiffness_n_per_m);
-        stiffness[3..FIRST_LINK].fill(options.rotational_stiffness_nm_per_rad);
         let is_constrained = |link: &usize| !options.cutting_links.contains(link);
         GodObject {
             hold: options.hold_point_m,
             friction: options.friction,
-            stiffness,
+            stiffness: options.spring.diagonal(),
             constrained: (0..tool.links.len()).filter(is_constrained).collect(),
             posture: Posture::AT_ORIGIN,
             screws: LinkScrews::default(),

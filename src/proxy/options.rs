@@ -2,7 +2,11 @@
 
 use glam::DVec3;
 
-use crate::coupling::{option_range, posture::RENDERED_LINKS_MAX, wrench::WrenchLimits};
+use crate::coupling::{
+    posture::RENDERED_LINKS_MAX,
+    spring::{self, Spring},
+    wrench::WrenchLimits,
+};
 use crate::geometry::tolerance::COORDINATE_MAX_M;
 use crate::scene::{Tool, ToolId};
 
@@ -11,22 +15,12 @@ use crate::scene::{Tool, ToolId};
 pub struct RenderOptions {
     /// Which tool.
     pub tool: ToolId,
-    /// Of the spring between device and proxy, N/m, 1 to 100,000.
-    pub stiffness_n_per_m: f64,
-    /// Against turning, N m/rad, 0.001 to 1,000.
-    pub rotational_stiffness_nm_per_rad: f64,
-    /// Of a link against its commanded pose, at its farthest point, N/m, 1 to 100,000.
-    pub link_stiffness_n_per_m: f64,
+    /// Between device and proxy.
+    pub spring: Spring,
     /// Coulomb's coefficient, 0 to 2.
     pub friction: f64,
-    /// No greater force is sent, newtons, 0 to 1,000.
-    pub max_force_n: f64,
-    /// No greater torque is sent, newton metres, 0 to 100.
-    pub max_torque_nm: f64,
-    /// No faster change of force, N/s, above 0 to 1,000,000.
-    pub max_force_rate_n_per_s: f64,
-    /// No faster change of torque, N m/s, above 0 to 100,000.
-    pub max_torque_rate_nm_per_s: f64,
+    /// Of what is sent.
+    pub limits: WrenchLimits,
     /// Links that no tissue constrains: blades, needles that are to go in.
     pub cutting_links: Vec<usize>,
     /// Where the device holds the tool, tool frame, metres.
@@ -42,28 +36,13 @@ impl RenderOptions {
     pub fn of(tool: ToolId) -> RenderOptions {
         RenderOptions {
             tool,
-            stiffness_n_per_m: 500.0,
-            rotational_stiffness_nm_per_rad: 1.0,
-            link_stiffness_n_per_m: 500.0,
+            spring: Spring::DESKTOP,
             friction: 0.0,
-            max_force_n: 3.3,
-            max_torque_nm: 0.1,
-            max_force_rate_n_per_s: 300.0,
-            max_torque_rate_nm_per_s: 9.0,
+            limits: WrenchLimits::DESKTOP,
             cutting_links: Vec::new(),
             hold_point_m: DVec3::ZERO,
             device_distances: false,
             local_model: false,
-        }
-    }
-
-    /// Of what is sent.
-    pub fn limits(&self) -> WrenchLimits {
-        WrenchLimits {
-            max_force_n: self.max_force_n,
-            max_torque_nm: self.max_torque_nm,
-            max_force_rate_n_per_s: self.max_force_rate_n_per_s,
-            max_torque_rate_nm_per_s: self.max_torque_rate_nm_per_s,
         }
     }
 
@@ -74,15 +53,9 @@ impl RenderOptions {
         if expected > RENDERED_LINKS_MAX {
             return Err(RenderError::Links { got: expected, limit: RENDERED_LINKS_MAX });
         }
-        let stiffness = option_range::of_stiffness(
-            self.stiffness_n_per_m,
-            self.rotational_stiffness_nm_per_rad,
-            self.link_stiffness_n_per_m,
-        );
         let own = ("friction", self.friction, [0.0, 2.0]);
-        let ranged =
-            stiffness.into_iter().chain([own]).chain(option_range::of_limits(&self.limits()));
-        if let Some((option, got, [least, most])) = option_range::first_outside(ranged) {
+        let outside = spring::first_outside(&self.spring, own, &self.limits);
+        if let Some((option, got, [least, most])) = outside {
             return Err(RenderError::Range { option, got, least, most });
         }
         let hold = self.hold_point_m;

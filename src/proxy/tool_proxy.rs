@@ -284,7 +284,7 @@ impl ToolProxy {
         } else {
             since_s.min(STEP_S_MAX)
         };
-        let limits = ForceRamp::limits(&mut self.ramp, &self.options.limits(), step_s);
+        let limits = ForceRamp::limits(&mut self.ramp, &self.options.limits, step_s);
         let (sent, limited) = self.sent.towards(&self.wanted, &limits, step_s);
         self.sent = sent;
         self.rendering.force_n = sent.force;

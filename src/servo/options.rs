@@ -1,9 +1,7 @@
 //! How a servo renders.
 
 use crate::coupling::{
-    option_range,
-    posture::FIRST_LINK,
-    quadratic_programme::{COORDINATES_MAX, Displacement},
+    spring::{self, Spring},
     wrench::{FADE_S, WrenchLimits},
 };
 
@@ -12,12 +10,8 @@ use crate::coupling::{
 pub struct ServoOptions {
     /// Whose models are taken.
     pub tool: u32,
-    /// Of the spring between device and proxy, N/m, 1 to 100,000.
-    pub stiffness_n_per_m: f64,
-    /// Against turning, N m/rad, 0.001 to 1,000.
-    pub rotational_stiffness_nm_per_rad: f64,
-    /// Of a link against its commanded pose, at its farthest point, N/m, 1 to 100,000.
-    pub link_stiffness_n_per_m: f64,
+    /// Between device and proxy.
+    pub spring: Spring,
     /// B as a multiple of K T, T being the time from sample to sample: 0 to 4. 1 makes up for what a sampled spring gives
     /// out; more is felt as syrup and lets the noise of encoders through.
     pub damping_samples: f64,
@@ -61,16 +55,9 @@ impl ServoOptions {
     pub fn of(tool: u32) -> ServoOptions {
         ServoOptions {
             tool,
-            stiffness_n_per_m: 500.0,
-            rotational_stiffness_nm_per_rad: 1.0,
-            link_stiffness_n_per_m: 500.0,
+            spring: Spring::DESKTOP,
             damping_samples: 1.0,
-            limits: WrenchLimits {
-                max_force_n: 3.3,
-                max_torque_nm: 0.1,
-                max_force_rate_n_per_s: 300.0,
-                max_torque_rate_nm_per_s: 9.0,
-            },
+            limits: WrenchLimits::DESKTOP,
             observes_passivity: false,
         }
     }
@@ -79,14 +66,9 @@ impl ServoOptions {
     /// The first option that is out of its range, or a cap that could not fade in time.
     pub fn check(&self) -> Result<(), ServoOptionsError> {
         let limits = &self.limits;
-        let stiffness = option_range::of_stiffness(
-            self.stiffness_n_per_m,
-            self.rotational_stiffness_nm_per_rad,
-            self.link_stiffness_n_per_m,
-        );
         let own = ("damping_samples", self.damping_samples, [0.0, 4.0]);
-        let ranged = stiffness.into_iter().chain([own]).chain(option_range::of_limits(limits));
-        if let Some((option, got, [least, most])) = option_range::first_outside(ranged) {
+        let outside = spring::first_outside(&self.spring, own, limits);
+        if let Some((option, got, [least, most])) = outside {
             return Err(ServoOptionsError::Range { option, got, least, most });
         }
         for (cap, rate, got, per_s) in [
@@ -109,14 +91,6 @@ impl ServoOptions {
             }
         }
         Ok(())
-    }
-
-    /// Diagonal of K.
-    pub(super) fn stiffness(&self) -> Displacement {
-        let mut stiffness = [self.link_stiffness_n_per_m; COORDINATES_MAX];
-        stiffness[..3].fill(self.stiffness_n_per_m);
-        stiffness[3..FIRST_LINK].fill(self.rotational_stiffness_nm_per_rad);
-        stiffness
     }
 }
 

@@ -90,7 +90,7 @@ impl ServoState {
     pub fn new(options: ServoOptions) -> Result<ServoState, ServoOptionsError> {
         options.check()?;
         Ok(ServoState {
-            stiffness: options.stiffness(),
+            stiffness: options.spring.diagonal(),
             options,
             held: None,
             device: None,

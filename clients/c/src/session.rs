@@ -64,9 +64,9 @@ pub unsafe extern "C" fn palpate_session_defaults(
         // SAFETY: the caller's, by the header.
         *unsafe { out(options, "options") }? = palpate_session_options {
             tool_id,
-            stiffness_n_per_m: usual.stiffness_n_per_m,
-            rotational_stiffness_nm_per_rad: usual.rotational_stiffness_nm_per_rad,
-            link_stiffness_n_per_m: usual.link_stiffness_n_per_m,
+            stiffness_n_per_m: usual.spring.stiffness_n_per_m,
+            rotational_stiffness_nm_per_rad: usual.spring.rotational_stiffness_nm_per_rad,
+            link_stiffness_n_per_m: usual.spring.link_stiffness_n_per_m,
             max_force_n: usual.limits.max_force_n,
             max_torque_nm: usual.limits.max_torque_nm,
             max_force_rate_n_per_s: usual.limits.max_force_rate_n_per_s,

@@ -13,7 +13,7 @@ use std::{
 
 use crate::{
     client::local_model::fill,
-    coupling::{local_model::LocalModel, posture::Posture},
+    coupling::{local_model::LocalModel, posture::Posture, spring::Spring},
     geometry::Pose,
     load::{
         report::servo::ServoTally,
@@ -68,8 +68,8 @@ impl DeviceThread {
         (started, seconds): (Instant, f64),
     ) -> DeviceThread {
         let pose = instrument.pose(&path.site(0.0), path.side);
-        let stiffness_n_per_m = plan.stiffness_n_per_m;
-        let options = ServoOptions { stiffness_n_per_m, ..ServoOptions::of(tool_id) };
+        let spring = Spring { stiffness_n_per_m: plan.stiffness_n_per_m, ..Spring::DESKTOP };
+        let options = ServoOptions { spring, ..ServoOptions::of(tool_id) };
         let (servo, feed) =
             device_servo(options).expect("stiffness was checked with the arguments");
         let ended = Arc::new(AtomicBool::new(false));

@@ -5,6 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 use super::{objective::Objective, plan::Plan};
 use crate::client::credentials::Credentials;
 use crate::config::LiveViewArgs;
+use crate::coupling::spring::Spring;
 use crate::load::{
     clients::{device::DevicePlan, haptic::STIFFNESS_N_PER_M},
     error::LoadError,
@@ -13,7 +14,6 @@ use crate::load::{
         phantom::{Instrument, Organ},
     },
 };
-use crate::servo::ServoOptions;
 
 const DEMO_RATE_HZ: f64 = 1000.0;
 const DEMO_DEFORM_HZ: f64 = 60.0;
@@ -203,7 +203,7 @@ impl LoadArgs {
         Some(DevicePlan {
             servo_hz: self.servo_hz?,
             device: self.device.unwrap_or_default(),
-            stiffness_n_per_m: self.stiffness.unwrap_or(ServoOptions::of(0).stiffness_n_per_m),
+            stiffness_n_per_m: self.stiffness.unwrap_or(Spring::DESKTOP.stiffness_n_per_m),
             delay: self.delay.unwrap_or_default(),
             jitter: self.jitter.unwrap_or_default(),
             loss: self.loss.unwrap_or_default(),

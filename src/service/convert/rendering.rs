@@ -11,6 +11,8 @@ use crate::{
     coupling::{
         local_model::{LocalModel, LocalRow},
         screw::Screw,
+        spring::Spring,
+        wrench::WrenchLimits,
     },
     proxy::{GraspEvent, ProxyContact, RenderOptions, RenderState, Rendering, TissueLoad},
     scene::{Distance, LinkAnswer, ToolId},
@@ -26,25 +28,22 @@ pub fn options(sent: &[proto::RenderOptions]) -> Result<Vec<RenderOptions>, Fiel
 }
 
 fn render_options(sent: &proto::RenderOptions, hold_point_m: DVec3) -> RenderOptions {
-    let tool = ToolId(sent.tool_id);
-    let usual = RenderOptions::of(tool);
-    let or_usual = |sent: f64, usual: f64| if sent == 0.0 { usual } else { sent };
+    let spring = Spring {
+        stiffness_n_per_m: sent.stiffness_n_per_m,
+        rotational_stiffness_nm_per_rad: sent.rotational_stiffness_nm_per_rad,
+        link_stiffness_n_per_m: sent.link_stiffness_n_per_m,
+    };
+    let limits = WrenchLimits {
+        max_force_n: sent.max_force_n,
+        max_torque_nm: sent.max_torque_nm,
+        max_force_rate_n_per_s: sent.max_force_rate_n_per_s,
+        max_torque_rate_nm_per_s: sent.max_torque_rate_nm_per_s,
+    };
     RenderOptions {
-        tool,
-        stiffness_n_per_m: or_usual(sent.stiffness_n_per_m, usual.stiffness_n_per_m),
-        rotational_stiffness_nm_per_rad: or_usual(
-            sent.rotational_stiffness_nm_per_rad,
-            usual.rotational_stiffness_nm_per_rad,
-        ),
-        link_stiffness_n_per_m: or_usual(sent.link_stiffness_n_per_m, usual.link_stiffness_n_per_m),
+        tool: ToolId(sent.tool_id),
+        spring: spring.or_desktop(),
         friction: sent.friction,
-        max_force_n: or_usual(sent.max_force_n, usual.max_force_n),
-        max_torque_nm: or_usual(sent.max_torque_nm, usual.max_torque_nm),
-        max_force_rate_n_per_s: or_usual(sent.max_force_rate_n_per_s, usual.max_force_rate_n_per_s),
-        max_torque_rate_nm_per_s: or_usual(
-            sent.max_torque_rate_nm_per_s,
-            usual.max_torque_rate_nm_per_s,
-        ),
+        limits: limits.or_desktop(),
         cutting_links: sent.cutting_links.iter().map(|link| *link as usize).collect(),
         hold_point_m,
         device_distances: sent.device_distances,

@@ -8,7 +8,7 @@ use palpate::{
     proxy::{RenderOptions, RenderState, Rendering},
 };
 
-use super::stage::{ProxyStage, STAND_OFF, slab, to, turned};
+use super::stage::{ProxyStage, STAND_OFF, STIFF, slab, to, turned};
 
 const RADIUS: f64 = 0.005;
 /// Of the closed form's own size, and in direction.
@@ -73,7 +73,7 @@ fn a_ball_in_a_groove_lies_on_both_planes() {
         let shift = DVec3::new(0.02 * side, 0.0, 0.02);
         placed(slab(9, 0.0061, 0.01), turned(DVec3::Y, -half_turn * side, shift))
     };
-    let stiff = |o| RenderOptions { rotational_stiffness_nm_per_rad: 100.0, ..o };
+    let stiff = |o| RenderOptions { spring: STIFF, ..o };
     let mut stage =
         ProxyStage::new(&[plane(1.0), plane(-1.0)], &[shapes::sphere(RADIUS, 20)], stiff);
     let bottom = (RADIUS + STAND_OFF) * 2f64.sqrt();
@@ -100,7 +100,7 @@ fn a_ball_in_a_bowl_follows_the_device_around() {
     let mut wall = shapes::sphere(bowl, 30);
     let low = |t: &[u32; 3]| t.iter().all(|v| wall.positions[*v as usize].z < 0.01);
     wall.triangles = wall.triangles.iter().filter(|t| low(t)).copied().collect();
-    let stiff = |o| RenderOptions { rotational_stiffness_nm_per_rad: 100.0, ..o };
+    let stiff = |o| RenderOptions { spring: STIFF, ..o };
     let mut stage = ProxyStage::new(&[wall], &[shapes::sphere(RADIUS, 24)], stiff);
     stage.tick(to(0.0, 0.0, 0.004));
     let (mut off, mut n_embedded) = (Off::default(), 0);

@@ -2,7 +2,7 @@
 
 use glam::{DQuat, DVec3, Vec3};
 use palpate::{
-    coupling::{posture::Posture, wrench::WrenchLimits},
+    coupling::{posture::Posture, spring::Spring},
     geometry::{
         Basis, LoadOptions, LoadedMesh, MeshData, Pose, TriangleMesh,
         distance::point_triangle::{Feature, closest_point},
@@ -15,9 +15,9 @@ use palpate::{
     servo::{ServoOptions, ServoState},
 };
 
-use super::stage::ProxyStage;
+use super::stage::{ProxyStage, UNLIMITED};
 
-const STIFFNESS: f64 = 300.0;
+const SPRING: Spring = Spring { stiffness_n_per_m: 300.0, ..Spring::DESKTOP };
 const STEP_M: f64 = 20e-6;
 const DEPTH_M: f64 = 0.015;
 /// Samples of the servo in a tick of a millisecond.
@@ -91,12 +91,8 @@ pub fn cases() -> Vec<Case> {
                 .expect("vertices");
             let at = Pose { translation: place - lowest, ..turned };
             let hold_point_m = bounds.centre();
-            let options = |o| RenderOptions {
-                stiffness_n_per_m: STIFFNESS,
-                hold_point_m,
-                local_model: true,
-                ..o
-            };
+            let options =
+                |o| RenderOptions { spring: SPRING, hold_point_m, local_model: true, ..o };
             let name = match (name, tip_first) {
                 (name, false) => format!("{name}, across"),
                 (name, true) => format!("{name}, tip first"),
@@ -172,14 +168,8 @@ struct Hand {
 impl Hand {
     fn new(at: &Rendering) -> Hand {
         // No cap or rate hides a step.
-        let limits = WrenchLimits {
-            max_force_n: 1e3,
-            max_torque_nm: 100.0,
-            max_force_rate_n_per_s: 1e6,
-            max_torque_rate_nm_per_s: 1e5,
-        };
         let options =
-            ServoOptions { stiffness_n_per_m: STIFFNESS, limits, ..ServoOptions::of(at.tool.0) };
+            ServoOptions { spring: SPRING, limits: UNLIMITED, ..ServoOptions::of(at.tool.0) };
         let servo = ServoState::new(options).expect("options");
         Hand { servo, force: DVec3::ZERO, step_n_max: 0.0, beyond: 0 }
     }
@@ -287,7 +277,7 @@ fn moving_organs_push_the_proxy_and_never_pass_it() {
             states += usize::from(got.state == RenderState::Embedded);
             let step = got.force_n.distance(last.force_n);
             step_max = step_max.max(step);
-            over = over.max(step - STIFFNESS * jump);
+            over = over.max(step - SPRING.stiffness_n_per_m * jump);
             assert!(tick % 100 != 0 || !case.stage.crosses(&got), "{} crosses", case.name);
             last = got;
         }

@@ -3,7 +3,7 @@
 use glam::DVec3;
 use palpate::{oracle::shapes, proxy::RenderState};
 
-use super::stage::{ProxyStage, STAND_OFF, slab, to};
+use super::stage::{ProxyStage, STAND_OFF, STIFF, slab, to};
 
 const RADIUS: f64 = 0.005;
 
@@ -60,7 +60,7 @@ fn sliding_without_friction_feels_no_tessellation() {
 #[test]
 fn friction_sticks_inside_its_cone_and_slips_on_it() {
     let mut stage = ProxyStage::new(&[slab(20, 0.003, 0.01)], &[shapes::sphere(RADIUS, 12)], |o| {
-        palpate::proxy::RenderOptions { friction: 0.3, rotational_stiffness_nm_per_rad: 100.0, ..o }
+        palpate::proxy::RenderOptions { friction: 0.3, spring: STIFF, ..o }
     });
     let depth = 0.002;
     stage.tick(to(0.0011, 0.0004, 0.006));

@@ -4,6 +4,7 @@ use std::{cell::Cell, slice, sync::Arc};
 
 use glam::{DMat3, DVec3};
 use palpate::{
+    coupling::spring::Spring,
     geometry::Pose,
     oracle::shapes,
     proxy::{RenderError, RenderOptions, RenderState, RenderedSession, RenderedSessionError},
@@ -176,7 +177,11 @@ fn what_cannot_be_rendered_is_refused_by_name() {
         begun.err().expect("refused")
     };
     let of = || RenderOptions::of(tools[0].id);
-    let text = refused(&[RenderOptions { stiffness_n_per_m: f64::NAN, ..of() }]).to_string();
+    let text = refused(&[RenderOptions {
+        spring: Spring { stiffness_n_per_m: f64::NAN, ..Spring::DESKTOP },
+        ..of()
+    }])
+    .to_string();
     assert_eq!(text, "render[0]: stiffness_n_per_m is NaN, expected 1 to 100000");
     let text = refused(&[RenderOptions { friction: -0.1, ..of() }]).to_string();
     assert_eq!(text, "render[0]: friction is -0.1, expected 0 to 2");

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use glam::{DQuat, DVec3};
 use palpate::{
+    coupling::{spring::Spring, wrench::WrenchLimits},
     geometry::{
         LoadOptions, LoadedMesh, MeshData, Pose, mesh::load::load, triangle_triangle::meet,
     },
@@ -19,6 +20,9 @@ use palpate::{
 
 /// What a proxy keeps from tissue, metres: as its documentation states it.
 pub const STAND_OFF: f64 = 20e-6;
+
+/// Against turning as a hand that holds fast.
+pub const STIFF: Spring = Spring { rotational_stiffness_nm_per_rad: 100.0, ..Spring::DESKTOP };
 
 /// Small enough to be looked at from every side.
 pub struct ProxyStage {
@@ -169,14 +173,15 @@ fn may_meet(a: &[DVec3; 3], b: &[DVec3; 3]) -> bool {
 }
 
 /// So large caps and rates that the spring's own force is seen.
+pub const UNLIMITED: WrenchLimits = WrenchLimits {
+    max_force_n: 1e3,
+    max_torque_nm: 100.0,
+    max_force_rate_n_per_s: 1e6,
+    max_torque_rate_nm_per_s: 1e5,
+};
+
 pub fn unlimited(tool: palpate::scene::ToolId) -> RenderOptions {
-    RenderOptions {
-        max_force_n: 1e3,
-        max_torque_nm: 100.0,
-        max_force_rate_n_per_s: 1e6,
-        max_torque_rate_nm_per_s: 1e5,
-        ..RenderOptions::of(tool)
-    }
+    RenderOptions { limits: UNLIMITED, ..RenderOptions::of(tool) }
 }
 
 pub fn to(x: f64, y: f64, z: f64) -> Pose {

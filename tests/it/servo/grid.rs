@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use glam::DVec3;
 use palpate::{
     client::local_model::fill,
-    coupling::local_model::LocalModel,
+    coupling::{local_model::LocalModel, spring::Spring},
     geometry::Pose,
     oracle::{Random, shapes},
     proto::{self, RenderOptions, TrackMode, TrackStart},
@@ -46,10 +46,8 @@ fn a_force_of_the_server_shakes_the_hand_as_the_rule_says() {
     for stiffness in STIFFNESSES {
         for sample_s in SAMPLES_S {
             for delay_s in [0.0, 0.002, 0.02] {
-                let options = |o: proxy::RenderOptions| proxy::RenderOptions {
-                    stiffness_n_per_m: stiffness,
-                    ..o
-                };
+                let spring = Spring { stiffness_n_per_m: stiffness, ..Spring::DESKTOP };
+                let options = |o: proxy::RenderOptions| proxy::RenderOptions { spring, ..o };
                 let ball = shapes::sphere(RADIUS_M, 3);
                 let mut stage = ProxyStage::new(&[slab(2, 0.04, 0.02)], &[ball], options);
                 stage.dt_s = sample_s;
@@ -107,6 +105,10 @@ struct Cell {
 }
 
 impl Cell {
+    fn spring(&self) -> Spring {
+        Spring { stiffness_n_per_m: self.stiffness, ..Spring::DESKTOP }
+    }
+
     fn grid(damping_samples: f64, delays_s: &[f64], losses: &[f64]) -> Vec<Cell> {
         let mut cells = Vec::new();
         for stiffness in STIFFNESSES {
@@ -136,7 +138,7 @@ struct HeldHand {
 impl HeldHand {
     fn new(cell: Cell, random: Random, steady_from: u64) -> HeldHand {
         let options = ServoOptions {
-            stiffness_n_per_m: cell.stiffness,
+            spring: cell.spring(),
             damping_samples: cell.damping_samples,
             ..ServoOptions::of(1)
         };
@@ -212,7 +214,7 @@ fn after_five_seconds_a_local_model_holds_still_in_every_cell() {
     cells.extend(Cell::grid(0.0, &delays, undamped));
     for (part, cell) in cells.into_iter().enumerate() {
         let options = |o: proxy::RenderOptions| proxy::RenderOptions {
-            stiffness_n_per_m: cell.stiffness,
+            spring: cell.spring(),
             local_model: true,
             ..o
         };

@@ -6,6 +6,7 @@ use palpate::{
         local_model::{LocalModel, LocalRow},
         posture::Posture,
         screw::Screw,
+        spring::Spring,
         wrench::WrenchLimits,
     },
     geometry::Pose,
@@ -17,7 +18,8 @@ use super::models::{STAND_OFF, at, over_plane, plane};
 const DT_S: f64 = 2.5e-4;
 
 fn options() -> ServoOptions {
-    ServoOptions { stiffness_n_per_m: 800.0, ..ServoOptions::of(1) }
+    let spring = Spring { stiffness_n_per_m: 800.0, ..Spring::DESKTOP };
+    ServoOptions { spring, ..ServoOptions::of(1) }
 }
 
 /// Held so long that rate and damping have no say any more.
@@ -210,9 +212,8 @@ fn friction_sticks_inside_its_cone_and_slips_on_it() {
     let mut model = over_plane(1, STAND_OFF);
     model.friction = 0.3;
     model.complete_radius_m = 0.02;
-    let mut servo =
-        ServoState::new(ServoOptions { rotational_stiffness_nm_per_rad: 100.0, ..options() })
-            .expect("options");
+    let spring = Spring { rotational_stiffness_nm_per_rad: 100.0, ..options().spring };
+    let mut servo = ServoState::new(ServoOptions { spring, ..options() }).expect("options");
     servo.take(&model, 0.0).expect("a model");
     settle(&mut servo, &at(DVec3::Z * -1e-3));
     let normal = 800.0 * (1e-3 + STAND_OFF);

@@ -213,14 +213,9 @@ fn of_options(tool: ToolId, sent: &proto::RenderOptions) -> RenderOptions {
     let servo = palpate::client::local_model::servo_options(sent);
     let hold = sent.hold_point_m.unwrap_or_default();
     RenderOptions {
-        stiffness_n_per_m: servo.stiffness_n_per_m,
-        rotational_stiffness_nm_per_rad: servo.rotational_stiffness_nm_per_rad,
-        link_stiffness_n_per_m: servo.link_stiffness_n_per_m,
+        spring: servo.spring,
         friction: sent.friction,
-        max_force_n: servo.limits.max_force_n,
-        max_torque_nm: servo.limits.max_torque_nm,
-        max_force_rate_n_per_s: servo.limits.max_force_rate_n_per_s,
-        max_torque_rate_nm_per_s: servo.limits.max_torque_rate_nm_per_s,
+        limits: servo.limits,
         cutting_links: sent.cutting_links.iter().map(|link| *link as usize).collect(),
         hold_point_m: glam::DVec3::new(hold.x, hold.y, hold.z),
         local_model: true,
