@@ -176,8 +176,8 @@ impl NearSearch {
         // Pairs of a link and a triangle of the tissue follow each other.
         let mut posed: Option<(u32, PosedLink)> = None;
         let mut corners: Option<((u32, TriangleId), [DVec3; 3])> = None;
-        for place in 0..self.list.pairs.len() {
-            let listed = self.list.pairs[place];
+        for at in 0..self.list.pairs.len() {
+            let listed = self.list.pairs[at];
             let bound = self.list.lower_bound(&listed);
             // The bound of a known pair is its distance.
             if bound > margin * BOUND_COVER || bound * BOUND_COVER <= from {
@@ -187,8 +187,9 @@ impl NearSearch {
                 return SearchEnd::OutOfTime;
             }
             let view = tissues.view(listed.tissue as usize);
-            let (number, t) = (listed.link as usize, listed.tissue_triangle);
-            if posed.as_ref().is_none_or(|(at, _)| *at != listed.link) {
+            let (number, own) = (listed.link as usize, listed.link_triangle);
+            let t = listed.tissue_triangle;
+            if posed.as_ref().is_none_or(|(of, _)| *of != listed.link) {
                 let link = &around.tool.links[number];
                 posed = Some((listed.link, PosedLink::new(link, number, around.posture)));
                 corners = None;
@@ -199,31 +200,25 @@ impl NearSearch {
                 _ => posed.in_link(&view, t),
             };
             corners = Some(((listed.tissue, t), tissue));
-            let own = listed.link_triangle;
-            let pair = PairInLink {
-                place: listed.tissue as usize,
-                view: &view,
-                posed,
-                ids: (t, own),
-                tissue,
-                link: posed.link.surface.mesh().triangle(own),
-            };
+            let link = posed.link.surface.mesh().triangle(own);
+            let (place, ids) = (listed.tissue as usize, (t, own));
+            let pair = PairInLink { place, view: &view, posed, ids, tissue, link };
             // Where they were nearest hardly turns: of those beyond the margin half are told apart so.
             let apart = pair.apart_along(listed.along.as_dvec3());
             if apart > margin * BOUND_COVER {
-                self.list.measured(place, apart, listed.along);
+                self.list.measured(at, apart, listed.along);
                 continue;
             }
             let found = match closest_pair_or_bound(&pair.tissue, &pair.link, told * told) {
                 Ok(found) => found,
                 Err(bound_squared) => {
-                    self.list.measured(place, bound_squared.sqrt(), listed.along);
+                    self.list.measured(at, bound_squared.sqrt(), listed.along);
                     continue;
                 }
             };
             let distance_m = found.distance_squared.sqrt();
             let along = found.direction().unwrap_or(DVec3::ZERO);
-            self.list.measured(place, distance_m, shortened(along));
+            self.list.measured(at, distance_m, shortened(along));
             if distance_m > margin || distance_m <= from {
                 continue;
             }
@@ -231,14 +226,7 @@ impl NearSearch {
                 return SearchEnd::Full;
             }
             self.clearance_m = self.clearance_m.min(distance_m);
-            self.pairs.push(NearTriangles {
-                tissue: pair.place,
-                tissue_triangle: t,
-                link: number,
-                link_triangle: own,
-                distance_m,
-                along: shortened(pair.posed.scene_from_link.vector(along)),
-            });
+            self.pairs.push(pair.near(distance_m, along));
             *grows &= !self.offer(&pair, &found, margin);
         }
         SearchEnd::Complete
@@ -274,6 +262,18 @@ struct PairInLink<'a> {
 }
 
 impl PairInLink<'_> {
+    /// As it is told. `along`: the direction in which they are so far apart, in the link's frame.
+    fn near(&self, distance_m: f64, along: DVec3) -> NearTriangles {
+        NearTriangles {
+            tissue: self.place,
+            tissue_triangle: self.ids.0,
+            link: self.posed.number,
+            link_triangle: self.ids.1,
+            distance_m,
+            along: shortened(self.posed.scene_from_link.vector(along)),
+        }
+    }
+
     /// How far the link's triangle is from the tissue's along a direction at least, metres.
     fn apart_along(&self, along: DVec3) -> f64 {
         let ([begins, _], [_, ends]) =

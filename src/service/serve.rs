@@ -179,6 +179,29 @@ pub async fn serve_registry(
     serve_and_say(listeners, config, registry, |_| Ok(()), shutdown).await
 }
 
+/// What services and pages have in common.
+struct ServerParts {
+    registry: Arc<SceneRegistry>,
+    sessions: Arc<SessionRegistry>,
+    fields: Fields,
+    health: HealthReporter,
+    heart: Arc<Heartbeat>,
+}
+
+impl ServerParts {
+    fn new(config: &Config, registry: Arc<SceneRegistry>) -> ServerParts {
+        let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);
+        let cached = config.data_dir.as_deref().map(cache);
+        ServerParts {
+            sessions: Arc::new(SessionRegistry::new(&config.sessions)),
+            fields: Fields::new(cached, config.field_build_max, registry.metrics()),
+            health: HealthReporter::new(),
+            heart: Arc::default(),
+            registry,
+        }
+    }
+}
+
 /// The same, and says where it listens once it has its ports, its data folder and its page. Who connects before that
 /// waits: the sockets are bound.
 async fn serve_and_say(
@@ -193,47 +216,24 @@ async fn serve_and_say(
     let (_socket, unix) = unix.unzip();
     let access = Arc::new(Access::open(&config.access)?);
     let hangup = Hangup::catch()?;
-    let sessions = Arc::new(SessionRegistry::new(&config.sessions));
-    let health = HealthReporter::new();
-    let cache = |folder| FieldCache::new(folder, config.fields_bytes_max);
-    let cached = config.data_dir.as_deref().map(cache);
-    let fields = Fields::new(cached, config.field_build_max, registry.metrics());
-    let is_keeping = keep_and_record(&registry, config)?;
-    let _renewal = share(&registry, &fields, config, address.to_string())?;
-    let calls = CallLayer {
-        metrics: Arc::clone(registry.metrics()),
-        access: Arc::clone(&access),
-        background: Arc::new(Background::start(config.runtime.threads)?),
-        rooms: Arc::new(AnswerRooms::new(config.transport.answer_bytes_per_key)),
-    };
-    let heart = Arc::new(Heartbeat::default());
-    let of_http = |listener: &TcpListener| {
-        let address = listener.local_addr()?;
-        let port =
-            web_port(config, address, calls.clone(), (&registry, &sessions, &heart, &health))?;
-        info!("metrics and health are at http://{address}");
-        if port.viewer.is_some() {
-            info!("the live view is at http://{address}{VIEWER_PATH}");
-        }
-        Ok::<_, ServeError>(port)
-    };
-    let port = metrics_listener.as_ref().map(of_http).transpose()?;
+    let parts = ServerParts::new(config, registry);
+    let ServerParts { registry, sessions, fields, health, heart } = &parts;
+    let is_keeping = keep_and_record(registry, config)?;
+    let _renewal = share(registry, fields, config, address.to_string())?;
+    let calls = call_layer(config, registry, &access)?;
+    let web = |listener: &TcpListener| web_port(config, listener, calls.clone(), &parts);
+    let port = metrics_listener.as_ref().map(web).transpose()?;
     say(address)?;
     let metrics_listener = metrics_listener.map(TcpListener::into_std).transpose()?;
-    report_health(&health, ServingStatus::NotServing).await;
-    let router = router(config, (&registry, &sessions, &fields, &health), calls);
+    report_health(health, ServingStatus::NotServing).await;
+    let router = router(config, &parts, calls);
     let (told, drain_max) = (Notify::new(), config.transport.drain_max);
     // By Agones, where it is there.
     let to_end = Arc::new(Notify::new());
-    let drain = async {
-        tokio::select! {
-            () = shutdown => {}
-            () = to_end.notified() => {}
-        }
-        begin_to_end(&registry, &health).await;
-        told.notify_one();
-        give_scenes_up(&registry, drain_max).await;
+    let is_to_end = async {
+        tokio::select! { () = shutdown => (), () = to_end.notified() => () }
     };
+    let drain = drain(&parts, is_to_end, (&told, drain_max));
     let out_of_time = async {
         told.notified().await;
         tokio::time::sleep(drain_max).await;
@@ -243,11 +243,11 @@ async fn serve_and_say(
     // Where nothing is kept nothing is read, and whoever asks at once is answered.
     registry.life().set_recovering(is_keeping);
     #[cfg(feature = "agones")]
-    let sidecar = Sidecar::new(&registry, &sessions, &heart, &to_end).talking();
+    let sidecar = Sidecar::new(registry, sessions, heart, &to_end).talking();
     #[cfg(not(feature = "agones"))]
     let sidecar = None::<std::future::Pending<()>>;
-    let _control = Control::start(metrics_listener.zip(port), &heart, sidecar)?;
-    let mut recovered = pin!(go_on(&registry, &fields, &health, (config, is_keeping)));
+    let _control = Control::start(metrics_listener.zip(port), heart, sidecar)?;
+    let mut recovered = pin!(go_on(&parts, config, is_keeping));
     // Few scenes are read before anybody connects. While many are, whoever asks hears that they are.
     let mut keeper = timeout(UNHEARD_MAX, &mut recovered).await.ok().transpose()?;
     let connections = ReceiverStream::new(acceptor.open(tcp, unix));
@@ -271,9 +271,7 @@ async fn serve_and_say(
             Ok(())
         }
     };
-    let recorded = Arc::clone(&registry);
-    // A panic there is in the log, and the server ends all the same.
-    let _ = catch_panic_blocking(move || recorded.end_recordings(RECORDINGS_END_MAX)).await;
+    end_recordings(registry).await;
     served
 }
 
@@ -289,12 +287,24 @@ fn keep_and_record(registry: &Arc<SceneRegistry>, config: &Config) -> Result<boo
     Ok(is_keeping)
 }
 
+fn call_layer(
+    config: &Config,
+    registry: &SceneRegistry,
+    access: &Arc<Access>,
+) -> io::Result<CallLayer> {
+    Ok(CallLayer {
+        metrics: Arc::clone(registry.metrics()),
+        access: Arc::clone(access),
+        background: Arc::new(Background::start(config.runtime.threads)?),
+        rooms: Arc::new(AnswerRooms::new(config.transport.answer_bytes_per_key)),
+    })
+}
+
 /// Takes in the scenes that are kept and says that the server serves; what it returns keeps them from then on.
 async fn go_on(
-    registry: &Arc<SceneRegistry>,
-    fields: &Fields,
-    health: &HealthReporter,
-    (config, is_keeping): (&Config, bool),
+    ServerParts { registry, fields, health, .. }: &ServerParts,
+    config: &Config,
+    is_keeping: bool,
 ) -> Result<Option<SceneKeeper>, ServeError> {
     let (scenes, of_links) = (Arc::clone(registry), fields.clone());
     let recovered = catch_panic_blocking(move || recover(&scenes, &of_links)).await;
@@ -308,13 +318,20 @@ async fn go_on(
     Ok(is_keeping.then(start).transpose()?)
 }
 
-/// Tells everybody that the server ends.
-async fn begin_to_end(registry: &Arc<SceneRegistry>, health: &HealthReporter) {
+/// Once the server is to end: tells everybody, `told` too, and gives its scenes up.
+async fn drain(
+    ServerParts { registry, health, .. }: &ServerParts,
+    is_to_end: impl Future<Output = ()>,
+    (told, at_most): (&Notify, Duration),
+) {
+    is_to_end.await;
     info!("shutting down");
     systemd::stopping();
     // Before streams end, so that a balancer sends no new client.
     report_health(health, ServingStatus::NotServing).await;
     registry.shut_down();
+    told.notify_one();
+    give_scenes_up(registry, at_most).await;
 }
 
 /// Gives up what other servers may go on with, as soon as streams are told: their clients are on their way there.
@@ -323,6 +340,13 @@ async fn give_scenes_up(registry: &Arc<SceneRegistry>, at_most: Duration) {
     let leaving = Arc::clone(registry);
     let left = catch_panic_blocking(move || leave(&leaving, &membership, at_most)).await;
     left.unwrap_or_else(|panicked| warn!("scenes are not given up: {panicked}"));
+}
+
+/// Waits until what was recorded is whole.
+async fn end_recordings(registry: &Arc<SceneRegistry>) {
+    let recorded = Arc::clone(registry);
+    // A panic there is in the log, and the server ends all the same.
+    let _ = catch_panic_blocking(move || recorded.end_recordings(RECORDINGS_END_MAX)).await;
 }
 
 /// Where scenes are kept; `None` where none is.
@@ -379,12 +403,7 @@ pub fn check_files(config: &Config) -> Result<(), ServeError> {
 
 fn router(
     config: &Config,
-    (registry, sessions, fields, health): (
-        &Arc<SceneRegistry>,
-        &Arc<SessionRegistry>,
-        &Fields,
-        &HealthReporter,
-    ),
+    ServerParts { registry, sessions, fields, health, .. }: &ServerParts,
     calls: CallLayer,
 ) -> Router<Stack<CallLayer, Identity>> {
     let transport = &config.transport;
@@ -419,19 +438,20 @@ fn router(
 /// What is served over HTTP, with the live view behind the same rules as over gRPC.
 fn web_port(
     config: &Config,
-    address: SocketAddr,
+    listener: &TcpListener,
     calls: CallLayer,
-    (registry, sessions, heart, health): (
-        &Arc<SceneRegistry>,
-        &Arc<SessionRegistry>,
-        &Arc<Heartbeat>,
-        &HealthReporter,
-    ),
+    ServerParts { registry, sessions, heart, health, .. }: &ServerParts,
 ) -> Result<WebPort, ServeError> {
+    let address = listener.local_addr()?;
     let health = health_server(health);
     let health = HealthCalls::new(calls.layer(Routes::new(health).prepare()));
     let services = calls.layer(Routes::new(watch_server(registry)).prepare());
     let cors_origin = config.metrics.cors_origin.as_deref();
+    let viewer = config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?;
+    info!("metrics and health are at http://{address}");
+    if viewer.is_some() {
+        info!("the live view is at http://{address}{VIEWER_PATH}");
+    }
     Ok(WebPort {
         registry: Arc::clone(registry),
         sessions: Arc::clone(sessions),
@@ -445,7 +465,7 @@ fn web_port(
             address,
             cors_origin: cors_origin.map(|o| o.parse().expect("checked with the settings")),
         },
-        viewer: config.metrics.viewer_dir.as_deref().map(ViewerFiles::read).transpose()?,
+        viewer,
     })
 }
 

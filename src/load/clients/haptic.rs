@@ -198,13 +198,7 @@ async fn drive(
 ) -> Result<Tally, WorkerError> {
     let Duplex { requests, mut answers } = stream;
     let mut tally = Tally::new(plan.deadline);
-    let mut device = plan.device.as_ref().map(|device| {
-        let held = (Arc::clone(&plan.instrument), Arc::clone(&plan.path));
-        let seconds = plan.n_ticks as f64 / plan.rate_hz;
-        DeviceThread::start(device, plan.tool_id, held, (started, seconds))
-    });
-    let mut guided = plan.guide.clone().map(GuidedDevice::new);
-    let mut places = DevicePlaces::default();
+    let mut held = HeldTool::new(plan, started);
     let mut pacer = Pacer::new(started, plan.rate_hz, plan.n_ticks, plan.n_clients)?;
     while !plan.stop.load(Ordering::Relaxed) {
         tokio::select! {
@@ -213,15 +207,7 @@ async fn drive(
             answer = answers.message() => match answer {
                 Ok(Some(answer)) => {
                     tally.answered(&answer, Instant::now());
-                    if plan.is_rendered {
-                        tally.renderings.note(&answer, places.of(answer.sequence));
-                    }
-                    if let (Some(guided), [rendering]) = (&guided, &answer.renderings[..]) {
-                        guided.felt(rendering);
-                    }
-                    if let Some(device) = &mut device {
-                        device.answered(&answer, Instant::now());
-                    }
+                    held.answered(&answer, &mut tally);
                     plan.live.show(&tally, &answer);
                 }
                 Ok(None) => return Err(ClientError::ended(client.server(), "Track").into()),
@@ -229,19 +215,8 @@ async fn drive(
             },
             due = pacer.due() => match due? {
                 Some(due) => {
-                    let mut pose = plan.pose(&due, started);
-                    if let Some(guided) = &mut guided {
-                        let site = plan.path.site(plan.seconds(&due, started));
-                        pose = guided.step(&pose, &site, 1.0 / plan.rate_hz);
-                    }
-                    if let Some(device) = &mut device {
-                        device.deliver(Instant::now());
-                        pose = device.pose();
-                    }
-                    places.note(due.index + 1, pose.translation);
-                    let tick = plan.tick(&due, started, &pose);
                     // Never waits for room: a schedule that waits for the server would hide how late the server is.
-                    let given = requests.try_send(tick);
+                    let given = requests.try_send(held.tick(&due));
                     // Sequences count from 1.
                     let (sequence, now) = (due.index + 1, Instant::now());
                     match given {
@@ -258,7 +233,7 @@ async fn drive(
             },
         }
     }
-    if let Some(device) = device {
+    if let Some(device) = held.device {
         tally.servo = device.end();
     }
     // Without an end of the requests the server would keep the stream open, and the wait below would last its whole
@@ -269,6 +244,54 @@ async fn drive(
     let _ = tokio::time::timeout(LAST_ANSWERS_MAX, last).await;
     tally.finish();
     Ok(tally)
+}
+
+/// The tool of one client: where it is at each tick, and what comes back to it.
+struct HeldTool<'a> {
+    plan: &'a HapticPlan,
+    started: Instant,
+    device: Option<DeviceThread>,
+    guided: Option<GuidedDevice>,
+    places: DevicePlaces,
+}
+
+impl<'a> HeldTool<'a> {
+    fn new(plan: &'a HapticPlan, started: Instant) -> HeldTool<'a> {
+        let device = plan.device.as_ref().map(|device| {
+            let held = (Arc::clone(&plan.instrument), Arc::clone(&plan.path));
+            let seconds = plan.n_ticks as f64 / plan.rate_hz;
+            DeviceThread::start(device, plan.tool_id, held, (started, seconds))
+        });
+        let guided = plan.guide.clone().map(GuidedDevice::new);
+        HeldTool { plan, started, device, guided, places: DevicePlaces::default() }
+    }
+
+    fn tick(&mut self, due: &Due) -> TrackRequest {
+        let HeldTool { plan, started, .. } = *self;
+        let mut pose = plan.pose(due, started);
+        if let Some(guided) = &mut self.guided {
+            let site = plan.path.site(plan.seconds(due, started));
+            pose = guided.step(&pose, &site, 1.0 / plan.rate_hz);
+        }
+        if let Some(device) = &mut self.device {
+            device.deliver(Instant::now());
+            pose = device.pose();
+        }
+        self.places.note(due.index + 1, pose.translation);
+        plan.tick(due, started, &pose)
+    }
+
+    fn answered(&mut self, answer: &TrackResponse, tally: &mut Tally) {
+        if self.plan.is_rendered {
+            tally.renderings.note(answer, self.places.of(answer.sequence));
+        }
+        if let (Some(guided), [rendering]) = (&self.guided, &answer.renderings[..]) {
+            guided.felt(rendering);
+        }
+        if let Some(device) = &mut self.device {
+            device.answered(answer, Instant::now());
+        }
+    }
 }
 
 /// Until the server, which was told that no tick follows, ends the stream.

@@ -49,8 +49,23 @@ impl PairMemory {
 
 impl CollisionPair<'_> {
     /// The closest points of link and tissue within `max_distance` metres, given the contacts: the deepest
-    /// point of either inside the other, else the closest points of the two surfaces.
+    /// point of either inside the other, else the closest points of the two surfaces. Without time what is seen at a glance.
     pub(super) fn closest(
+        &self,
+        contacts: &[Contact],
+        max_distance: f64,
+        memory: &mut PairMemory,
+        time: &TimeLeft,
+    ) -> Option<Contact> {
+        if !time.is_over_now() {
+            return self.closest_of_all(contacts, max_distance, memory, time);
+        }
+        let at_a_glance = self.at_a_glance(max_distance, memory, time);
+        let deepest = contacts.iter().min_by(|a, b| a.by_depth(b)).copied();
+        at_a_glance.into_iter().chain(deepest).min_by(Contact::by_depth)
+    }
+
+    fn closest_of_all(
         &self,
         contacts: &[Contact],
         max_distance: f64,
@@ -86,7 +101,7 @@ impl CollisionPair<'_> {
 
     /// For a tick without time: the pair of triangles that was closest last, or one vertex of the link if that is
     /// inside the tissue, the one that was deepest last. Takes some microseconds.
-    pub(super) fn at_a_glance(
+    fn at_a_glance(
         &self,
         max_distance: f64,
         memory: &mut PairMemory,

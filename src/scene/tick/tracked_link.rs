@@ -13,7 +13,7 @@ use super::{
     options::TickOptions,
     pair_distance::PairMemory,
     pose_knowledge::PoseKnowledge,
-    pose_path::{PosePath, Waypoint},
+    pose_path::{PathSegment, PosePath, Waypoint},
     sweep::{Sweep, SweepCursor, SweepRoom, add_met},
     tissue_log::TissueLog,
 };
@@ -211,15 +211,12 @@ impl TrackedLink {
         let contacts = &mut answer.contacts;
         let mut found = Found { nearest: None, has_all_contacts: true, is_nearest: true };
         let n_tissues = tick.tissues.len();
-        if self.memories.len() < n_tissues {
-            self.memories.resize_with(n_tissues, PairMemory::new);
-        }
+        self.memories.resize_with(n_tissues.max(self.memories.len()), PairMemory::new);
         let first_tissue = std::mem::take(&mut self.first_tissue);
         let (is_in_turn, mut was_late) = (self.ticks_in_turn > 0, false);
         for i in (0..n_tissues).map(|i| (first_tissue + i) % n_tissues) {
             let ((tissue, revision), memory) = (&tick.tissues[i], &mut self.memories[i]);
-            let known = (tick.known, (answer.tool, answer.link));
-            let tissue = *tissue;
+            let (known, tissue) = ((tick.known, (answer.tool, answer.link)), *tissue);
             let pair = CollisionPair { tissue, revision, link, scene_from_link, margin, known };
             let is_late = tick.time.is_over_now();
             if is_late {
@@ -250,14 +247,7 @@ impl TrackedLink {
                 search.all()
             };
             found.has_all_contacts &= has_all;
-            let closest = if tick.time.is_over_now() {
-                let at_a_glance = pair.at_a_glance(reach, memory, tick.time);
-                let deepest = contacts[first..].iter().min_by(|a, b| a.by_depth(b)).copied();
-                let both = at_a_glance.into_iter().chain(deepest);
-                both.min_by(Contact::by_depth)
-            } else {
-                pair.closest(&contacts[first..], reach, memory, tick.time)
-            };
+            let closest = pair.closest(&contacts[first..], reach, memory, tick.time);
             found.is_nearest &= has_all && !tick.time.was_over();
             let Some(mut closest) = closest else { continue };
             // A link that is wholly inside touches no triangle: its deepest point is the contact then.
@@ -270,15 +260,7 @@ impl TrackedLink {
                 self.nearest_tissue = i;
             }
         }
-        let in_link = self.depth_bounds.end_tick(found.has_all_contacts);
-        // A tick that was cut short says itself that it may be deeper.
-        let in_tissues = self.memories[..n_tissues].iter().filter_map(PairMemory::depth_max);
-        let depth_max_m = in_link.into_iter().chain(in_tissues).fold(0.0, f64::max);
-        let is_complete = found.has_all_contacts && found.is_nearest;
-        // The link may be deeper in a tissue than some other tissue may be in it.
-        let told_m = found.nearest.map_or(0.0, |n| -n.signed_distance_m);
-        let is_loose = depth_max_m > 0.0 && is_complete;
-        answer.depth_max_m = is_loose.then_some(depth_max_m.max(told_m));
+        answer.depth_max_m = self.depth_max(n_tissues, &found);
         tick.flags.depth_uncertain |= answer.depth_max_m.is_some();
         self.ticks_in_turn = if found.has_all_contacts {
             self.ticks_in_turn.saturating_sub(1)
@@ -286,6 +268,18 @@ impl TrackedLink {
             TICKS_IN_TURN
         };
         found
+    }
+
+    /// How deep the link may be where the search was complete and could not tell, metres.
+    fn depth_max(&mut self, n_tissues: usize, found: &Found) -> Option<f64> {
+        let in_link = self.depth_bounds.end_tick(found.has_all_contacts);
+        let in_tissues = self.memories[..n_tissues].iter().filter_map(PairMemory::depth_max);
+        let depth_max_m = in_link.into_iter().chain(in_tissues).fold(0.0, f64::max);
+        // A tick that was cut short says itself that it may be deeper.
+        let is_complete = found.has_all_contacts && found.is_nearest;
+        // The link may be deeper in a tissue than some other tissue may be in it.
+        let told_m = found.nearest.map_or(0.0, |n| -n.signed_distance_m);
+        (depth_max_m > 0.0 && is_complete).then_some(depth_max_m.max(told_m))
     }
 
     /// No tissue is nearer or deeper than this, metres, in a tick that had no time to find out. `found`: what it found.
@@ -377,26 +371,41 @@ impl TrackedLink {
                     let motion = MotionSince::NONE;
                     Sweep { tissue: *tissue, revision, motion, link, slack_m, start_is_open }
                 };
-                if self.sweep_from.tissue != *tissue {
-                    self.sweep_from = SweepCursor::at_tissue(*tissue);
-                }
-                let ids = &self.contact_ids;
-                let start_is_known = self.start_is_known;
-                let touched = |t: TriangleId| start_is_known && ids.touched((*tissue, t));
-                let cursor = &mut self.sweep_from;
-                let meets_nothing = only_near && tick.room.near.is_empty();
-                // Before a path is laid in chords, which takes 30 us.
-                if !meets_nothing
-                    && (time.is_over_now()
-                        || !sweep.go_on(segment, &touched, only_near, cursor, tick.room, time))
-                {
+                if !self.sweep_tissue(&sweep, segment, only_near, tick.room, time) {
                     return false;
                 }
-                self.sweep_from = SweepCursor::at_tissue(TissueId(tissue.0 + 1));
             }
             self.sweep_from = SweepCursor::START;
             self.path.pass_front();
         }
+        true
+    }
+
+    /// The same of one tissue, along one part of the path.
+    fn sweep_tissue(
+        &mut self,
+        sweep: &Sweep,
+        segment: PathSegment,
+        only_near: bool,
+        room: &mut SweepRoom,
+        time: &TimeLeft,
+    ) -> bool {
+        let tissue = sweep.tissue;
+        if self.sweep_from.tissue != tissue {
+            self.sweep_from = SweepCursor::at_tissue(tissue);
+        }
+        let (ids, start_is_known) = (&self.contact_ids, self.start_is_known);
+        let touched = |t: TriangleId| start_is_known && ids.touched((tissue, t));
+        let cursor = &mut self.sweep_from;
+        let meets_nothing = only_near && room.near.is_empty();
+        // Before a path is laid in chords, which takes 30 us.
+        if !meets_nothing
+            && (time.is_over_now()
+                || !sweep.go_on(segment, &touched, only_near, cursor, room, time))
+        {
+            return false;
+        }
+        self.sweep_from = SweepCursor::at_tissue(TissueId(tissue.0 + 1));
         true
     }
 

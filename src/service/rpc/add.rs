@@ -7,18 +7,18 @@ use tracing::info;
 
 use super::mesh_upload::{MeshUpload, Requests, collect};
 use crate::{
-    geometry::mesh::load::LoadedMesh,
+    geometry::{Pose, mesh::load::LoadedMesh},
     scene::{
         Link, Tissue, Tool, ToolParts,
         saved::{SavedTissue, SavedTool, SceneChange},
     },
-    sdf::Field,
+    sdf::{Field, FieldOptions},
     store::FieldOrigin,
 };
 use crate::{
     proto::{
         AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
-        AddToolResponse, MeshChunk, add_tissue_request, add_tool_request,
+        AddToolResponse, FieldReport, MeshChunk, add_tissue_request, add_tool_request,
     },
     service::{
         access::caller::Caller,
@@ -30,7 +30,10 @@ use crate::{
             upload,
         },
         host::{
-            field_build::BuildTerms, fields::Fields, quota::Share, scene_registry::SceneRegistry,
+            field_build::BuildTerms,
+            fields::Fields,
+            quota::{Reservation, Share},
+            scene_registry::{SceneHost, SceneRegistry},
         },
         refused::Refused,
         transport::deadline::CallDeadline,
@@ -113,42 +116,23 @@ pub async fn tool(
         for (at, (mesh, (name, rest, tolerance))) in meshes.into_iter().zip(links).enumerate() {
             let mesh = mesh.load(host.scene.limits())?;
             let diagonal = mesh.mesh.used_box().diagonal();
-            loaded.push((name, mesh, rest, upload::field_options(tolerance, diagonal, at)?));
+            let options = upload::field_options(tolerance, diagonal, at)?;
+            loaded.push(LoadedLink { name, mesh, rest, options });
         }
         drop(room);
         let mut made = Share::default();
-        loaded.iter().for_each(|(_, mesh, ..)| made.add(share(mesh, Share::of_link)));
+        loaded.iter().for_each(|link| made.add(share(&link.mesh, Share::of_link)));
         let _room = owned.reserve(&caller, made)?;
         // Before the fields: they take seconds to build, for a tool that would be refused.
         host.scene.check_room_for_tool(&declared.name)?;
-        let (mut links, mut reports) = (Vec::new(), Vec::new());
-        // Room for the fields, until they count with the scene.
-        let mut rooms = Vec::new();
         let check = || {
             host.check_served()?;
             Ok(deadline.check()?)
         };
         let reserve = |more| owned.reserve(&caller, more);
-        let time_max = fields.build_max();
-        let terms = BuildTerms { check: &check, reserve: &reserve, time_max };
-        for (name, mesh, rest, options) in loaded {
-            check()?;
-            let label = name.clone();
-            let link = Link::try_new(name, mesh, rest, |surface| {
-                let obtained = fields.obtain(&label, surface, &options, &terms)?;
-                // Once for a scene that has it from now on, whoever else has it.
-                if obtained.origin == FieldOrigin::Shared
-                    && !is_among(&obtained.field, &links)
-                    && !host.scene.tools().iter().any(|t| is_among(&obtained.field, &t.links))
-                {
-                    rooms.push(reserve(Share::of_bytes(obtained.field.report().bytes as u64))?);
-                }
-                reports.push(field_report(&obtained));
-                rooms.extend(obtained.room);
-                Ok::<_, Refused>(obtained.field)
-            });
-            links.push(Link { field_tolerance_m: options.tolerance_m, ..link? });
-        }
+        let terms = BuildTerms { check: &check, reserve: &reserve, time_max: fields.build_max() };
+        let BuiltLinks { links, reports, rooms: _rooms } =
+            build_links(loaded, &host, &fields, &terms)?;
         let tool = Tool::new(ToolParts { name: declared.name, links, probes: declared.probes });
         let turn = host.turn_blocking()?;
         let id = host.scene.next_tool(&tool.name)?;
@@ -166,6 +150,52 @@ pub async fn tool(
     let reports = tool.links.iter().map(|link| report(&link.report)).collect();
     info!(scene = header.scene_id, tool = tool.id.0, links = tool.links.len(), "tool added");
     Ok(AddToolResponse { tool_id: tool.id.0, reports, fields })
+}
+
+/// A link before its field.
+struct LoadedLink {
+    name: String,
+    mesh: LoadedMesh,
+    rest: Pose,
+    options: FieldOptions,
+}
+
+/// Links with their fields.
+struct BuiltLinks {
+    links: Vec<Link>,
+    reports: Vec<FieldReport>,
+    /// For the fields, until they count with the scene.
+    rooms: Vec<Reservation>,
+}
+
+fn build_links(
+    loaded: Vec<LoadedLink>,
+    host: &SceneHost,
+    fields: &Fields,
+    terms: &BuildTerms,
+) -> Result<BuiltLinks, Refused> {
+    let mut built = BuiltLinks { links: Vec::new(), reports: Vec::new(), rooms: Vec::new() };
+    let BuiltLinks { links, reports, rooms } = &mut built;
+    for LoadedLink { name, mesh, rest, options } in loaded {
+        (terms.check)()?;
+        let label = name.clone();
+        let link = Link::try_new(name, mesh, rest, |surface| {
+            let obtained = fields.obtain(&label, surface, &options, terms)?;
+            // Once for a scene that has it from now on, whoever else has it.
+            if obtained.origin == FieldOrigin::Shared
+                && !is_among(&obtained.field, links)
+                && !host.scene.tools().iter().any(|t| is_among(&obtained.field, &t.links))
+            {
+                let bytes = obtained.field.report().bytes as u64;
+                rooms.push((terms.reserve)(Share::of_bytes(bytes))?);
+            }
+            reports.push(field_report(&obtained));
+            rooms.extend(obtained.room);
+            Ok::<_, Refused>(obtained.field)
+        });
+        links.push(Link { field_tolerance_m: options.tolerance_m, ..link? });
+    }
+    Ok(built)
 }
 
 fn is_among(field: &Arc<Field>, links: &[Link]) -> bool {

@@ -95,6 +95,29 @@ impl<S> Track<S> {
     }
 }
 
+impl<S> Track<S>
+where
+    S: Stream<Item = Result<TrackRequest, Status>> + Unpin,
+{
+    /// Takes the scene in that the first request names, and begins its session or goes on with it. False when there is no
+    /// request.
+    fn poll_begin(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Status>> {
+        let Track { registry, sessions, caller, requests, span, lease, opening, .. } = self;
+        if opening.is_none() {
+            let first = ready!(Pin::new(&mut *requests).poll_next(cx));
+            let Some(first) = first.transpose()? else { return Poll::Ready(Ok(false)) };
+            *opening = Some((open(registry, &first), first));
+        }
+        let (opened, first) = opening.as_mut().expect("it was set");
+        ready!(opened.as_mut().poll(cx)).map_err(Status::from)?;
+        let first = mem::take(first);
+        *opening = None;
+        let begun = span.in_scope(|| begin(registry, sessions, caller, first));
+        *lease = Some(begun.map_err(Status::from)?);
+        Poll::Ready(Ok(true))
+    }
+}
+
 impl<S> Stream for Track<S>
 where
     S: Stream<Item = Result<TrackRequest, Status>> + Unpin,
@@ -102,40 +125,16 @@ where
     type Item = Result<TrackResponse, Status>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Track {
-            registry,
-            sessions,
-            caller,
-            requests,
-            span,
-            lease,
-            token_told,
-            taken_before,
-            gathered,
-            pause,
-            opening,
-        } = self.get_mut();
-        if let Some(until) = pause {
+        let track = self.get_mut();
+        if let Some(until) = &mut track.pause {
             ready!(until.as_mut().poll(cx));
-            *pause = None;
+            track.pause = None;
         }
-        let lease = match lease {
-            Some(lease) => &*lease,
-            None => {
-                if opening.is_none() {
-                    let first = ready!(Pin::new(&mut *requests).poll_next(cx));
-                    let Some(first) = first.transpose()? else { return Poll::Ready(None) };
-                    *opening = Some((open(registry, &first), first));
-                }
-                let (opened, first) = opening.as_mut().expect("it was set");
-                ready!(opened.as_mut().poll(cx)).map_err(Status::from)?;
-                let first = mem::take(first);
-                *opening = None;
-                let begun = span
-                    .in_scope(|| begin(registry, sessions, caller, first).map_err(Status::from));
-                &*lease.insert(begun?)
-            }
-        };
+        if track.lease.is_none() && !ready!(track.poll_begin(cx))? {
+            return Poll::Ready(None);
+        }
+        let Track { requests, span, lease, token_told, taken_before, gathered, pause, .. } = track;
+        let lease = lease.as_ref().expect("the session has begun");
         // The stream that had the session is in the middle of a poll, on another thread. That is over in a tick.
         let Some(mut running) = lease.take().map_err(Refused::from)? else {
             cx.waker().wake_by_ref();

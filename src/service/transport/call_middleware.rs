@@ -28,7 +28,7 @@ use crate::config::TransportSettings;
 use crate::{
     proto::haptic_service_server::HapticServiceServer,
     service::{
-        access::{Access, caller::Caller, revocation::unless_revoked, role::Role},
+        access::{Access, caller::Caller, denied::Denied, revocation::unless_revoked, role::Role},
         catch_panic::{CatchPanicBody, catch_panic_future},
         host::answer_room::{AnswerRooms, TakenRoom},
         metrics::Metrics,
@@ -92,16 +92,7 @@ where
         };
         let caller = match allowed {
             Ok(caller) => caller,
-            Err(denied) => {
-                debug!(method = name, "refused: {denied}");
-                let status = Status::from(denied);
-                // Counted under the method's name even when it is refused: guesses at keys show as a rate.
-                metrics.note_call(name, status.code());
-                if let Some(life) = request.extensions().get::<Arc<ConnectionLife>>() {
-                    life.note_refused();
-                }
-                return Box::pin(ready(Ok(status.into_http())));
-            }
+            Err(denied) => return refused(denied, name, &request, &metrics),
         };
         // The scene is filled in where it is found: a stream's first message names it; how many tools a haptic loop
         // renders with its first answer. The code is at the end.
@@ -152,6 +143,22 @@ where
         let note_code = move |code| counted.note_call(name, code);
         Box::pin(ready(Ok(LateAnswer::of(answering, deadline, at, name == DEFORM, note_code))))
     }
+}
+
+/// Counted under the method's name too: guesses at keys show as a rate.
+fn refused(
+    denied: Denied,
+    name: &'static str,
+    call: &Request<Body>,
+    metrics: &Metrics,
+) -> Answering {
+    debug!(method = name, "refused: {denied}");
+    let status = Status::from(denied);
+    metrics.note_call(name, status.code());
+    if let Some(life) = call.extensions().get::<Arc<ConnectionLife>>() {
+        life.note_refused();
+    }
+    Box::pin(ready(Ok(status.into_http())))
 }
 
 /// A method, what its callers must be, and where it is answered.
