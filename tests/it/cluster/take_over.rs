@@ -42,6 +42,18 @@ fn take_over(id: String, to: SocketAddr) -> Output {
     command.env("RUST_LOG", "off").output().expect("it was built")
 }
 
+/// A live view of a server that was stopped past its lease ends. `seen_ns`: of a frame before, by the server's clock.
+async fn shows_nothing_more(viewer: &mut Viewer, seen_ns: u64) {
+    let status = loop {
+        match viewer.frame().await {
+            // From before it was stopped, and read only now.
+            Ok(frame) => assert!(frame.server_time_ns < seen_ns + LEASE.as_nanos() as u64),
+            Err(status) => break status,
+        }
+    };
+    assert!(owner(&status).is_some() || status.code() == Code::Unavailable, "{status:?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledged() {
     let seed = Seed::or(26);
@@ -102,14 +114,7 @@ async fn an_owner_that_hangs_or_works_on_loses_its_scenes_and_nothing_acknowledg
     tokio::time::sleep(LEASE).await;
     let woken = Instant::now();
     theatre.servers[0].process.signal("CONT");
-    let status = loop {
-        match viewer.frame().await {
-            // From before it was stopped, and read only now.
-            Ok(frame) => assert!(frame.server_time_ns < seen_ns + LEASE.as_nanos() as u64),
-            Err(status) => break status,
-        }
-    };
-    assert!(owner(&status).is_some() || status.code() == Code::Unavailable, "{status:?}");
+    shows_nothing_more(&mut viewer, seen_ns).await;
     for n in hung {
         fenced(sleeper.clone(), *n, from).await;
     }

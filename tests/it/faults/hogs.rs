@@ -136,6 +136,32 @@ impl Waits {
     }
 }
 
+async fn set_up(server: &mut TestServer) {
+    server.create(SCENE).await.expect("a new scene");
+    server.furnish().await;
+    let organ = mesh(shapes::organ(20_000, 5));
+    server.add_tissue(tissue_upload("organ", &organ)).await.expect("tissue 2");
+    // All triangles of each tip share a vertex, whose ring no tick may walk for each contact.
+    let spindle = mesh(shapes::spindle(20_000, 0.05, 0.07));
+    server.add_tissue(tissue_upload("spindle", &spindle)).await.expect("tissue 3");
+    // One mesh for all: its field is built once and read again.
+    let spoke = mesh(shapes::capsule(0.006, 0.08, 20));
+    for i in 0..N_TOOLS {
+        server.add_tool(hog(&format!("hog-{i}"), &spoke)).await.expect("a tool");
+    }
+}
+
+/// How often systemd is told that the server is well, until `stop`.
+fn count_signs(socket: &UnixDatagram, stop: &AtomicBool) -> usize {
+    let mut n_told = 0;
+    while !stop.load(Relaxed) {
+        let mut text = [0; 256];
+        let n = socket.recv(&mut text).expect("systemd is told in time");
+        n_told += usize::from(text[..n].starts_with(b"WATCHDOG"));
+    }
+    n_told
+}
+
 /// Two streams with 8 tools of 8 links each that cross each other and the tissue, with all pairs asked for and a margin
 /// of 1 cm, on two threads. Beside them a client on its own connection, health both ways, and the watchdog.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -151,33 +177,13 @@ async fn two_streams_of_64_crossing_links_keep_nobody_waiting() {
     let mut served = Process::serve_with("127.0.0.1:0", &more, &variables);
     let address = served.address();
     let mut server = TestServer::connect(address).await;
-    server.create(SCENE).await.expect("a new scene");
-    server.furnish().await;
-    let organ = mesh(shapes::organ(20_000, 5));
-    server.add_tissue(tissue_upload("organ", &organ)).await.expect("tissue 2");
-    // All triangles of each tip share a vertex, whose ring no tick may walk for each contact.
-    let spindle = mesh(shapes::spindle(20_000, 0.05, 0.07));
-    server.add_tissue(tissue_upload("spindle", &spindle)).await.expect("tissue 3");
-    // One mesh for all: its field is built once and read again.
-    let spoke = mesh(shapes::capsule(0.006, 0.08, 20));
-    for i in 0..N_TOOLS {
-        server.add_tool(hog(&format!("hog-{i}"), &spoke)).await.expect("a tool");
-    }
-
+    set_up(&mut server).await;
     let (stop, cut_short) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let attackers: Vec<_> = (0..2)
         .map(|_| tokio::spawn(attack(address, Arc::clone(&stop), Arc::clone(&cut_short))))
         .collect();
     let told = Arc::clone(&stop);
-    let watchdog = std::thread::spawn(move || {
-        let mut n_told = 0;
-        while !told.load(Relaxed) {
-            let mut text = [0; 256];
-            let n = socket.recv(&mut text).expect("systemd is told in time");
-            n_told += usize::from(text[..n].starts_with(b"WATCHDOG"));
-        }
-        n_told
-    });
+    let watchdog = std::thread::spawn(move || count_signs(&socket, &told));
     while cut_short.load(Relaxed) < 10 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }

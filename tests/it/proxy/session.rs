@@ -9,7 +9,7 @@ use palpate::{
     oracle::shapes,
     proxy::{RenderError, RenderOptions, RenderState, RenderedSession, RenderedSessionError},
     scene::{
-        Distance, Limits, Link, Scene, TissueKind, TissueOptions, Tool, ToolId, ToolParts,
+        Contact, Distance, Limits, Link, Scene, TissueKind, TissueOptions, Tool, ToolId, ToolParts,
         tick::{Session, TickError, TickOptions, ToolPose},
         tissue::deform::Deformation,
     },
@@ -198,6 +198,20 @@ fn what_cannot_be_rendered_is_refused_by_name() {
     assert_eq!(unknown, "render[0].tool_id = 77 is not tracked by this stream");
 }
 
+/// That two distances are one, metres where there is one.
+fn same_distance(got: &Distance<Contact>, expected: &Distance<Contact>, at: &str) -> Option<f64> {
+    let (Distance::Within(got), Distance::Within(expected)) = (got, expected) else {
+        assert_eq!(got, expected, "{at}");
+        return None;
+    };
+    let off_m = got.signed_distance_m - expected.signed_distance_m;
+    assert!(off_m.abs() < 1e-12, "{at}: {got:?}, {expected:?}");
+    // Along an edge many points are equally near: those that were found are.
+    let apart_m = got.on_tissue.position.distance(got.on_tool.position);
+    assert!((apart_m - got.signed_distance_m.abs()).abs() < 1e-12, "{at}: {got:?}");
+    Some(got.signed_distance_m)
+}
+
 /// Proxies know what is near them, and the tick takes their word for it: as a session that has to search answers.
 #[test]
 fn distances_at_a_proxy_are_those_of_a_search() {
@@ -272,20 +286,8 @@ fn distances_at_a_proxy_are_those_of_a_search() {
             let expected = plain.tick(sequence, &[at_proxy], now_ns, &never).expect("accepted");
             for (got, expected) in rendered.last_answer().links.iter().zip(&expected.links) {
                 let at = format!("round {round}, tick {tick}");
-                match (&got.distance, &expected.distance) {
-                    (Distance::Within(got), Distance::Within(expected)) => {
-                        let off_m = got.signed_distance_m - expected.signed_distance_m;
-                        assert!(off_m.abs() < 1e-12, "{at}: {got:?}, {expected:?}");
-                        // Along an edge many points are equally near: those that were found are.
-                        let points = (got.on_tissue.position, got.on_tool.position);
-                        let apart_m = points.0.distance(points.1);
-                        let off_m = apart_m - got.signed_distance_m.abs();
-                        assert!(off_m.abs() < 1e-12, "{at}: {got:?}");
-                        let is_near = touches && got.signed_distance_m < 1e-3;
-                        n_near += usize::from(is_near);
-                    }
-                    (got, expected) => assert_eq!(got, expected, "{at}"),
-                }
+                let distance_m = same_distance(&got.distance, &expected.distance, &at);
+                n_near += usize::from(touches && distance_m.is_some_and(|m| m < 1e-3));
             }
         }
     }
