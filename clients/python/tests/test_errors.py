@@ -19,7 +19,7 @@ def test_nobody_is_there() -> None:
         palpate.connect(f"127.0.0.1:{port}")
     with pytest.raises(ValueError, match="begins with ftp://"):
         palpate.connect("ftp://127.0.0.1:1")
-    for address in ("127.0.0.1", "https://localhost", "[::1]", "127.0.0.1:7447, localhost"):
+    for address in ("127.0.0.1", "https://localhost", "[::1]", "127.0.0.1:7447, localhost", "::1:7447", "host:99999"):
         with pytest.raises(ValueError, match="has no port, expected host:port"):
             palpate.connect(address)
 

@@ -17,6 +17,7 @@ import grpc
 from .contract import CALLS
 from .errors import Closed, DeadlineExceeded, NotFound, PalpateError, Unavailable, of_status
 from .proxied_host import ProxiedHost
+from .uninterrupted import uninterrupted
 
 PathLike = Union[str, "os.PathLike[str]"]
 
@@ -32,6 +33,8 @@ _OPTIONS = [
     # A server that hangs, or a cable that was pulled, ends calls with UNAVAILABLE and not never.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
+    # Newer versions of gRPC wait for a minute by this one, whatever the line above says.
+    ("grpc.http2.ping_timeout_ms", 5_000),
     # A loop that lost its server asks for it ten times a second, and not once in two minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.min_reconnect_backoff_ms", 1_000),
@@ -52,6 +55,10 @@ class ServerAddress:
         certificate: PathLike | None,
         certificate_key: PathLike | None,
     ) -> None:
+        if (certificate is None) != (certificate_key is None):
+            raise ValueError("certificate and certificate_key are given together, or neither is")
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise ValueError("the key has a character that no header can hold, as a line's end")
         # A path may have commas.
         self._each = [text] if text.startswith("unix:") else [one.strip() for one in text.split(",")]
         self._key = key
@@ -59,9 +66,8 @@ class ServerAddress:
         for scheme in sorted(schemes - {"", "http", "https"}):
             raise ValueError(f"the address begins with {scheme}://, expected http://, https://, unix: or a host")
         for one in self._each:
-            # gRPC would try port 443.
-            if not one.startswith("unix:") and not re.search(r":\d+$", one.rpartition("]")[2]):
-                raise ValueError(f"the address {one!r} has no port, expected host:port")
+            if not one.startswith("unix:"):
+                _check_port(one)
         self._credentials: grpc.ChannelCredentials | None = None
         # For all of them or none: a server that is named by another is no less sure than that.
         if "https" in schemes or ca is not None or certificate is not None:
@@ -95,6 +101,14 @@ class ServerAddress:
         else:
             channel = grpc.secure_channel(target, self._credentials, options)
         return Connection(address, target, channel, self._key, host or ProxiedHost())
+
+
+def _check_port(address: str) -> None:
+    """gRPC would try port 443, or what is left of a port that is none."""
+    host, bracket, rest = address.rpartition("://")[2].rpartition("]")
+    port = re.fullmatch(r":(\d{1,5})" if bracket else r"[^:]+:(\d{1,5})", rest)
+    if port is None or int(port[1]) > 0xFFFF:
+        raise ValueError(f"the address {address!r} has no port, expected host:port or [IPv6]:port")
 
 
 def _read(file: PathLike | None) -> bytes | None:
@@ -142,36 +156,39 @@ class Connection:
     def close(self) -> None:
         """Ends it, and the streams that use it."""
         self._is_closed = True
-        self._channel.close()
+        uninterrupted(self._channel.close)
 
     def ask(self, call: str, request: bytes, timeout_s: float | None) -> Any:
         """A call whose request is encoded already: protobuf's own answer. `timeout_s`: `None`: a minute."""
         about = CALLS[call]
         method: Any = self._channel.unary_unary(about.path, None, about.answer.FromString)
         timeout_s = _WAIT_S if timeout_s is None else timeout_s
-        with self._errors(call):
-            answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata())
-        self._heard(done)
-        return answer
 
-    def upload(self, call: str, requests: Iterator[Any]) -> Any:
-        """A call whose request is a stream."""
-        begun = self.open(call, (request.SerializeToString() for request in requests))
-        with self._errors(call):
-            [answer] = begun
-        self._heard(begun)
-        return answer
+        def asked() -> Any:
+            with self._errors(call):
+                answer, done = method.with_call(request, timeout=timeout_s, metadata=self._metadata())
+            self._heard(done)
+            return answer
 
-    def download(self, call: str, request: Any) -> Iterator[Any]:
-        """A call whose answer is a stream."""
-        begun = self.open(call, iter([request.SerializeToString()]))
-        with self._errors(call):
-            yield from begun
+        return uninterrupted(asked)
+
+    def exchange(self, call: str, requests: Iterator[Any]) -> list[Any]:
+        """A call of any number of requests: all its answers."""
+
+        def exchanged() -> list[Any]:
+            begun = self.open(call, (request.SerializeToString() for request in requests))
+            with self._errors(call):
+                answers = list(begun)
+            self._heard(begun)
+            return answers
+
+        return uninterrupted(exchanged)
 
     def open(self, call: str, requests: Iterator[bytes]) -> Any:
         """A call of any number of requests, which are encoded already: gRPC's call, an iterator of answers."""
         about = CALLS[call]
         method: Any = self._channel.stream_stream(about.path, None, about.answer.FromString)
+        begun: Any = None
 
         def sent() -> Iterator[bytes]:
             yield from islice(requests, 1)
@@ -183,13 +200,17 @@ class Connection:
             self._late.add(begun)
             begun.cancel()
 
+        def opened() -> Any:
+            nonlocal begun
+            with self._errors(call):
+                begun = method(sent(), metadata=self._metadata())
+            if begun.add_callback(timer.cancel):
+                timer.start()
+            return begun
+
         timer = threading.Timer(_WAIT_S, give_up)
         timer.daemon = True
-        with self._errors(call):
-            begun = method(sent(), metadata=self._metadata())
-        if begun.add_callback(timer.cancel):
-            timer.start()
-        return begun
+        return uninterrupted(opened)
 
     def is_reached(self, scene_id: str, within_s: float) -> bool:
         """Whether the server answers, now or in this time; what it answers does not matter."""

@@ -15,12 +15,13 @@ import numpy.typing as npt
 from .answers import DeformResponse
 from .contract import message
 from .errors import Closed, PalpateError, Unavailable
+from .member import id_in
 from .owners import Route
 from .packed import dense_positions, floats, indices
+from .tissue import Tissue
 
 if TYPE_CHECKING:
     from .server import Server
-    from .tissue import Tissue
 
 _REQUEST = message("DeformRequest")
 _SPARSE = _REQUEST.DESCRIPTOR.fields_by_name["sparse"].number
@@ -86,11 +87,12 @@ class Deformations:
         queue grows.
 
         Raises:
-            ValueError: the arrays do not fit.
+            ValueError: the arrays do not fit, or the tissue is another scene's.
         """
         with self._sending:
             self._sequence += 1
-            request = encode(tissue.scene.id, tissue.id, self._sequence, positions_m, vertices, hold)
+            tissue_id = id_in(self._scene_id, tissue, Tissue, "tissue")
+            request = encode(self._scene_id, tissue_id, self._sequence, positions_m, vertices, hold)
             while True:
                 if self._stream is None or self._stream.is_over:
                     self._stream = _Stream(Route(self._server.owners, self._scene_id, may_repeat=True))
@@ -121,7 +123,8 @@ class _Stream:
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         # Not answered yet, in order, with what is sent once more where another server has the scene by now.
         self._waiting: deque[tuple[Future[DeformResponse], bytes]] = deque()
         self.is_over = False
@@ -132,7 +135,7 @@ class _Stream:
 
     def send(self, request: bytes, in_flight_max: int) -> Future[DeformResponse] | None:
         """None: the stream was over before."""
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self.is_over or len(self._waiting) < in_flight_max)
             if self.is_over:
                 return None
@@ -144,7 +147,7 @@ class _Stream:
             return answer
 
     def close(self) -> None:
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self.is_over or not self._waiting)
         self.end()
         self._reader.join()
@@ -168,13 +171,13 @@ class _Stream:
         failed = self._answers()
         while self._is_owed() and self._route.goes_on(failed):
             try:
-                with self._changed:
+                with self._lock:
                     self._call = self._open()
             except Closed as closed:
                 failed = closed
                 break
             failed = self._answers()
-        with self._changed:
+        with self._lock:
             self.is_over = True
             lost = list(self._waiting)
             self._waiting.clear()
@@ -184,7 +187,7 @@ class _Stream:
 
     def _is_owed(self) -> bool:
         """Whether something was sent that has no answer. The stream is over if not: what comes next opens another."""
-        with self._changed:
+        with self._lock:
             self.is_over = not self._waiting
             return not self.is_over
 
@@ -194,7 +197,7 @@ class _Stream:
         failed: PalpateError = Unavailable(f"the server at {address} ended the stream")
         try:
             for raw in self._call:
-                with self._changed:
+                with self._lock:
                     answered, _ = self._waiting.popleft()
                     self._changed.notify_all()
                 self._route.arrived()

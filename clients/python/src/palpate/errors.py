@@ -41,6 +41,10 @@ class Unavailable(PalpateError):
         super().__init__(message)
         self.is_told = is_told
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # From one process to another too.
+        return type(self), (str(self), self.is_told)
+
 
 class Refused(PalpateError):
     """The server refused. Nothing was changed.
@@ -61,6 +65,9 @@ class Refused(PalpateError):
         self.field = field
         self.subject = subject
         self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.call, self.code, self.message, self.field, self.subject)
 
 
 class InvalidArgument(Refused):
@@ -94,6 +101,9 @@ class Elsewhere(FailedPrecondition):
     def __init__(self, call: str, code: str, message: str, address: str) -> None:
         super().__init__(call, code, message, subject="scene")
         self.address = address
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.call, self.code, self.message, self.address)
 
 
 class Unauthenticated(Refused):

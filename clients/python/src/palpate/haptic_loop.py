@@ -23,10 +23,12 @@ from .errors import (
     of_refusal,
 )
 from .loop_options import Render, Report
+from .member import id_in
 from .owners import HOPS_MAX, PAUSE_S
 from .pose import PoseLike
-from .tool import Tool, id_of
+from .tool import Tool
 from .tool_pose import ToolPose, tool_pose
+from .uninterrupted import uninterrupted
 
 if TYPE_CHECKING:
     from .server import Server
@@ -76,20 +78,22 @@ class HapticLoop:
             raise ValueError(f"mode is {mode!r}, expected one of {', '.join(modes)}")
         self._server = server
         self._scene_id = scene_id
-        self._tool_ids = [id_of(tool, "tools") for tool in tools]
+        self._tool_ids = [id_in(scene_id, tool, Tool, "tools") for tool in tools]
         self._start = message("TrackStart")(
             scene_id=scene_id,
             tool_ids=self._tool_ids,
             mode=f"TRACK_MODE_{mode.upper()}",
             report=(report or Report()).message(),
-            render=[(r if isinstance(r, Render) else Render(r)).message() for r in render],
+            render=[(r if isinstance(r, Render) else Render(r)).message(scene_id) for r in render],
         )
         self._deadline_us = deadline_us
         self._on_answer = on_answer
-        self._reconnect_s = reconnect_s
+        self._reconnect_s = float(reconnect_s)
 
-        # All below is written under this lock.
-        self._changed = threading.Condition()
+        # All below is written under this lock. Taken as itself: in `Condition.__enter__`, which is Python, an interrupt
+        # would leave it taken.
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._waiting: deque[Any] = deque()
         self._newest: list[Any] = []
         # By tool: the tick that last put it somewhere, so that no way there is swept if that tick is lost.
@@ -137,8 +141,13 @@ class HapticLoop:
         self._thread = threading.Thread(target=self._run, name="palpate-track", daemon=True)
         server.loops.add(self)
         self._thread.start()
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_open or self._failure is not None)
+        try:
+            with self._lock:
+                self._changed.wait_for(lambda: self._is_open or self._failure is not None)
+        except BaseException:
+            # Nobody else can.
+            self.close()
+            raise
         if self._failure is not None:
             raise self._failure
 
@@ -168,7 +177,7 @@ class HapticLoop:
             ValueError: there is no pose for each tool.
         """
         tools = self._tool_poses(poses)
-        with self._changed:
+        with self._lock:
             self._raise_what_happened()
             return self._put(tools)
 
@@ -188,9 +197,12 @@ class HapticLoop:
             Refused: a tick was refused.
             PalpateError: the loop is over.
             TimeoutError: no answer came in time.
+            ValueError: no tick was sent yet.
         """
-        with self._changed:
+        with self._lock:
             wanted = self._sequence if sequence is None else sequence
+            if wanted == 0:
+                raise ValueError("no tick was sent yet, expected one to wait for")
 
             def is_there() -> bool:
                 is_answered = self._answer is not None and self._answer.sequence >= wanted
@@ -209,7 +221,7 @@ class HapticLoop:
 
     def close(self) -> None:
         """Ends the loop and its session."""
-        with self._changed:
+        with self._lock:
             self._is_closed = True
             self._changed.notify_all()
         if threading.current_thread() is self._thread:
@@ -218,7 +230,7 @@ class HapticLoop:
         # Closing this side ends the session at once; a server that does not answer that is left alone.
         self._thread.join(timeout=1.0)
         if self._thread.is_alive() and self._call is not None:
-            self._call.cancel()
+            uninterrupted(self._call.cancel)
 
     def __enter__(self) -> HapticLoop:
         return self
@@ -228,7 +240,7 @@ class HapticLoop:
 
     def _tool_poses(self, poses: Poses) -> list[Any]:
         if isinstance(poses, Mapping):
-            given = {id_of(tool, "poses"): pose for tool, pose in poses.items()}
+            given = {id_in(self._scene_id, tool, Tool, "poses"): pose for tool, pose in poses.items()}
         elif len(self._tool_ids) == 1:
             given = {self._tool_ids[0]: poses}
         else:
@@ -268,7 +280,7 @@ class HapticLoop:
             self._heard_at = time.monotonic()
         elif self._is_open and time.monotonic() - self._heard_at > _SILENT_S:
             self._is_open = False
-            self._call.cancel()
+            uninterrupted(self._call.cancel)
 
     def _raise_what_happened(self) -> None:
         """Under the lock."""
@@ -276,18 +288,29 @@ class HapticLoop:
             refusal, self._refusal = self._refusal, None
             raise refusal
         if self._failure is not None:
-            raise self._failure
+            # Each time anew: a traceback grows with every frame that it is raised through, and holds what is in them.
+            raise self._failure.with_traceback(None)
         if self._is_closed:
             raise Closed("the loop is closed")
 
     def _run(self) -> None:
-        """The loop's thread: stream after stream, until one ends for good."""
+        """The loop's thread."""
+        try:
+            self._streams()
+        except BaseException as error:
+            # A fault of this package: told, and not waited for.
+            with self._lock:
+                self._failure, self._is_open, self._is_closed = error, False, True
+                self._changed.notify_all()
+
+    def _streams(self) -> None:
+        """Stream after stream, until one ends for good."""
         while True:
             failure = self._stream()
-            with self._changed:
+            with self._lock:
                 self._is_open = False
             comes_back = failure is not None and self._comes_back(failure)
-            with self._changed:
+            with self._lock:
                 if not comes_back:
                     self._failure = None if self._is_closed else failure
                     self._is_closed = True
@@ -342,7 +365,7 @@ class HapticLoop:
         return False
 
     def _pause(self) -> None:
-        with self._changed:
+        with self._lock:
             self._changed.wait_for(lambda: self._is_closed, PAUSE_S)
 
     def _stream(self) -> BaseException | None:
@@ -363,13 +386,13 @@ class HapticLoop:
             return None if self._is_closed else Unavailable(f"{self._connection.address} ended the stream")
         except grpc.RpcError as error:
             return self._connection.failure("Track", error)
-        except Exception as error:
-            # Of `on_answer`.
+        except BaseException as error:
+            # Of `on_answer`, `sys.exit` too.
             self._call.cancel()
             return error
         finally:
             is_over.set()
-            with self._changed:
+            with self._lock:
                 self._changed.notify_all()
 
     def _wait_until_open(self, call: Any) -> None:
@@ -379,7 +402,7 @@ class HapticLoop:
         self._connection.host.hear(call.initial_metadata())
         if not call.add_callback(ended.set) or not self._was_open and ended.wait(_REFUSAL_S):
             return
-        with self._changed:
+        with self._lock:
             self._is_open = self._was_open = True
             self._heard_at = time.monotonic()
             self._changed.notify_all()
@@ -394,7 +417,7 @@ class HapticLoop:
             self._go_on(start)
         yield _REQUEST(start=start).SerializeToString()
         while True:
-            with self._changed:
+            with self._lock:
                 self._changed.wait_for(lambda: self._waiting or self._is_closed or is_over.is_set())
                 if self._is_closed or is_over.is_set():
                     return
@@ -411,7 +434,7 @@ class HapticLoop:
 
     def _go_on(self, start: Any) -> None:
         """Lets a loop without its session go on where its last answer was."""
-        with self._changed:
+        with self._lock:
             if self._answer is None or not self._answered_poses:
                 return
             start.last_poses.extend(self._answered_poses)
@@ -439,7 +462,7 @@ class HapticLoop:
         self._is_answered = True
         self._hops = 0
         answer = TrackResponse(raw)
-        with self._changed:
+        with self._lock:
             self._answered = raw.sequence
             if raw.HasField("refusal"):
                 self._refusal = of_refusal("Track", raw.refusal)

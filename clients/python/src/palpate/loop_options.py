@@ -7,7 +7,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from .contract import message
-from .tool import Tool, id_of
+from .member import id_in
+from .pose import vector_message
+from .tool import Tool
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,9 @@ class Render:
     device_distances: bool = False
     local_model: bool = False
 
-    def message(self) -> Any:
+    def message(self, scene_id: str) -> Any:
         """As the contract has it."""
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "tool"}
         point = self.hold_point_m
-        given["hold_point_m"] = None if point is None else dict(zip("xyz", point, strict=False))
-        return message("RenderOptions")(tool_id=id_of(self.tool, "render"), **given)
+        given["hold_point_m"] = None if point is None else vector_message(point, "hold_point_m")
+        return message("RenderOptions")(tool_id=id_in(scene_id, self.tool, Tool, "render"), **given)

@@ -19,6 +19,15 @@ def _floats(values: npt.ArrayLike, name: str, size: int) -> npt.NDArray[np.float
     return array
 
 
+def vector_message(values: npt.ArrayLike, name: str) -> dict[str, float]:
+    """As the contract has a `Vec3`.
+
+    Raises:
+        ValueError: it is not three numbers.
+    """
+    return dict(zip("xyz", _floats(values, name, 3).tolist(), strict=True))
+
+
 class Pose:
     """A rigid transform: first the rotation, then the translation. A tool's pose takes tool frame to scene frame."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,8 +17,9 @@ from .deformations import Deformations
 from .errors import PalpateError
 from .haptic_loop import HapticLoop
 from .loop_options import Render, Report
+from .member import id_in
 from .mesh import Link, MeshLike, MeshUpload, Probe
-from .pose import PoseLike, pose_message
+from .pose import PoseLike, pose_message, vector_message
 from .tissue import Motion, Tissue
 from .tool import Tool
 from .tool_pose import tool_pose
@@ -76,7 +78,7 @@ class Scene:
             "mesh": upload.header,
             "options": {"kind": f"TISSUE_KIND_{kind}"},
         }
-        raw = self.server.upload("AddTissue", self.id, lambda: _upload("AddTissueRequest", header, [upload]))
+        [raw] = self.server.exchange("AddTissue", self.id, lambda: _upload("AddTissueRequest", header, [upload]))
         return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report))
 
     def add_tool(
@@ -100,7 +102,12 @@ class Scene:
             Refused: nothing was added.
         """
         only: Any = mesh
-        links = only if isinstance(mesh, list) else [Link(name, only, scale_to_m, left_handed, None, 0, fill_holes_m)]
+        links = [Link(name, only, scale_to_m, left_handed, None, 0, fill_holes_m)]
+        if isinstance(only, list) or isinstance(only, tuple) and any(isinstance(one, Link) for one in only):
+            links = list(only)
+        for one in links:
+            if not isinstance(one, Link):
+                raise TypeError(f"mesh has {type(one).__name__}, expected links, a file, or (positions, triangles)")
         uploads = [
             MeshUpload(link.mesh, link.scale_to_m, link.left_handed, number, link.fill_holes_m)
             for number, link in enumerate(links)
@@ -112,7 +119,7 @@ class Scene:
                 "rest_pose": None if link.rest_pose is None else pose_message(link.rest_pose),
                 "field": {"tolerance_m": link.tolerance_m},
             }
-            for link, upload in zip(links, uploads, strict=False)
+            for link, upload in zip(links, uploads, strict=True)
         ]
         header = {
             "scene_id": self.id,
@@ -122,13 +129,13 @@ class Scene:
                 {
                     "name": probe.name,
                     "link": probe.link,
-                    "position_m": dict(zip("xyz", probe.position_m, strict=False)),
+                    "position_m": vector_message(probe.position_m, "position_m"),
                     "radius_m": probe.radius_m,
                 }
                 for probe in probes
             ],
         }
-        raw = self.server.upload("AddTool", self.id, lambda: _upload("AddToolRequest", header, uploads))
+        [raw] = self.server.exchange("AddTool", self.id, lambda: _upload("AddToolRequest", header, uploads))
         reports = [answers.MeshReport(report) for report in raw.reports]
         return Tool(self, raw.tool_id, name, reports, [answers.FieldReport(f) for f in raw.fields])
 
@@ -231,10 +238,10 @@ class Scene:
         """
         fields: dict[str, Any] = {"all_tissues": True}
         if isinstance(target, Tissue):
-            fields = {"tissue_id": target.id}
+            fields = {"tissue_id": id_in(self.id, target, Tissue, "target")}
         elif target is not None:
             tool, link, pose = target
-            fields = {"link": {"link": link, "tool": tool_pose(tool.id, pose)}}
+            fields = {"link": {"link": link, "tool": tool_pose(id_in(self.id, tool, Tool, "target"), pose)}}
         request = _DISTANCES(scene_id=self.id, max_distance_m=max_distance_m, **fields)
         points = packed.array(_POINTS, packed.doubles(points_m, "points_m"))
         encoded = b"".join([request.SerializeToString(), *points])
@@ -253,7 +260,7 @@ class Scene:
         raw = self.server.ask(
             "QueryContacts",
             scene_id=self.id,
-            tool=tool_pose(tool.id, pose, link_poses),
+            tool=tool_pose(id_in(self.id, tool, Tool, "tool"), pose, link_poses),
             report=(report or Report()).message(),
         )
         return answers.QueryContactsResponse(raw)
@@ -279,14 +286,14 @@ class Scene:
         """
         intervals = [
             {
-                "tissue_id": motion.tissue.id,
+                "tissue_id": id_in(self.id, motion.tissue, Tissue, "motions"),
                 "from_geometry_revision": motion.from_geometry_revision,
                 "to_geometry_revision": motion.to_geometry_revision,
             }
             for motion in (m if isinstance(m, Motion) else Motion(m) for m in motions)
         ]
         contacts, totals = message("FeatureContacts")(), message("SelfCollisionTotals")()
-        for part in self.server.download(
+        for part in self.server.exchange(
             "DetectSelfCollisions",
             self.id,
             tissues=intervals,
@@ -322,8 +329,7 @@ class Scene:
 
 def _upload(name: str, header: dict[str, Any], meshes: Sequence[MeshUpload]) -> Iterator[Any]:
     request = message(name)
-    # The header first: it says how much follows, so that the server can refuse before it takes any of the mesh.
-    yield request(header=header)
-    for mesh in meshes:
-        for chunk in mesh.chunks():
-            yield request(chunk=chunk)
+    # The header first: it says how much follows, so that the server can refuse before it takes any of the mesh. It is
+    # made here and not on the thread that sends, so that a wrong argument is told as what it is.
+    first = request(header=header)
+    return chain([first], (request(chunk=chunk) for mesh in meshes for chunk in mesh.chunks()))

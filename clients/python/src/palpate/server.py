@@ -55,7 +55,8 @@ def connect(
         Unavailable: nobody answers there, or the certificates do not fit.
         Unauthenticated: no key, or one that the server does not know.
         OSError: a file cannot be read.
-        ValueError: the address has no port, or another scheme.
+        ValueError: the address has no port, or another scheme; a certificate is given without its key; or the key is
+            none.
     """
     servers = ServerAddress(address, key, ca, certificate, certificate_key)
     owners = Owners(servers)
@@ -154,21 +155,17 @@ class Server:
         route = Route(self.owners, scene_id, call in _LOOKS, timeout_s)
         return _along(route, lambda at: at.ask(call, request, timeout_s))
 
-    def upload(self, call: str, scene_id: str, requests: Callable[[], Iterator[Any]]) -> Any:
-        """A call whose request is a stream, which is made anew for each server that is asked."""
-        return _along(Route(self.owners, scene_id, False), lambda at: at.upload(call, requests()))
+    def exchange(
+        self, call: str, scene_id: str, requests: Callable[[], Iterator[Any]] | None = None, **fields: Any
+    ) -> list[Any]:
+        """A call whose request or answer is a stream: protobuf's own answers.
 
-    def download(self, call: str, scene_id: str, **fields: Any) -> Iterator[Any]:
-        """A call whose answer is a stream, in which nothing is asked again once its first message is there."""
-        request = CALLS[call].request(scene_id=scene_id, **fields)
-
-        def begin(at: Connection) -> tuple[list[Any], Iterator[Any]]:
-            stream = at.download(call, request)
-            return [first for first in [next(stream, None)] if first is not None], stream
-
-        first, rest = _along(Route(self.owners, scene_id, call in _LOOKS), begin)
-        yield from first
-        yield from rest
+        Args:
+            requests: made anew for each server that is asked. None: one of these fields.
+        """
+        one = CALLS[call].request
+        made = requests or (lambda: iter([one(scene_id=scene_id, **fields)]))
+        return _along(Route(self.owners, scene_id, call in _LOOKS), lambda at: at.exchange(call, made()))
 
 
 def _along(route: Route, ask: Callable[[Connection], _A]) -> _A:

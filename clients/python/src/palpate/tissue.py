@@ -78,9 +78,8 @@ class Tissue:
 
     def export(self) -> Surface:
         """The surface as it is now."""
-        stream = self.scene.server.download("ExportTissue", self.scene.id, tissue_id=self.id)
-        header = next(stream).header
-        chunks = [part.chunk for part in stream]
+        first, *parts = self.scene.server.exchange("ExportTissue", self.scene.id, tissue_id=self.id)
+        header, chunks = first.header, [part.chunk for part in parts]
         return joined_surface(chunks, header.geometry_revision, header.topology_revision)
 
     def hold(self) -> answers.HoldTissueResponse:

@@ -31,9 +31,9 @@ class Tool:
 
     def export(self) -> list[Surface]:
         """The links' surfaces, each in its own frame."""
-        stream = self.scene.server.download("ExportTool", self.scene.id, tool_id=self.id)
-        links: list[list[Any]] = [[] for _ in next(stream).header.links]
-        for part in stream:
+        first, *parts = self.scene.server.exchange("ExportTool", self.scene.id, tool_id=self.id)
+        links: list[list[Any]] = [[] for _ in first.header.links]
+        for part in parts:
             links[part.chunk.link].append(part.chunk)
         return [joined_surface(chunks) for chunks in links]
 
@@ -43,12 +43,3 @@ class Tool:
 
     def __repr__(self) -> str:
         return f"Tool({self.id}, {self.name!r})"
-
-
-def id_of(tool: object, argument: str) -> int:
-    """Raises:
-    TypeError: the argument has something else than tools.
-    """
-    if not isinstance(tool, Tool):
-        raise TypeError(f"{argument} has {tool!r}, expected a palpate.Tool")
-    return tool.id
