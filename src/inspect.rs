@@ -13,14 +13,14 @@ use serde::Serialize;
 
 use crate::{
     geometry::{
-        Basis, LoadOptions, LoadedMesh, MeshError, MeshReport, SignRule, TriangleMesh,
+        Basis, LoadOptions, LoadedMesh, MeshData, MeshError, MeshReport, SignRule, TriangleMesh,
         mesh::{holes::largest_m, load::load},
         short_number::ShortNumber,
         tolerance::COORDINATE_MAX_M,
     },
     mesh_io::{self, MeshFormat, MeshReadError, UnknownFormat},
     os::stdout::print,
-    scene::limits::FIELD_TOLERANCE_SHARE_MIN,
+    scene::{Limits, limits::FIELD_TOLERANCE_SHARE_MIN},
 };
 use field::FieldExamination;
 use unit::{LengthUnit, length};
@@ -140,8 +140,9 @@ pub enum InspectError {
 /// # Errors
 /// When the file cannot be read, is damaged or is refused: see [`InspectError`].
 pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
-    let loaded = read(args)?;
-    let closing = if args.json { None } else { closing(args, &loaded) };
+    let data = read(args)?;
+    let loaded = checked(args, data.clone())?;
+    let closing = if args.json { None } else { closing(args, &loaded, data) };
     let field = args.field.then(|| examine_field(args, loaded.mesh)).transpose()?;
     let all = Examination { mesh: loaded.report, field };
     let text = if args.json {
@@ -154,8 +155,8 @@ pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
     Ok(print(&text)?)
 }
 
-/// Which option closes an open mesh; `None` where none does, or it is closed.
-fn closing(args: &InspectArgs, loaded: &LoadedMesh) -> Option<String> {
+/// Which option closes an open mesh; `None` where none does, or it is closed. `data`: as read.
+fn closing(args: &InspectArgs, loaded: &LoadedMesh, data: MeshData) -> Option<String> {
     let largest_m = largest_m(&loaded.mesh);
     if largest_m == 0.0 {
         return None;
@@ -164,7 +165,7 @@ fn closing(args: &InspectArgs, loaded: &LoadedMesh) -> Option<String> {
     let digit = 10f64.powf(largest_m.log10().floor() - 1.0);
     let fill_holes_m = ((largest_m / digit).floor() + 1.0) * digit;
     // An error: with the triangles of the filling it would be too large.
-    let filled = read(&InspectArgs { fill_holes_m, ..args.clone() }).ok()?;
+    let filled = checked(&InspectArgs { fill_holes_m, ..args.clone() }, data).ok()?;
     filled.report.closed.then(|| {
         format!(
             "\nIf it is meant to be closed, as an instrument is: --fill-holes-m {} closes it, here and for palpate load --tool.",
@@ -187,7 +188,8 @@ fn examine_field(args: &InspectArgs, mesh: TriangleMesh) -> Result<FieldExaminat
     })
 }
 
-fn read(args: &InspectArgs) -> Result<LoadedMesh, InspectError> {
+/// Once: what comes through a pipe cannot be read again.
+fn read(args: &InspectArgs) -> Result<MeshData, InspectError> {
     let file = || args.file.clone();
     // Before the file is read: an unknown format is told at once, however large the file is.
     let format = match args.format {
@@ -196,16 +198,21 @@ fn read(args: &InspectArgs) -> Result<LoadedMesh, InspectError> {
             .map_err(|error| InspectError::Format { file: file(), error })?,
     };
     let bytes = fs::read(&args.file).map_err(|error| InspectError::Open { file: file(), error })?;
-    let data = mesh_io::read(&bytes, format)
-        .map_err(|error| InspectError::Read { file: file(), error })?;
+    mesh_io::read(&bytes, format).map_err(|error| InspectError::Read { file: file(), error })
+}
+
+/// As a server would take it in, within the limits that it has by default.
+fn checked(args: &InspectArgs, data: MeshData) -> Result<LoadedMesh, InspectError> {
     let basis = if args.left_handed { Basis::LeftHanded } else { Basis::RightHanded };
+    let limits = Limits::default();
     let options = LoadOptions {
         scale_to_m: args.scale_to_m,
         basis,
         fill_holes_m: args.fill_holes_m,
-        ..LoadOptions::default()
+        max_vertices: limits.vertices_per_mesh,
+        max_triangles: limits.triangles_per_mesh,
     };
-    load(data, &options).map_err(|error| InspectError::Refused { file: file(), error })
+    load(data, &options).map_err(|error| InspectError::Refused { file: args.file.clone(), error })
 }
 
 fn table(r: &MeshReport) -> String {
@@ -305,10 +312,14 @@ mod tests {
         }
     }
 
+    fn loaded(args: &InspectArgs) -> Result<LoadedMesh, InspectError> {
+        checked(args, read(args)?)
+    }
+
     #[test]
     fn reports_on_a_closed_organ() {
         let Some(args) = args("liver-smooth.obj") else { return };
-        let report = read(&args).expect("a mesh").report;
+        let report = loaded(&args).expect("a mesh").report;
         assert!(
             table(&report).contains("\n  size                    63.864 x 49.076 x 44.121 mm\n")
         );
@@ -317,7 +328,7 @@ mod tests {
             "One closed body: inside is told by the pseudonormal of the closest feature. \
              Nothing had to be repaired."
         );
-        let unscaled = read(&InspectArgs { scale_to_m: 1.0, ..args }).expect("a mesh").report;
+        let unscaled = loaded(&InspectArgs { scale_to_m: 1.0, ..args }).expect("a mesh").report;
         assert!(verdict(&unscaled).contains("Its longest side is 6.386 m: if that is not meant"));
         let json = serde_json::to_value(&report).expect("serialisable");
         assert_eq!(json["sign_rule"], "pseudonormal");
@@ -330,14 +341,15 @@ mod tests {
         let text = "v 0 0 0\nv 3 0 0\nv 0 4 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\n";
         fs::write(&file, text).expect("a temporary folder");
         let args = InspectArgs { file, scale_to_m: 1e-3, ..args_of_any() };
-        let open = read(&args).expect("a mesh");
-        let said = closing(&args, &open).expect("a hole");
+        let open = loaded(&args).expect("a mesh");
+        let data = read(&args).expect("readable");
+        let said = closing(&args, &open, data.clone()).expect("a hole");
         // The box of the hole is 3 x 4 x 0.1 mm, and its diagonal 5.001.
         assert!(said.contains(" --fill-holes-m 0.0051 closes it"), "{said}");
         assert!(table(&open.report).contains("3.000 x 4.000 x 0.100 mm\n"));
         let closed_args = InspectArgs { fill_holes_m: 0.0051, ..args };
-        let closed = read(&closed_args).expect("a mesh");
-        assert!(closed.report.closed && closing(&closed_args, &closed).is_none());
+        let closed = loaded(&closed_args).expect("a mesh");
+        assert!(closed.report.closed && closing(&closed_args, &closed, data).is_none());
         fs::remove_file(&closed_args.file).expect("an own file");
     }
 
@@ -352,6 +364,6 @@ mod tests {
         assert!(matches!(read(&gone), Err(InspectError::Open { .. })));
         let Some(fine) = args("tooth.obj") else { return };
         let scaled = InspectArgs { scale_to_m: -1.0, ..fine };
-        assert!(matches!(read(&scaled), Err(InspectError::Refused { .. })));
+        assert!(matches!(loaded(&scaled), Err(InspectError::Refused { .. })));
     }
 }

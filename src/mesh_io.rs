@@ -81,12 +81,22 @@ pub struct UnknownFormat {
 /// The first damage met, or more triangles than that memory holds. NaN, infinities and vertex numbers beyond the last are mostly not damage here:
 /// the validator refuses them.
 pub fn read(bytes: &[u8], format: MeshFormat) -> Result<MeshData, MeshReadError> {
+    let bytes = without_mark(bytes, format);
     match format {
         MeshFormat::Obj => obj::read(bytes),
         MeshFormat::Stl => stl::read(bytes),
         MeshFormat::Ply => ply::read(bytes),
         MeshFormat::Off => off::read(bytes),
         MeshFormat::Vtk => vtk::read(bytes),
+    }
+}
+
+/// Some editors put a byte order mark before a text: the first word would be another with it, and an OBJ's first vertex lost.
+fn without_mark(bytes: &[u8], format: MeshFormat) -> &[u8] {
+    match bytes.strip_prefix(b"\xEF\xBB\xBF") {
+        // A binary STL begins with 80 bytes of anything.
+        Some(text) if format != MeshFormat::Stl || text.starts_with(b"solid") => text,
+        _ => bytes,
     }
 }
 

@@ -28,7 +28,7 @@ use crate::store::{
     place::folder_place::FolderPlace,
     scenes::{
         file_head::FileError,
-        folder::{FoundScene, Unreadable},
+        folder::{FoundScene, SceneFolder, Unreadable},
         scene_store::{SceneStore, StoreError},
         snapshot::{FoundSnapshot, SceneSnapshot},
     },
@@ -284,7 +284,7 @@ fn move_scene(args: &MoveArgs) -> Result<String, SceneFilesError> {
 fn list(store: &SceneStore) -> Result<String, SceneFilesError> {
     let mut said = String::new();
     for id in ids(store)? {
-        match looked_at(store, &id)? {
+        match looked_at(store, &id, SceneFolder::read_live) {
             None => {}
             Some(Ok(found)) => line(&mut said, &described(&found)),
             Some(Err(error)) => line(&mut said, &format!("{id}: unreadable: {error}")),
@@ -298,16 +298,18 @@ fn or_none(said: String, store: &SceneStore) -> String {
     if said.is_empty() { format!("no scenes in {}\n", store.shown("")) } else { said }
 }
 
-/// A scene as it is now; `None` when it was deleted since it was listed.
-fn looked_at(
+/// What a look at a scene's files gives now; `None` when it was deleted since it was listed.
+fn looked_at<T>(
     store: &SceneStore,
     id: &str,
-) -> Result<Option<Result<FoundScene, Unreadable>>, SceneFilesError> {
-    let found = store.folder(id).read_live();
-    let is_gone = found.is_err()
-        && (!store.folder(id).is_there().map_err(SceneFilesError::List)?
-            || store.is_deleted(id).map_err(SceneFilesError::List)?);
-    Ok((!is_gone).then_some(found))
+    look: fn(&SceneFolder) -> Result<T, Unreadable>,
+) -> Option<Result<T, Unreadable>> {
+    let folder = store.folder(id);
+    let found = look(&folder);
+    // Of a folder that gives no answer the look says why.
+    let is_gone =
+        || matches!(folder.is_there(), Ok(false)) || matches!(store.is_deleted(id), Ok(true));
+    (found.is_ok() || !is_gone()).then_some(found)
 }
 
 fn described(found: &FoundScene) -> String {
@@ -332,12 +334,10 @@ fn described(found: &FoundScene) -> String {
 fn verify(store: &SceneStore) -> Result<String, SceneFilesError> {
     let (mut good, mut bad) = (String::new(), String::new());
     for id in ids(store)? {
-        match looked_at(store, &id)? {
+        match looked_at(store, &id, SceneFolder::damage_live) {
             None => {}
-            Some(Ok(found)) if found.damage.is_empty() => line(&mut good, &format!("{id}: whole")),
-            Some(Ok(found)) => {
-                found.damage.iter().for_each(|d| line(&mut bad, &format!("{id}: {d}")))
-            }
+            Some(Ok(damage)) if damage.is_empty() => line(&mut good, &format!("{id}: whole")),
+            Some(Ok(damage)) => damage.iter().for_each(|d| line(&mut bad, &format!("{id}: {d}"))),
             Some(Err(error)) => line(&mut bad, &format!("{id}: unreadable: {error}")),
         }
     }

@@ -119,7 +119,7 @@ impl ServerAddress {
     pub(super) fn each(&self) -> Vec<ServerAddress> {
         let one = |text: &str| ServerAddress { text: text.trim().to_owned(), ..self.clone() };
         // A path may have commas.
-        if self.text.starts_with("unix:") {
+        if self.is_unix() {
             return vec![one(&self.text)];
         }
         self.text.split(',').map(one).collect()
@@ -142,7 +142,7 @@ impl ServerAddress {
             return None;
         }
         let host = self.text.strip_prefix("http://").unwrap_or(&self.text);
-        let is_other = host.contains("://") || host.starts_with("unix:");
+        let is_other = host.contains("://") || self.is_unix();
         (!is_other).then(|| format!("https://{host}"))
     }
 
@@ -189,13 +189,18 @@ impl ServerAddress {
         self.host.as_ref().is_some_and(ProxiedHost::go_back)
     }
 
+    /// Whether it is a path of this machine.
+    pub(super) fn is_unix(&self) -> bool {
+        self.text.starts_with("unix:")
+    }
+
     /// Ready to connect, without waiting to fill segments (TCP_NODELAY).
     ///
     /// # Errors
     /// When the text is no address, or the certificates are none.
     pub(super) fn endpoint(&self) -> Result<Endpoint, Error> {
         // A Unix socket's path has one slash behind the colon.
-        let is_uri = self.text.contains("://") || self.text.starts_with("unix:");
+        let is_uri = self.text.contains("://") || self.is_unix();
         let uri = if is_uri { self.text.clone() } else { format!("http://{}", self.text) };
         let is_tls = uri.starts_with("https://");
         // A pose is a small write after another: Nagle's algorithm would hold it back for a delayed acknowledgement,

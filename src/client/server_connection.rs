@@ -29,7 +29,13 @@ impl ServerConnection {
             reason: innermost(&e),
         };
         // Not lazily: an address where nobody answers is told here and not by the first call.
-        let channel = server.endpoint().map_err(failed)?.connect().await.map_err(failed)?;
+        let endpoint = server.endpoint().map_err(failed)?;
+        // Else port 80 or 443 would be asked, also where the port is none, as 99999.
+        if !server.is_unix() && endpoint.uri().port_u16().is_none() {
+            let reason = "the address has no port, expected host:port".to_owned();
+            return Err(ClientError::Connect { server: server.to_string(), reason });
+        }
+        let channel = endpoint.connect().await.map_err(failed)?;
         let server = server.of_one_client();
         Ok(ServerConnection {
             // All services over one connection: a clone of a channel is a handle to it.

@@ -150,6 +150,21 @@ fn a_mesh_comes_back_as_written() {
 }
 
 #[test]
+fn a_byte_order_mark_moves_no_vertex() {
+    let mesh = small_mesh();
+    for (format, bytes) in written(&mesh) {
+        let marked = [b"\xEF\xBB\xBF", &bytes[..]].concat();
+        let is_binary_stl = format == MeshFormat::Stl && !bytes.starts_with(b"solid");
+        if !is_binary_stl {
+            assert_eq!(read(&marked, format), read(&bytes, format), "{format:?}");
+        }
+    }
+    let mut named_so = write_stl_binary(&mesh);
+    named_so[..3].copy_from_slice(b"\xEF\xBB\xBF");
+    assert_eq!(read(&named_so, MeshFormat::Stl), read(&write_stl_binary(&mesh), MeshFormat::Stl));
+}
+
+#[test]
 fn vertices_keep_their_numbers_and_the_unused_stay() {
     let mut mesh = small_mesh();
     mesh.positions.reverse();

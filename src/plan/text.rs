@@ -72,7 +72,7 @@ fn write_outcome(text: &mut String, o: &Outcome) -> std::fmt::Result {
     let gaps = [("gap after a failure", o.after_failures), ("gap of a move", o.after_moves)];
     for (name, gap) in gaps {
         let all = format!("{:.2} / {:.2} / {:.2} s", gap.p50_s, gap.p99_s, gap.max_s);
-        writeln!(text, "{:<36}{all:>20}", format!("{name}, p50 / p99 / max"))?;
+        writeln!(text, "{:<36} {all:>19}", format!("{name}, p50 / p99 / max"))?;
     }
     let served = 100.0 * (1.0 - o.gap_hours / o.scene_hours.max(f64::MIN_POSITIVE));
     writeln!(text, "{:<44}{served:>10.4} %", "of the scenes' time was served")

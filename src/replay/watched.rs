@@ -69,7 +69,10 @@ pub fn watch(
     runtime.block_on(async {
         let mut interrupt = Interrupt::catch()?;
         let listeners = Listeners::bind(&config).await?;
-        print(&format!("The recording is at http://{address}/view/ until Ctrl-C.\n"))?;
+        // As the system has it, which is to choose where the port is 0.
+        let bound = listeners.metrics.as_ref().map(|page| page.local_addr()).transpose()?;
+        let page = bound.unwrap_or(address);
+        print(&format!("The recording is at http://{page}/view/ until Ctrl-C.\n"))?;
         let (failed, mut has_failed) = oneshot::channel();
         let player = {
             let registry = Arc::clone(&registry);

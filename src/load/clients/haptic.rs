@@ -37,6 +37,8 @@ const WAITING_MAX: usize = 100;
 /// How long answers may take after the last tick. A tick without an answer is wrong, a late one is not: this is longer than
 /// a machine stalls.
 const LAST_ANSWERS_MAX: Duration = Duration::from_secs(10);
+/// How long a loop may take to begin: a stream beyond what the server lets one connection have would wait for ever.
+const OPEN_MAX: Duration = Duration::from_secs(10);
 /// How often the metrics for the progress line are refreshed, in answers.
 // The progress line is drawn ten times a second, so at 1 kHz a percentile is as fresh as the line.
 const SHOWN_EVERY: u64 = 100;
@@ -50,6 +52,12 @@ pub enum WorkerError {
     /// No runtime, timer or thread.
     #[error("cannot pace: {0}")]
     Pace(#[from] io::Error),
+    /// The server has not let a loop begin.
+    #[error(
+        "no haptic loop has begun after {OPEN_MAX:?}, as where all streams of a connection are open (64, unless the server \
+         is set so): expected fewer clients, or no --share-connection"
+    )]
+    NotBegun,
 }
 
 /// What a haptic client does.
@@ -174,7 +182,9 @@ pub fn run(plan: &HapticPlan, starter: Starter) -> Result<Tally, WorkerError> {
             render: plan.is_rendered.then_some(rendered).into_iter().collect(),
             ..Default::default()
         };
-        let stream = client.track(start, WAITING_MAX).await?;
+        let begun = client.track(start, WAITING_MAX);
+        let begun = tokio::time::timeout(OPEN_MAX, begun).await;
+        let stream = begun.map_err(|_| WorkerError::NotBegun)??;
         if let Some(guide) = &plan.guide {
             let (scene_id, guide) = (plan.scene_id.clone(), Arc::clone(guide));
             // Ends with this runtime. Sixty small messages a second take nothing of its ticks.

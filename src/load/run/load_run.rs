@@ -16,6 +16,9 @@ use crate::{
     os::{interrupt::Interrupt, stdout::print},
 };
 
+/// Connections and streams of a run that are no client's.
+const ROOM_BESIDE: u32 = 16;
+
 /// What is run against which server.
 pub struct LoadRun {
     /// Clients, rates, tissue and tool.
@@ -136,6 +139,14 @@ impl LoadRun {
         if let Some((address, viewer)) = &self.live_view {
             args.extend(["--metrics".to_owned(), address.to_string()]);
             args.extend(["--viewer".to_owned(), viewer.display().to_string()]);
+        }
+        // Not less than by default. Besides the clients there are the stage, what deforms and cuts, and viewers.
+        let n_clients = self.plan.n_clients + ROOM_BESIDE;
+        for (limit, usual) in
+            [("connections_per_address_max", 128), ("streams_per_connection_max", 64)]
+        {
+            let set = format!("transport.{limit}={}", n_clients.max(usual));
+            args.extend(["--set".to_owned(), set]);
         }
         if let Some(recording) = recording {
             args.extend(["--record".to_owned(), recording.folder().display().to_string()]);

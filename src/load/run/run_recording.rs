@@ -2,9 +2,13 @@
 
 use std::{
     ffi::OsStr,
-    fs, io,
+    fs,
+    io::{self, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
+
+/// How a whole MCAP file begins and ends.
+const MCAP_END: [u8; 8] = *b"\x89MCAP0\r\n";
 
 /// Where a run is recorded.
 pub struct RunRecording {
@@ -44,6 +48,23 @@ impl RunRecording {
         let recorded = recorded.filter(|path| path.extension() == Some(OsStr::new("mcap"))).min();
         let nothing = || io::Error::other("the server has recorded nothing");
         fs::rename(recorded.ok_or_else(nothing)?, &self.file)?;
-        fs::remove_dir_all(&self.folder)
+        fs::remove_dir_all(&self.folder)?;
+        self.check_whole()
+    }
+
+    /// What the server could not write it leaves out, and goes on.
+    fn check_whole(&self) -> io::Result<()> {
+        let mut end = [0; MCAP_END.len()];
+        let mut file = fs::File::open(&self.file)?;
+        let is_long = file.metadata()?.len() >= 2 * MCAP_END.len() as u64;
+        if is_long {
+            file.seek(SeekFrom::End(-(MCAP_END.len() as i64)))?;
+            file.read_exact(&mut end)?;
+        }
+        if end == MCAP_END {
+            return Ok(());
+        }
+        let what = format!("the recording {} has no end: not all was written", self.file.display());
+        Err(io::Error::other(what))
     }
 }

@@ -58,6 +58,15 @@ pub enum Unreadable {
     NoSnapshot(String),
 }
 
+/// What a snapshot and the journals since give.
+enum ReadFrom {
+    Scene(Box<FoundScene>),
+    /// The snapshot is, in words.
+    Damaged(String),
+    /// It is of an owner that was stopped, and wrote on when another had taken the scene over.
+    Stale,
+}
+
 /// How a journal begins.
 struct JournalHead {
     generation: u64,
@@ -225,45 +234,79 @@ impl SceneFolder {
     /// When no snapshot can be read, a file is of a later version, or the store does not give what it lists.
     pub fn read(&self) -> Result<FoundScene, Unreadable> {
         let [snapshots, journals] = self.all_generations()?;
-        let last = [journals.last(), snapshots.last()].into_iter().flatten().max().copied();
         let (mut damage, mut damaged_files) = (Vec::new(), Vec::new());
         for generation in snapshots.iter().rev().copied() {
-            let read = SceneSnapshot::read(&*self.place, &self.snapshot(generation));
-            let FoundSnapshot { kept, head, bytes: snapshot_bytes, age } = match told(read)? {
-                Ok(read) => read,
-                Err(error) => {
-                    damaged_files.push((self.snapshot(generation), FileForm::Whole));
-                    damage.push(format!("snapshot {generation} {error}"));
-                    continue;
+            match self.read_from(generation, &journals)? {
+                ReadFrom::Scene(mut scene) => {
+                    scene.generation = scene.generation.max(snapshots.last().copied().unwrap_or(0));
+                    // What was found first is told first.
+                    damage.append(&mut scene.damage);
+                    damaged_files.append(&mut scene.damaged_files);
+                    return Ok(FoundScene { damage, damaged_files, ..*scene });
                 }
-            };
-            let since = self.heads(journals.iter().copied().filter(|g| *g >= generation))?;
-            // Of an owner that was stopped, and wrote on when another had taken the scene over.
-            if head.sequence > first_after(generation, &since) {
-                info!(folder = self.shown(), "snapshot {generation} is a stale owner's");
-                continue;
+                ReadFrom::Damaged(what) => {
+                    damaged_files.push((self.snapshot(generation), FileForm::Whole));
+                    damage.push(what);
+                }
+                ReadFrom::Stale => {}
             }
-            // It was begun before the snapshot, and is removed with it.
-            if !journals.contains(&generation) {
-                damage.push(format!("journal {generation} is missing"));
-            }
-            let mut scene = FoundScene {
-                kept,
-                next_sequence: head.sequence,
-                generation: last.unwrap_or(generation),
-                snapshot_bytes,
-                snapshot_age: age,
-                n_journals: since.len() as u64,
-                journal_bytes: 0,
-                damage,
-                damaged_files,
-            };
-            self.replay(since, &mut scene)?;
-            return Ok(scene);
         }
         let reasons =
             if damage.is_empty() { "there is none".to_owned() } else { damage.join("; ") };
         Err(Unreadable::NoSnapshot(reasons))
+    }
+
+    /// The scene of a snapshot and all journals since.
+    fn read_from(&self, generation: u64, journals: &[u64]) -> Result<ReadFrom, Unreadable> {
+        let read = SceneSnapshot::read(&*self.place, &self.snapshot(generation));
+        let FoundSnapshot { kept, head, bytes: snapshot_bytes, age } = match told(read)? {
+            Ok(read) => read,
+            Err(error) => return Ok(ReadFrom::Damaged(format!("snapshot {generation} {error}"))),
+        };
+        let since = self.heads(journals.iter().copied().filter(|g| *g >= generation))?;
+        if head.sequence > first_after(generation, &since) {
+            info!(folder = self.shown(), "snapshot {generation} is a stale owner's");
+            return Ok(ReadFrom::Stale);
+        }
+        let mut scene = FoundScene {
+            kept,
+            next_sequence: head.sequence,
+            generation: journals.last().copied().unwrap_or(0).max(generation),
+            snapshot_bytes,
+            snapshot_age: age,
+            n_journals: since.len() as u64,
+            journal_bytes: 0,
+            damage: Vec::new(),
+            damaged_files: Vec::new(),
+        };
+        // It was begun before the snapshot, and is removed with it.
+        if !journals.contains(&generation) {
+            scene.damage.push(format!("journal {generation} is missing"));
+        }
+        self.replay(since, &mut scene)?;
+        Ok(ReadFrom::Scene(Box::new(scene)))
+    }
+
+    /// What is damaged of all its files, those too that are kept for when newer ones are. Changes nothing.
+    ///
+    /// # Errors
+    /// As [`SceneFolder::read`].
+    pub fn damage(&self) -> Result<Vec<String>, Unreadable> {
+        let mut damage = self.read()?.damage;
+        let [snapshots, journals] = self.all_generations()?;
+        for generation in snapshots {
+            let more = match self.read_from(generation, &journals)? {
+                ReadFrom::Scene(scene) => scene.damage,
+                ReadFrom::Damaged(what) => vec![what],
+                ReadFrom::Stale => Vec::new(),
+            };
+            for what in more {
+                if !damage.contains(&what) {
+                    damage.push(what);
+                }
+            }
+        }
+        Ok(damage)
     }
 
     /// The same while a server may go on with the scene, which removes files that a newer snapshot has made needless: what
@@ -272,15 +315,31 @@ impl SceneFolder {
     /// # Errors
     /// As [`SceneFolder::read`]; also of a scene that is deleted meanwhile.
     pub fn read_live(&self) -> Result<FoundScene, Unreadable> {
+        self.settled(|| self.read(), |found| found.damage.is_empty())
+    }
+
+    /// As [`SceneFolder::damage`] while a server may go on with the scene.
+    ///
+    /// # Errors
+    /// As [`SceneFolder::read_live`].
+    pub fn damage_live(&self) -> Result<Vec<String>, Unreadable> {
+        self.settled(|| self.damage(), Vec::is_empty)
+    }
+
+    /// Looks again where something was wrong and files have come or gone meanwhile.
+    fn settled<T>(
+        &self,
+        look: impl Fn() -> Result<T, Unreadable>,
+        is_whole: impl Fn(&T) -> bool,
+    ) -> Result<T, Unreadable> {
         for _ in 1..LIVE_READS_MAX {
             let before = self.all_generations()?;
-            let found = self.read();
-            let is_whole = found.as_ref().is_ok_and(|found| found.damage.is_empty());
-            if is_whole || self.all_generations()? == before {
+            let found = look();
+            if found.as_ref().is_ok_and(&is_whole) || self.all_generations()? == before {
                 return found;
             }
         }
-        self.read()
+        look()
     }
 
     /// Of all snapshots and journals.

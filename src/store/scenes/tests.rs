@@ -137,6 +137,7 @@ fn a_scene_is_read_as_it_was_kept() {
     let found = store.folder(ID).read().expect("whole");
     assert_eq!((found.next_sequence, found.generation), (END as u64, 3));
     assert_eq!((found.damage.len(), found.kept.owner.as_deref()), (0, Some("or-3")));
+    assert!(store.folder(ID).damage().expect("whole").is_empty());
     assert_eq!(found.kept.scene, states[END]);
     let no_tools = |_: &str, _: &Surface, _: &FieldOptions| unreachable!("it has none");
     let scene =
@@ -307,6 +308,10 @@ fn damage_at_each_hundredth_of_each_file_is_found_and_told() {
                 let case = format!("{name} {harm:?} at byte {at} of {}", bytes.len());
                 let found = store.folder(ID).read().unwrap_or_else(|e| panic!("{case}: {e}"));
                 check(&case, name, harm, &found, &states);
+                // Also of what is kept for when newer files are damaged, but for the end that nobody has acknowledged.
+                let all = store.folder(ID).damage().unwrap_or_else(|e| panic!("{case}: {e}"));
+                let is_end = name == "3.journal" && harm == Harm::CutOff;
+                assert!(!all.is_empty() || is_end, "{case}");
                 n += 1;
             }
         }
