@@ -34,6 +34,8 @@ use tally::Tally;
 /// Of a run at scale 1, and episodes of it at least.
 const RUN: Duration = Duration::from_secs(5);
 const EPISODES_MIN: u64 = 3;
+/// Episodes that found something once: a blade and a ring that cross a sheet where their way begins, told as beside it.
+const FOUND: [u64; 2] = [40_000_801, 40_001_558];
 /// So often it is said what was checked.
 const TOLD_EVERY: u64 = 100;
 
@@ -46,11 +48,11 @@ async fn no_answer_to_a_hostile_client_is_wrong() {
     let mut server = TestServer::configured(config).await;
     let until = Instant::now() + RUN.mul_f64(scaled(1_000) as f64 / 1_000.0);
     let mut tally = Tally::default();
-    for n in 0.. {
+    for (n, number) in FOUND.into_iter().chain(seed.number()..).enumerate() {
+        let n = n as u64;
         if n >= EPISODES_MIN && Instant::now() >= until {
             break;
         }
-        let number = seed.number() + n;
         let random = Random::new(number);
         Episode::begin(&mut server, number, random).await.run(&mut tally).await;
         if n % TOLD_EVERY == TOLD_EVERY - 1 {

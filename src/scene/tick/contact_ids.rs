@@ -26,8 +26,20 @@ struct KnownContact {
     is_taken: bool,
     /// It was looked for in this tick.
     is_checked: bool,
-    /// The link touched it when the tick ended: it was not only near, nor left behind.
-    touches: bool,
+    /// How far the link was from it when the tick ended, metres, or may have been where that is less than was told; infinite
+    /// where it was left behind, or has the link wholly inside.
+    distance_m: f64,
+}
+
+/// What is known of a triangle where a path begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtStart {
+    /// The link touched it, and that was told.
+    Touched,
+    /// It was told to be so near that the two may have touched all the same.
+    InDoubt,
+    /// The link was beside it, or nothing is known.
+    Apart,
 }
 
 /// Known contacts that are compared in a tick with those on triangles at a vertex of very many, where its ring is too
@@ -126,7 +138,12 @@ impl ContactTracker {
             id: status.id,
             is_taken: false,
             is_checked: false,
-            touches: !c.left_behind && !c.wholly_inside && c.signed_distance_m <= 0.0,
+            distance_m: match c.depth_max_m {
+                _ if c.left_behind || c.wholly_inside => f64::INFINITY,
+                // Above 0, which is touched for sure.
+                Some(_) if c.signed_distance_m > 0.0 => f64::MIN_POSITIVE,
+                _ => c.signed_distance_m,
+            },
         }));
         debug_assert!(statuses.iter().all(|s| (1..=*last_id).contains(&s.id)), "{statuses:?}");
         debug_assert_eq!(statuses.len(), contacts.len());
@@ -134,9 +151,14 @@ impl ContactTracker {
         std::mem::swap(&mut self.known, &mut self.next);
     }
 
-    /// The triangle was touched when the last tick ended.
-    pub(super) fn touched(&self, at: (TissueId, TriangleId)) -> bool {
-        self.find(at).is_some_and(|k| self.known[k].touches)
+    /// How the triangle was when the last tick ended. `doubt_m`: its deepest point may have been so much deeper than the one
+    /// that was told.
+    pub(super) fn at_start(&self, at: (TissueId, TriangleId), doubt_m: f64) -> AtStart {
+        match self.find(at).map(|k| self.known[k].distance_m) {
+            Some(distance_m) if distance_m <= 0.0 => AtStart::Touched,
+            Some(distance_m) if distance_m <= doubt_m => AtStart::InDoubt,
+            _ => AtStart::Apart,
+        }
     }
 
     /// A known contact of this triangle that is not taken.

@@ -55,7 +55,7 @@ struct Part {
 
 /// A depth bound serves while some point may be deeper than the best by no more than this, in tolerances of the field.
 /// A search leaves one, so that its bound is good for another tolerance of motion.
-const LOOSENESS: f64 = 2.0;
+pub(super) const LOOSENESS: f64 = 2.0;
 /// A triangle beyond the margin is shown to be so for this many times the motion that its last bound stood, or
 /// for so many tolerances when there was none.
 const AHEAD: f64 = 4.0;

@@ -10,6 +10,7 @@ use glam::DVec3;
 
 use super::{
     answer::{Contact, SurfacePoint},
+    contact_ids::AtStart,
     pose_path::PathSegment,
     triangle_blocks::{BLOCK_MAX, BlockCursor, Wanted},
 };
@@ -144,13 +145,13 @@ impl SweepCursor {
 }
 
 impl Sweep<'_> {
-    /// Adds the first contact of every tissue triangle that the link meets on the segment, but those that it
-    /// `touched` before. False when the time was over before the end; the cursor says where to go on. `only_near`: no
+    /// Adds the first contact of every tissue triangle that the link meets on the segment, but those that it touched
+    /// before: `at_start` says how each was where the path begins. False when the time was over before the end; the cursor says where to go on. `only_near`: no
     /// other is met than those that are near.
     pub(super) fn go_on(
         &self,
         segment: PathSegment,
-        touched: &dyn Fn(TriangleId) -> bool,
+        at_start: &dyn Fn(TriangleId) -> AtStart,
         only_near: bool,
         cursor: &mut SweepCursor,
         room: &mut SweepRoom,
@@ -174,7 +175,15 @@ impl Sweep<'_> {
             };
             for t in block.iter().copied() {
                 cursor.triangles.next = t;
-                if time.is_over() || !touched(t) && !self.meet(chords, t, cursor, met, time) {
+                if time.is_over() {
+                    return false;
+                }
+                let may_cross = match at_start(t) {
+                    AtStart::Touched => continue,
+                    AtStart::InDoubt => true,
+                    AtStart::Apart => self.start_is_open,
+                };
+                if !self.meet(chords, (t, may_cross), cursor, met, time) {
                     return false;
                 }
             }
@@ -225,12 +234,12 @@ impl Sweep<'_> {
         (n as usize, whole / (n * n))
     }
 
-    /// Adds the first contact of one tissue triangle, if the link meets it. False when the time was over before that
-    /// was known.
+    /// Adds the first contact of one tissue triangle, if the link meets it. `may_cross`: also where they cross at the start.
+    /// False when the time was over before that was known.
     fn meet(
         &self,
         chords: &[Chord],
-        t: TriangleId,
+        (t, may_cross): (TriangleId, bool),
         cursor: &mut SweepCursor,
         met: &mut Vec<Contact>,
         time: &TimeLeft,
@@ -247,7 +256,9 @@ impl Sweep<'_> {
             let moving = chord.moving(&self.motion, vertices, now);
             let from = known.filter(|known| known.chord == n).and_then(|known| known.own);
             let mut own_next = TriangleId(0);
-            match self.meet_on((n, chord), &moving, from, &mut own_next, time) {
+            // Features that have crossed already meet only as they part, which is late.
+            let may_cross = may_cross && n == 0;
+            match self.meet_on((chord, may_cross), &moving, from, &mut own_next, time) {
                 Met::Nothing => {}
                 Met::First(found, own) => {
                     met.push(self.contact(chord, t, own, &moving, &found));
@@ -278,7 +289,7 @@ impl Sweep<'_> {
     /// and `own_next` tells how far that has come.
     fn meet_on(
         &self,
-        (n, chord): (usize, &Chord),
+        (chord, may_cross): (&Chord, bool),
         moving: &MovingTriangle,
         from: Option<TriangleId>,
         own_next: &mut TriangleId,
@@ -288,8 +299,6 @@ impl Sweep<'_> {
         let corners = moving.t0.into_iter().chain(moving.t1);
         let around = Aabb::around(corners).grown(chord.thickness);
         let mut earliest: Option<(FirstTouch, TriangleId)> = None;
-        // Features that have crossed already meet only as they part, which is late.
-        let may_cross = self.start_is_open && n == 0;
         let mut is_cut = false;
         let mut test = |own: TriangleId| {
             let may_meet = link.surface.mesh().triangle_box(own).overlaps(&around);

@@ -7,11 +7,12 @@
 use super::{
     answer::{Contact, Distance, Flags, LinkAnswer, UnsweptReason, is_uncertain},
     collision_pair::CollisionPair,
-    contact_ids::ContactTracker,
+    contact_ids::{AtStart, ContactTracker},
     contacts::ContactSearch,
     crossings::FoundPair,
     options::TickOptions,
     pair_distance::PairMemory,
+    penetration::LOOSENESS,
     pose_knowledge::PoseKnowledge,
     pose_path::{PathSegment, PosePath, Waypoint},
     sweep::{Sweep, SweepCursor, SweepRoom, add_met},
@@ -395,13 +396,18 @@ impl TrackedLink {
             self.sweep_from = SweepCursor::at_tissue(tissue);
         }
         let (ids, start_is_known) = (&self.contact_ids, self.start_is_known);
-        let touched = |t: TriangleId| start_is_known && ids.touched((tissue, t));
+        // The point that was told is the deepest to so much.
+        let doubt_m = LOOSENESS * sweep.link.field.tolerance() * BOUND_COVER;
+        let at_start = |t: TriangleId| match start_is_known {
+            true => ids.at_start((tissue, t), doubt_m),
+            false => AtStart::Apart,
+        };
         let cursor = &mut self.sweep_from;
         let meets_nothing = only_near && room.near.is_empty();
         // Before a path is laid in chords, which takes 30 us.
         if !meets_nothing
             && (time.is_over_now()
-                || !sweep.go_on(segment, &touched, only_near, cursor, room, time))
+                || !sweep.go_on(segment, &at_start, only_near, cursor, room, time))
         {
             return false;
         }
