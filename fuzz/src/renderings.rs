@@ -9,6 +9,7 @@ use std::{
 use arbitrary::{Arbitrary, Unstructured};
 use glam::DVec3;
 use palpate::{
+    coupling::{spring::Spring, wrench::WrenchLimits},
     proxy::{RenderOptions, RenderedSession, Rendering},
     scene::{
         Scene, ToolId,
@@ -108,10 +109,10 @@ fn assert_sound(
     let within = |got: f64, most: f64| got <= most * (1.0 + ROUNDING) + f64::MIN_POSITIVE;
     let (now, turn) = (rendering.force_n, rendering.torque_nm);
     assert!(now.is_finite() && turn.is_finite(), "{rendering:?}");
-    assert!(within(now.length(), options.max_force_n), "{now} N");
-    assert!(within(turn.length(), options.max_torque_nm), "{turn} N m");
-    let step_n = options.max_force_rate_n_per_s * dt_s + ROUNDING * now.length();
-    let step_nm = options.max_torque_rate_nm_per_s * dt_s + ROUNDING * turn.length();
+    assert!(within(now.length(), options.limits.max_force_n), "{now} N");
+    assert!(within(turn.length(), options.limits.max_torque_nm), "{turn} N m");
+    let step_n = options.limits.max_force_rate_n_per_s * dt_s + ROUNDING * now.length();
+    let step_nm = options.limits.max_torque_rate_nm_per_s * dt_s + ROUNDING * turn.length();
     assert!(within(now.distance(*force), step_n), "{force} N to {now} N in {dt_s} s");
     assert!(within(turn.distance(*torque), step_nm), "{torque} N m to {turn} N m in {dt_s} s");
     let pose = &rendering.scene_from_proxy;
@@ -130,10 +131,18 @@ impl Options {
     fn of(&self, tool: ToolId) -> RenderOptions {
         let mut options = RenderOptions::of(tool);
         if let Some([a, b, c, d, e, f, g, h]) = self.any {
-            (options.stiffness_n_per_m, options.rotational_stiffness_nm_per_rad) = (a, b);
-            (options.link_stiffness_n_per_m, options.friction) = (c, d);
-            (options.max_force_n, options.max_torque_nm) = (e, f);
-            (options.max_force_rate_n_per_s, options.max_torque_rate_nm_per_s) = (g, h);
+            options.spring = Spring {
+                stiffness_n_per_m: a,
+                rotational_stiffness_nm_per_rad: b,
+                link_stiffness_n_per_m: c,
+            };
+            options.friction = d;
+            options.limits = WrenchLimits {
+                max_force_n: e,
+                max_torque_nm: f,
+                max_force_rate_n_per_s: g,
+                max_torque_rate_nm_per_s: h,
+            };
         }
         options.hold_point_m = self.hold.point();
         [options.device_distances, options.local_model] = self.wants;
