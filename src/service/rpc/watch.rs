@@ -16,6 +16,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use tokio_stream::Stream;
 use tonic::Status;
 
+use crate::scene::Scene;
 use crate::{
     proto::{WatchPart, WatchResponse, WatchedSession},
     service::{
@@ -27,7 +28,7 @@ use crate::{
             notifier::Subscription,
             quota::{Reservation, Share},
             scene_error::SceneRegistryError,
-            scene_life::ServerLife,
+            scene_life::{SceneLife, ServerLife},
             scene_registry::{SceneHost, SceneRegistry},
         },
         metrics::{OpenWatch, StreamMetrics, recent::RecentTicks},
@@ -46,6 +47,8 @@ pub struct Watch {
     life: ServerLife,
     subscription: Arc<Subscription>,
     viewed: Option<ViewedScene>,
+    /// The scene that was named, as it was found last.
+    named: Option<NamedScene>,
     /// What the viewer's copies take, and room for that.
     room: Option<(u64, Reservation)>,
     /// By number of the stream.
@@ -62,12 +65,25 @@ pub struct Watch {
     _open: OpenWatch,
 }
 
+/// A scene without its writer, which ends when nobody has it.
+pub struct NamedScene {
+    scene: Arc<Scene>,
+    life: SceneLife,
+}
+
+impl NamedScene {
+    /// As it is found now.
+    pub fn of(host: &SceneHost) -> NamedScene {
+        NamedScene { scene: Arc::clone(&host.scene), life: host.life() }
+    }
+}
+
 impl Watch {
     /// The first frame is due at once.
     pub fn new(
         registry: Arc<SceneRegistry>,
         caller: Caller,
-        options: WatchOptions,
+        (options, named): (WatchOptions, Option<NamedScene>),
         open: OpenWatch,
     ) -> Watch {
         let life = registry.life();
@@ -78,6 +94,7 @@ impl Watch {
             period: Duration::from_secs_f64(1.0 / options.rate_hz),
             options,
             viewed: None,
+            named,
             room: None,
             caller,
             recent: BTreeMap::new(),
@@ -154,9 +171,23 @@ impl Watch {
     }
 
     /// The scene to look at: the one that was named, or the first of `hosts` that is this server's for sure.
-    fn host(&self, hosts: &[Arc<SceneHost>]) -> Result<Option<Arc<SceneHost>>, SceneRegistryError> {
+    fn host(
+        &mut self,
+        hosts: &[Arc<SceneHost>],
+    ) -> Result<Option<Arc<SceneHost>>, SceneRegistryError> {
         match &self.options.scene_id {
-            Some(id) => self.registry.get(id).map(Some),
+            Some(id) => {
+                let found = self.registry.get(id);
+                // One that is not here any more knows where it went: others may have looked for it since.
+                if let (Err(SceneRegistryError::Unknown { .. }), Some(named)) =
+                    (&found, &self.named)
+                {
+                    named.life.check_lasting(&named.scene)?;
+                }
+                let host = found?;
+                self.named = Some(NamedScene::of(&host));
+                Ok(Some(host))
+            }
             None => Ok(hosts.iter().find(|host| host.check_lease().is_ok()).cloned()),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tonic::{Request, Response, Status};
 
-use super::watch::Watch;
+use super::watch::{NamedScene, Watch};
 use crate::{
     proto::{self, watch_service_server::WatchService},
     service::{
@@ -33,14 +33,15 @@ impl WatchService for Watches {
         request: Request<proto::WatchRequest>,
     ) -> Result<Response<Watch>, Status> {
         let options = convert::watch::options(request.get_ref())?;
+        let mut named = None;
         if let Some(id) = &options.scene_id {
             // A scene that is not served any more can still be looked at.
             self.registry.open(id).await?;
-            self.registry.get(id)?;
+            named = Some(NamedScene::of(&*self.registry.get(id)?));
         }
         let caller = caller(&request);
         let open = self.registry.metrics().watch_begins(&caller)?;
-        Ok(Response::new(Watch::new(Arc::clone(&self.registry), caller, options, open)))
+        Ok(Response::new(Watch::new(Arc::clone(&self.registry), caller, (options, named), open)))
     }
 
     async fn move_device(
