@@ -8,6 +8,7 @@ import random
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,15 +49,21 @@ def test_an_interrupt_leaves_the_connection_as_it_was(tmp_path: Path) -> None:
     print(f"PALPATE_SEED={seed}")
     moment = random.Random(seed)
     try:
+        n_raised = 0
         for n in range(60):
             timer = threading.Timer(moment.uniform(0.002, 0.03), os.kill, (os.getpid(), signal.SIGINT))
             timer.start()
-            with pytest.raises(KeyboardInterrupt):
-                while True:
+            until = time.monotonic() + 1
+            try:
+                # Within a finalizer Python prints an interrupt and goes on.
+                while time.monotonic() < until:
                     scene.query_distances(points)
                     scene.tissues()["organ"].export()
+            except KeyboardInterrupt:
+                n_raised += 1
             assert _is_done_within(5, server.scenes), f"after {n + 1} interrupts"
             assert _is_done_within(5, lambda: loop.tick(ABOVE, 4)), f"after {n + 1} interrupts"
+        assert n_raised > 40
         assert _is_done_within(5, lambda: _closed(server))
     finally:
         program.end()
