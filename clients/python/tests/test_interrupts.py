@@ -48,6 +48,8 @@ def test_an_interrupt_leaves_the_connection_as_it_was(tmp_path: Path) -> None:
     seed = int(os.environ.get("PALPATE_SEED") or 8)
     print(f"PALPATE_SEED={seed}")
     moment = random.Random(seed)
+    # A shell has what it starts in the background ignore it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         n_raised = 0
         for n in range(60):
@@ -66,6 +68,7 @@ def test_an_interrupt_leaves_the_connection_as_it_was(tmp_path: Path) -> None:
         assert n_raised > 40
         assert _is_done_within(5, lambda: _closed(server))
     finally:
+        signal.signal(signal.SIGINT, before)
         program.end()
 
 
