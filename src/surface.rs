@@ -14,7 +14,6 @@ use crate::{
         mesh::{
             boundary::Boundary,
             hub_search::{assert_hubs, note_hubs},
-            outer_sheet::outer_sheet,
             pseudonormal::pseudonormal,
             topology::{EditSite, SignRule, Topology},
         },
@@ -137,11 +136,7 @@ impl Surface {
         let found = search.advance(&self.list, &self.mesh, triangles_max);
         match found {
             Searched::Clear if self.faces_outwards() => self.normal_side.set_everywhere(),
-            Searched::Crosses => {
-                let all: Vec<TriangleId> = self.mesh.triangle_ids().collect();
-                let sheet = outer_sheet(&self.mesh, &all, search.crossing());
-                self.normal_side.set_at(&sheet, self.mesh.triangle_id_end());
-            }
+            Searched::Crosses => self.normal_side.set_at(search.outer_sheet(&self.mesh)),
             Searched::Clear | Searched::GivenUp | Searched::Unfinished => {}
         }
         found != Searched::Unfinished

@@ -94,7 +94,7 @@ fn off_the_outer_sheets(
     let mut off = Vec::new();
     for own in bodies {
         let all: Vec<_> = mesh.triangle_ids().filter(|t| body[t.0 as usize] == own).collect();
-        let mut sheet = outer_sheet(mesh, &all, &crosses);
+        let mut sheet = outer_sheet(mesh, all.iter().copied(), &crosses);
         sheet.sort_unstable();
         off.extend(all.into_iter().filter(|t| sheet.binary_search(t).is_err()));
     }

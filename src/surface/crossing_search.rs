@@ -4,11 +4,17 @@
 //! is nowhere in touch with itself; where it is, on its outer sheet alone. Each triangle is tested against all others
 //! when it was new or had moved, so that of every two the one tested last was tested where both still are.
 
+use std::sync::Arc;
+
 use glam::Vec3;
 
 use crate::{
     geometry::{
-        TriangleId, TriangleMesh, mesh::topology::has_three_vertices,
+        TriangleId, TriangleMesh,
+        mesh::{
+            outer_sheet::{outer_sheet, outermost},
+            topology::has_three_vertices,
+        },
         triangle_triangle::meet_beyond_shared,
     },
     index::SkipList,
@@ -24,12 +30,24 @@ pub struct CrossingSearch {
     /// To be tested, the next one last; and the same by id.
     waiting: Vec<TriangleId>,
     waits: Vec<bool>,
-    /// Those that were found to meet another in more than they share; and the same by id.
-    found: Vec<TriangleId>,
-    crosses: Vec<bool>,
-    /// Pairs that were tested, and that meet, since it last followed the mesh.
+    /// Pairs that were found to meet in more than they share, and have not moved since. A triangle without three
+    /// vertices is a pair with itself: it bounds nothing, but may be what is nearest to a point, and no normal tells the
+    /// side there.
+    meeting: Vec<[TriangleId; 2]>,
+    /// Pairs that were tested since it last followed the mesh.
     n_tested: usize,
-    n_met: usize,
+    sheet: OuterSheet,
+}
+
+/// The outer sheet that was found last. It changes where other triangles cross, or the mesh is cut, and hardly ever by a
+/// deformation: to find it anew takes ten times as long as to see that it is the same.
+#[derive(Debug, Default)]
+struct OuterSheet {
+    /// The triangles that crossed others, ascending, and how many there were of all.
+    crossing: Vec<TriangleId>,
+    n_triangles: usize,
+    /// By triangle id.
+    is_on: Arc<[bool]>,
 }
 
 /// Pairs that are tested, beside so many for each triangle, and pairs that meet, before a search gives up: where all is
@@ -63,20 +81,14 @@ impl CrossingSearch {
     pub(super) fn of_none(mesh: &TriangleMesh) -> CrossingSearch {
         let id_end = mesh.triangle_id_end();
         let positions = mesh.positions().to_vec();
-        let [waits, crosses] = [(); 2].map(|()| vec![false; id_end as usize]);
-        CrossingSearch { positions, id_end, waits, crosses, ..CrossingSearch::default() }
+        let waits = vec![false; id_end as usize];
+        CrossingSearch { positions, id_end, waits, ..CrossingSearch::default() }
     }
 
     /// Adds the triangles that are new or have moved since. O(vertices).
     pub fn follow(&mut self, mesh: &TriangleMesh) {
         self.waits.resize(mesh.triangle_id_end() as usize, false);
-        self.crosses.resize(mesh.triangle_id_end() as usize, false);
-        // What they met may have gone elsewhere.
-        for t in std::mem::take(&mut self.found) {
-            self.crosses[t.0 as usize] = false;
-            self.wait(t);
-        }
-        (self.n_tested, self.n_met) = (0, 0);
+        self.n_tested = 0;
         for t in (self.id_end..mesh.triangle_id_end()).map(TriangleId) {
             self.wait(t);
         }
@@ -90,6 +102,10 @@ impl CrossingSearch {
         }
         // A vertex is new only with its triangles, or has none.
         self.positions.extend_from_slice(&mesh.positions()[known..]);
+        // Whichever of the two waits finds the other again.
+        let Self { meeting, waits, .. } = self;
+        let stays = |t: &TriangleId| !waits[t.0 as usize] && mesh.get(*t).is_some();
+        meeting.retain(|pair| pair.iter().all(stays));
     }
 
     fn wait(&mut self, t: TriangleId) {
@@ -108,7 +124,7 @@ impl CrossingSearch {
         let pairs_max = PAIRS_MAX + PAIRS_PER_TRIANGLE * mesh.n_triangles();
         for _ in 0..triangles_max {
             let Some(t) = self.waiting.last().copied() else { break };
-            if self.n_tested > pairs_max || self.n_met > MEETING_MAX {
+            if self.n_tested > pairs_max || self.meeting.len() > MEETING_MAX {
                 return Searched::GivenUp;
             }
             if mesh.get(t).is_some() {
@@ -117,56 +133,69 @@ impl CrossingSearch {
             self.waiting.pop();
             self.waits[t.0 as usize] = false;
         }
-        match (self.waiting.is_empty(), self.found.is_empty()) {
+        match (self.waiting.is_empty(), self.meeting.is_empty()) {
             (false, _) => Searched::Unfinished,
             (true, true) => Searched::Clear,
             (true, false) => Searched::Crosses,
         }
     }
 
-    /// By triangle id: it meets another in more than they share.
-    pub(super) fn crossing(&self) -> &[bool] {
-        &self.crosses
+    /// The triangles that meet others in more than they share, ascending.
+    fn crossing(&self) -> Vec<TriangleId> {
+        let mut crossing = self.meeting.as_flattened().to_vec();
+        crossing.sort_unstable();
+        crossing.dedup();
+        crossing
+    }
+
+    /// Of a mesh whose crossings are all known: its outer sheet, by triangle id. O(vertices) where it is the last one.
+    pub(super) fn outer_sheet(&mut self, mesh: &TriangleMesh) -> Arc<[bool]> {
+        let crossing = self.crossing();
+        let mut crosses = vec![false; mesh.triangle_id_end() as usize];
+        crossing.iter().for_each(|t| crosses[t.0 as usize] = true);
+        let last = &self.sheet;
+        // Ids are given once, so that as many triangles of as many ids are the same triangles.
+        let is_same = last.crossing == crossing
+            && (last.n_triangles, last.is_on.len()) == (mesh.n_triangles(), crosses.len());
+        let all = || mesh.triangle_ids();
+        // What is joined to one triangle of it is what was joined to the others.
+        let is_joined = |first: TriangleId| last.is_on[first.0 as usize];
+        if !(is_same && outermost(mesh, all(), &crosses).is_some_and(is_joined)) {
+            let mut is_on = vec![false; crosses.len()];
+            for t in outer_sheet(mesh, all(), &crosses) {
+                is_on[t.0 as usize] = true;
+            }
+            let n_triangles = mesh.n_triangles();
+            self.sheet = OuterSheet { crossing, n_triangles, is_on: is_on.into() };
+        }
+        Arc::clone(&self.sheet.is_on)
     }
 
     /// Tests a triangle against all that do not wait; of two that wait, the later one is tested against the other.
     fn test(&mut self, list: &SkipList, mesh: &TriangleMesh, t: TriangleId) {
         let own = (mesh.vertices(t), mesh.triangle(t));
-        // It bounds nothing, but may be what is nearest to a point, and no normal tells the side there.
+        let Self { waits, meeting, n_tested, .. } = self;
         if !has_three_vertices(own.0) {
-            self.note(t);
+            meeting.push([t, t]);
         }
-        let (mut n_tested, mut met) = (0, Vec::new());
-        let waits = &self.waits;
         list.overlap(&mesh.triangle_box(t), |other| {
-            if other == t || waits[other.0 as usize] || met.len() > MEETING_MAX {
+            if other == t || waits[other.0 as usize] || meeting.len() > MEETING_MAX {
                 return;
             }
-            n_tested += 1;
+            *n_tested += 1;
             if meet_beyond_shared(&own, &(mesh.vertices(other), mesh.triangle(other))) {
-                met.push(other);
+                meeting.push([t, other]);
             }
         });
-        (self.n_tested, self.n_met) = (self.n_tested + n_tested, self.n_met + met.len());
-        if !met.is_empty() {
-            self.note(t);
-        }
-        met.into_iter().for_each(|other| self.note(other));
-    }
-
-    fn note(&mut self, t: TriangleId) {
-        if !std::mem::replace(&mut self.crosses[t.0 as usize], true) {
-            self.found.push(t);
-        }
     }
 
     /// Bytes that it has allocated.
     pub fn heap_bytes(&self) -> usize {
         size_of::<Vec3>() * self.positions.capacity()
-            + size_of::<TriangleId>() * self.waiting.capacity()
-            + size_of::<TriangleId>() * self.found.capacity()
+            + size_of::<TriangleId>() * (self.waiting.capacity() + self.sheet.crossing.capacity())
+            + size_of::<[TriangleId; 2]>() * self.meeting.capacity()
             + self.waits.capacity()
-            + self.crosses.capacity()
+            + self.sheet.is_on.len()
     }
 }
 
@@ -250,7 +279,17 @@ mod tests {
             let truth = crossing(s.mesh());
             let crosses = truth.contains(&true);
             assert_eq!(s.is_by_winding(), crosses, "round {round}");
-            assert!(!crosses || search.crossing() == truth, "round {round}");
+            let found = search.crossing();
+            let is_found = |t: u32| found.binary_search(&TriangleId(t)).is_ok();
+            let told: Vec<bool> = (0..truth.len() as u32).map(is_found).collect();
+            assert_eq!(told, truth, "round {round}");
+            let mut is_on = vec![false; truth.len()];
+            for t in outer_sheet(s.mesh(), s.mesh().triangle_ids(), &truth) {
+                is_on[t.0 as usize] = true;
+            }
+            for t in s.mesh().triangle_ids().filter(|_| crosses) {
+                assert_eq!(!s.is_by_winding_at(t), is_on[t.0 as usize], "{t:?} in round {round}");
+            }
             s.assert_well_formed();
             *(if crosses { &mut n_crossing } else { &mut n_clear }) += 1;
         }

@@ -38,11 +38,9 @@ impl NormalSide {
         let _ = self.0.set(TellingTriangles::All);
     }
 
-    /// These tell, of triangles with ids below `id_end`.
-    pub(super) fn set_at(&self, triangles: &[TriangleId], id_end: u32) {
-        let mut tells = vec![false; id_end as usize];
-        triangles.iter().for_each(|t| tells[t.0 as usize] = true);
-        let _ = self.0.set(TellingTriangles::These(tells.into()));
+    /// Those tell that are true, by triangle id.
+    pub(super) fn set_at(&self, tells: Arc<[bool]>) {
+        let _ = self.0.set(TellingTriangles::These(tells));
     }
 
     /// What it has allocated.

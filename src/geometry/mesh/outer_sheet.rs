@@ -9,24 +9,35 @@ use glam::DVec3;
 use super::pseudonormal::pseudonormal;
 use crate::geometry::{TriangleId, TriangleMesh, distance::point_triangle::Feature};
 
-/// By triangle id: of the outer sheet of a closed surface, and apart from what crosses it by a vertex at least.
-/// `triangles`: of the surface, a body of the mesh. `crosses`: by id, those that meet others of the body in more than
-/// they share. Empty when the surface is crossed, or faces inwards, where it is farthest along x. O(triangles).
+/// A triangle where the surface is farthest along x, of the ids given. None when others cross the surface there, or it
+/// faces inwards. `crosses`: by id, those that meet others of the body in more than they share.
+pub fn outermost(
+    mesh: &TriangleMesh,
+    triangles: impl Iterator<Item = TriangleId>,
+    crosses: &[bool],
+) -> Option<TriangleId> {
+    let along = |v: u32| mesh.positions()[v as usize].x;
+    let corners = triangles.flat_map(|t| {
+        let vertices = mesh.vertices(t);
+        (0..3).map(move |k| (t, k, along(vertices[k])))
+    });
+    let (first, corner, _) = corners.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    let outwards = pseudonormal(mesh, first, Feature::Vertex(corner as u8));
+    let mut about = mesh.ring(mesh.vertices(first)[corner]);
+    let is_crossed = about.any(|(t, _)| crosses[t.0 as usize]);
+    let faces_outwards = outwards.complete && outwards.direction.dot(DVec3::X) > 0.0;
+    (!is_crossed && faces_outwards).then_some(first)
+}
+
+/// The outer sheet of a closed surface, without what has a vertex in common with a triangle that crosses it. `triangles`:
+/// of the surface, a body of the mesh. Empty when it has no [`outermost`] triangle. O(triangles).
 pub fn outer_sheet(
     mesh: &TriangleMesh,
-    triangles: &[TriangleId],
+    triangles: impl Iterator<Item = TriangleId>,
     crosses: &[bool],
 ) -> Vec<TriangleId> {
     let is_crossed = |t: TriangleId| crosses[t.0 as usize];
-    let along = |t: TriangleId, k: usize| mesh.triangle(t)[k].x;
-    let corners = triangles.iter().flat_map(|t| (0..3).map(|k| (*t, k)));
-    let farthest = corners.max_by(|a, b| along(a.0, a.1).total_cmp(&along(b.0, b.1)));
-    let Some((first, corner)) = farthest else { return Vec::new() };
-    let outwards = pseudonormal(mesh, first, Feature::Vertex(corner as u8));
-    let about = || mesh.ring(mesh.vertices(first)[corner]).map(|(t, _)| t);
-    if about().any(is_crossed) || !outwards.complete || outwards.direction.dot(DVec3::X) <= 0.0 {
-        return Vec::new();
-    }
+    let Some(first) = outermost(mesh, triangles, crosses) else { return Vec::new() };
     let mut is_met = vec![false; crosses.len()];
     let mut sheet = vec![first];
     is_met[first.0 as usize] = true;
