@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::{
     geometry::{
         Basis, LoadOptions, LoadedMesh, MeshData, MeshError, MeshReport, SignRule, TriangleMesh,
-        mesh::{holes::largest_m, load::load},
+        mesh::{holes::filling_all_m, load::load},
         short_number::ShortNumber,
         tolerance::COORDINATE_MAX_M,
     },
@@ -157,13 +157,7 @@ pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
 
 /// Which option closes an open mesh; `None` where none does, or it is closed. `data`: as read.
 fn closing(args: &InspectArgs, loaded: &LoadedMesh, data: MeshData) -> Option<String> {
-    let largest_m = largest_m(&loaded.mesh);
-    if largest_m == 0.0 {
-        return None;
-    }
-    // Rounded up to two digits, as people type it.
-    let digit = 10f64.powf(largest_m.log10().floor() - 1.0);
-    let fill_holes_m = ((largest_m / digit).floor() + 1.0) * digit;
+    let fill_holes_m = filling_all_m(&loaded.mesh, 0.0)?;
     // An error: with the triangles of the filling it would be too large.
     let filled = checked(&InspectArgs { fill_holes_m, ..args.clone() }, data).ok()?;
     filled.report.closed.then(|| {

@@ -13,10 +13,14 @@ pub(super) struct Filling {
     pub(super) n_holes: u32,
 }
 
-/// The diagonal of the box of the largest hole's open edges, metres; 0 where there is no hole.
-pub fn largest_m(mesh: &TriangleMesh) -> f64 {
+/// The least diagonal that fills all holes, metres, rounded up to two digits as people type it. None where one of
+/// `filled_m` does.
+pub fn filling_all_m(mesh: &TriangleMesh, filled_m: f64) -> Option<f64> {
     let (edges, ends) = loops_of(mesh);
-    each(&edges, &ends).map(|hole| diagonal_m(mesh, hole)).fold(0.0, f64::max)
+    let diagonals = each(&edges, &ends).map(|hole| diagonal_m(mesh, hole));
+    let largest_m = diagonals.reduce(f64::max).filter(|m| *m > filled_m)?;
+    let digit = 10f64.powf(largest_m.log10().floor() - 1.0);
+    Some(((largest_m / digit).floor() + 1.0) * digit)
 }
 
 /// Fills each hole whose open edges are in a box with a diagonal of at most `diagonal_max_m` metres. 0: none.

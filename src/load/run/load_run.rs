@@ -91,7 +91,8 @@ impl LoadRun {
         interrupt: &mut Interrupt,
         recording: Option<&RunRecording>,
     ) -> Result<RunOutcome, LoadError> {
-        if let Some(warning) = self.plan.instrument.odd_size(&self.plan.organ) {
+        let (organ, instrument) = (&self.plan.organ, &self.plan.instrument);
+        for warning in [instrument.odd_size(organ), instrument.open_end()].iter().flatten() {
             eprintln!("palpate: {warning}");
         }
         let program = env::current_exe()?;

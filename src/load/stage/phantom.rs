@@ -12,7 +12,10 @@ use crate::client::{
 };
 use crate::load::report::text::grouped;
 use crate::{
-    geometry::{Aabb, MeshData, Pose, principal_axes::principal_axes},
+    geometry::{
+        Aabb, MeshData, Pose, mesh::holes::filling_all_m, principal_axes::principal_axes,
+        short_number::ShortNumber,
+    },
     oracle::shapes,
     proto,
 };
@@ -76,6 +79,8 @@ pub struct Instrument {
     length_m: f64,
     /// Its second and third link are jaws that open about y.
     has_jaws: bool,
+    /// What would fill the holes that are not filled, metres.
+    holes_m: Option<f64>,
 }
 
 impl Organ {
@@ -171,6 +176,7 @@ impl Instrument {
             back: DVec3::NEG_X,
             length_m: JAW_LENGTH_M + 2.0 * (SHAFT_HALF_LENGTH_M + SHAFT_RADIUS_M),
             has_jaws: true,
+            holes_m: None,
         }
     }
 
@@ -200,6 +206,7 @@ impl Instrument {
             back,
             length_m,
             has_jaws: false,
+            holes_m: filling_all_m(&loaded.mesh, fill_holes_m),
         })
     }
 
@@ -229,7 +236,16 @@ impl Instrument {
         vec![shaft_at_rest(), jaw(-angle), jaw(angle)]
     }
 
-    /// What a reader should know before believing the numbers; nothing is scaled because of it.
+    /// What a reader should know before believing the numbers; nothing is filled because of it.
+    pub fn open_end(&self) -> Option<String> {
+        let holes_m = ShortNumber(self.holes_m?);
+        Some(format!(
+            "the tool is open, and ticks take up to twice as long about its holes: if it is meant to be closed, \
+             --fill-holes-m {holes_m} fills them"
+        ))
+    }
+
+    /// The same of sizes; nothing is scaled because of it.
     pub fn odd_size(&self, organ: &Organ) -> Option<String> {
         let ratio = self.length_m / organ.length_m();
         let (least, most) = USUAL_TOOL_SIZES;
@@ -326,6 +342,21 @@ mod tests {
             let leaning = pose.vector(tool.back).angle_between(outward);
             assert!((leaning - LEAN).abs() < 1e-9, "{leaning}");
         }
+    }
+
+    #[test]
+    fn an_open_tool_is_told_what_fills_it_until_that_is_asked_for() {
+        let file =
+            std::env::temp_dir().join(format!("palpate-open-tool-{}.obj", std::process::id()));
+        // A tetrahedron without the face between its last three corners: the box of the hole has a diagonal of 5.001 mm.
+        let text = "v 0 0 0\nv 3 0 0\nv 0 4 0\nv 0 0 0.1\nf 1 3 2\nf 1 2 4\nf 1 4 3\n";
+        std::fs::write(&file, text).expect("a temporary folder");
+        let open = |fill_holes_m| Instrument::open(&file, 1e-3, fill_holes_m).expect("a mesh");
+        let said = open(0.005).open_end().expect("a hole");
+        assert!(said.contains("--fill-holes-m 0.0051 fills"), "{said}");
+        assert_eq!(open(0.0051).open_end(), None);
+        assert_eq!(Instrument::grasper().open_end(), None);
+        std::fs::remove_file(&file).expect("just written");
     }
 
     #[test]
