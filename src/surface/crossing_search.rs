@@ -130,6 +130,10 @@ impl CrossingSearch {
             if mesh.get(t).is_some() {
                 self.test(list, mesh, t);
             }
+            // It waits on: some of what it meets may be missing.
+            if self.meeting.len() > MEETING_MAX {
+                return Searched::GivenUp;
+            }
             self.waiting.pop();
             self.waits[t.0 as usize] = false;
         }
@@ -294,6 +298,38 @@ mod tests {
             *(if crosses { &mut n_crossing } else { &mut n_clear }) += 1;
         }
         assert!(n_crossing > 30 && n_clear > 30, "{n_crossing} crossing, {n_clear} clear");
+    }
+
+    /// One triangle more than may meet about an axis: the last is tested in part. What it was found to meet goes away, and
+    /// what it was not tested against is still there.
+    #[test]
+    fn a_search_that_gave_up_misses_nothing_later() {
+        let n = 363;
+        let about = |i: u32| {
+            let (sin, cos) = (std::f32::consts::PI * i as f32 / n as f32).sin_cos();
+            [Vec3::new(-cos, -sin, 0.0), Vec3::new(cos, sin, 1.0), Vec3::new(cos, sin, -1.0)]
+        };
+        let positions = (0..n).flat_map(about).collect();
+        let triangles = (0..n).map(|i| [3 * i, 3 * i + 1, 3 * i + 2]).collect();
+        let mut mesh = TriangleMesh::new(MeshData { positions, triangles });
+        let built = |mesh: &TriangleMesh| SkipList::build(mesh, &LatLonOptions::default());
+        let mut search = CrossingSearch::of_all(&mesh);
+        assert_eq!(search.advance(&built(&mesh), &mesh, usize::MAX), Searched::GivenUp);
+        let last = search.meeting.last().expect("pairs")[0];
+        let met = search.meeting.iter().filter(|pair| pair[0] == last).map(|pair| pair[1]);
+        let met: Vec<TriangleId> = met.collect();
+        assert!(met.len() < n as usize - 1, "{} of {n} were tested", met.len());
+        for t in met {
+            for v in mesh.vertices(t) {
+                mesh.move_vertex(
+                    v,
+                    mesh.positions()[v as usize] + Vec3::X * 4.0 * (t.0 + 1) as f32,
+                );
+            }
+        }
+        search.follow(&mesh);
+        assert_eq!(search.advance(&built(&mesh), &mesh, usize::MAX), Searched::Crosses);
+        assert!(search.crossing().contains(&last), "{last:?} still meets what stayed");
     }
 
     /// Facing inwards, folded flat, touching itself, or with a triangle that names a vertex twice: closed and of one
