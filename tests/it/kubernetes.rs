@@ -6,8 +6,9 @@ use std::{fs, path::Path, process::Command, sync::mpsc, thread, time::Duration};
 use palpate::config::Config;
 use serde_json::Value;
 
+#[cfg(feature = "s3")]
+use crate::support::folder::Folder;
 use crate::support::{
-    folder::Folder,
     metrics::get,
     server::{TestServer, free_address},
 };
@@ -63,6 +64,7 @@ fn a_server_has_the_cores_that_it_is_planned_with_and_no_quota() {
 }
 
 /// A server that is started so shares its scenes, in a bucket, and tells others where it is by its pod's name.
+#[cfg(feature = "s3")]
 #[test]
 fn servers_of_an_object_store_share_it_and_say_where_they_are() {
     let text = read(WITH_STORE);
