@@ -48,7 +48,12 @@ enum Command {
     Plan(Box<PlanArgs>),
     /// Play a recording through the engine, and say where an answer is another than then.
     Replay(ReplayArgs),
+    /// Print the licences of the software of others that this program contains.
+    Licenses,
 }
+
+/// Written by `.ci/third_party`.
+const THIRD_PARTY: &str = include_str!("../THIRD-PARTY.txt");
 
 /// How long what is under way may go on after the server has ended.
 const ENDING_MAX: Duration = Duration::from_secs(1);
@@ -81,6 +86,7 @@ fn run(command: Command) -> Result<(), Box<dyn Error>> {
         Command::Scenes(args) => Ok(print(&scene_files::run(&args)?)?),
         Command::Plan(args) => Ok(print(&plan::run(&args)?)?),
         Command::Replay(args) => Ok(replay::run(&args)?),
+        Command::Licenses => Ok(print(THIRD_PARTY)?),
     }
 }
 

@@ -8,6 +8,7 @@ pub mod heap;
 pub mod interrupt;
 pub mod lasting;
 pub mod process;
+pub mod regular_file;
 pub mod stdout;
 pub mod thread_clock;
 pub mod thread_priority;

@@ -1,8 +1,8 @@
 //! One connection, and the calls that are made over it.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, pin::pin, sync::Arc, time::Duration};
 
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::sleep};
 use tokio_stream::{StreamExt, iter, once, wrappers::ReceiverStream};
 use tonic::Streaming;
 
@@ -13,7 +13,7 @@ use super::{
 use crate::proto::{
     AddTissueHeader, AddTissueRequest, AddTissueResponse, AddToolHeader, AddToolRequest,
     AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
-    EditTopologyRequest, EditTopologyResponse, GetSceneRequest, LinkHeader, MeshHeader,
+    EditTopologyRequest, EditTopologyResponse, FieldBuild, GetSceneRequest, LinkHeader, MeshHeader,
     MoveSceneRequest, MoveSceneResponse, Pose, Probe, QueryDistancesRequest,
     QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TrackRequest,
     TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request, add_tool_request,
@@ -33,6 +33,8 @@ pub struct Client {
 const HOPS_MAX: u32 = 4;
 /// Servers that a call asks which changes nothing, one after the other, as each is gone.
 const LOSSES_MAX: u32 = 4;
+/// From one look at how far a field is to the next.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 /// What changes nothing.
 const LOOKS: [&str; 2] = ["GetScene", "QueryDistances"];
 
@@ -275,6 +277,36 @@ impl Client {
                 .map(|message| AddToolRequest { message: Some(message) })
         };
         of_scene!(self, scene_id, "AddTool", at => at.scenes.add_tool(messages()))
+    }
+
+    /// Uploads a tool, as [`Client::add_tool`]. While its fields are built, `told` is told every half second how far they
+    /// are.
+    ///
+    /// # Errors
+    /// When it is refused or the server is gone.
+    pub async fn add_tool_told(
+        &mut self,
+        scene_id: &str,
+        name: &str,
+        links: &[LinkUpload],
+        probes: &[Probe],
+        mut told: impl FnMut(&FieldBuild),
+    ) -> Result<AddToolResponse, ClientError> {
+        let mut looking = self.clone();
+        let mut adding = pin!(self.add_tool(scene_id, name, links, probes));
+        loop {
+            let look = async {
+                sleep(BETWEEN_LOOKS).await;
+                looking.scene(scene_id).await
+            };
+            tokio::select! {
+                added = &mut adding => return added,
+                // An error: the upload has one of its own, or goes on.
+                Ok(scene) = look => {
+                    scene.field_builds.iter().filter(|build| build.tool == name).for_each(&mut told);
+                }
+            }
+        }
     }
 
     /// Cuts a tissue.

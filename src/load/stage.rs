@@ -6,21 +6,18 @@ pub mod path;
 pub mod phantom;
 
 use std::{
-    pin::pin,
     process,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
 };
-
-use tokio::time::timeout;
 
 use super::{error::LoadError, run::plan::Plan};
 use crate::{
     client::{Client, ClientError, address::ServerAddress},
     os::interrupt::Interrupt,
+    proto::FieldBuild,
 };
 use path::{Path, Press};
 use phantom::Instrument;
@@ -80,9 +77,6 @@ impl Stage {
     }
 }
 
-/// A field that the server has kept is there within this.
-const UNSAID_MAX: Duration = Duration::from_secs(1);
-
 async fn furnish(
     client: &mut Client,
     scene_id: &str,
@@ -96,20 +90,22 @@ async fn furnish(
     Ok((tissue_id, tool_id, path))
 }
 
-/// Says that it waits where the server builds the field.
+/// Says how far the field is that the server builds.
 async fn add_instrument(
     client: &mut Client,
     scene_id: &str,
     instrument: &Instrument,
 ) -> Result<u32, ClientError> {
     let Instrument { links, probes, .. } = instrument;
-    let mut adding = pin!(client.add_tool(scene_id, "instrument", links, probes));
-    let added = match timeout(UNSAID_MAX, &mut adding).await {
-        Ok(added) => added,
-        Err(_) => {
-            eprintln!("palpate: building the instrument's distance field, kept for the next run");
-            adding.await
+    let mut before = None;
+    let told = |build: &FieldBuild| {
+        let percent = (100.0 * build.share) as u32;
+        if before.replace((build.link.clone(), percent)) != Some((build.link.clone(), percent)) {
+            eprintln!(
+                "palpate: building the distance field of the instrument's {}, kept for the next run: {percent} %",
+                build.link
+            );
         }
     };
-    Ok(added?.tool_id)
+    Ok(client.add_tool_told(scene_id, "instrument", links, probes, told).await?.tool_id)
 }

@@ -2,10 +2,12 @@
 //! share: places, and the threads' time.
 
 pub(super) mod answer_room;
+mod build_threads;
 pub(super) mod cluster;
 pub(super) mod durable;
 pub(super) mod fair_places;
 pub(super) mod field_build;
+pub(super) mod field_builds;
 pub(super) mod fields;
 pub(super) mod live_view;
 pub(super) mod memory_limit;

@@ -9,7 +9,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::{net::TcpListener, sync::Notify, time::timeout};
+use tokio::{
+    net::TcpListener,
+    sync::{Mutex, Notify},
+    time::timeout,
+};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{
     service::Routes,
@@ -466,6 +470,7 @@ fn web_port(
             cors_origin: cors_origin.map(|o| o.parse().expect("checked with the settings")),
         },
         viewer,
+        pages: Mutex::default(),
     })
 }
 

@@ -1,5 +1,6 @@
 //! From the socket to the handler: who may connect, which thread answers, what surrounds every call.
 
+pub(super) mod accept_errors;
 pub(super) mod acceptor;
 pub(super) mod answer_bytes;
 pub(super) mod background;

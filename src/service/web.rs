@@ -4,3 +4,4 @@ pub mod browser_calls;
 mod connection_use;
 pub mod serve;
 pub mod viewer_files;
+mod web_places;

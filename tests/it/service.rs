@@ -9,6 +9,7 @@ mod deforms;
 mod edits;
 mod fair_shares;
 mod hard_input;
+mod http_port;
 mod local_models;
 mod logs;
 mod memory;

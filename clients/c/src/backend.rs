@@ -8,7 +8,10 @@ use glam::DVec3;
 use palpate::{
     client::{LinkUpload, mesh_source::MeshSource},
     geometry::Pose,
-    scene::tissue::{deform::Deformation, edit::TopologyEdit},
+    scene::{
+        Limits,
+        tissue::{deform::Deformation, edit::TopologyEdit},
+    },
     servo::DeviceServo,
 };
 
@@ -31,6 +34,11 @@ pub(crate) trait Theatre: Send + Sync {
     fn add_tool(&self, name: &str, links: Vec<LinkUpload>) -> Result<u32, Failure>;
     fn remove_tissue(&self, tissue: u32) -> Result<(), Failure>;
     fn remove_tool(&self, tool: u32) -> Result<(), Failure>;
+    /// Most vertices, triangles and links of a mesh or tool.
+    fn limits(&self) -> Limits;
+    /// The newest size of a tissue, or a size that it had and that is `enough`. A tissue never has fewer vertices than before.
+    fn size(&self, tissue: u32, enough: &dyn Fn(TissueSize) -> bool)
+    -> Result<TissueSize, Failure>;
     /// Gives the geometry revision.
     fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure>;
     fn cut(&self, tissue: u32, cut: TopologyEdit) -> Result<palpate_cut_made, Failure>;
@@ -39,8 +47,17 @@ pub(crate) trait Theatre: Send + Sync {
     fn open_session(&self, options: &palpate_session_options) -> Result<Opened, Failure>;
 }
 
+/// How many vertices and triangles a tissue has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TissueSize {
+    pub(crate) vertices: usize,
+    pub(crate) triangles: usize,
+}
+
 /// A session, and the end of it that a device's thread has.
 pub(crate) struct Opened {
+    /// Links of the session's tool.
+    pub(crate) n_links: usize,
     pub(crate) servo: DeviceServo,
     pub(crate) running: Box<dyn Running>,
 }

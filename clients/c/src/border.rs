@@ -122,6 +122,12 @@ fn fits<T>(n: usize, name: &str) -> Result<(), Failure> {
     fits.then_some(()).ok_or_else(wrong)
 }
 
+/// Checks a count before its array is read.
+pub(crate) fn at_most(n: usize, most: usize, name: &str) -> Result<(), Failure> {
+    let wrong = || Failure::argument(format!("{name} is {n}, expected at most {most}"));
+    if n <= most { Ok(()) } else { Err(wrong()) }
+}
+
 fn null(name: &str) -> Failure {
     Failure::argument(format!("{name} is NULL"))
 }

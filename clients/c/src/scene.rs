@@ -10,12 +10,16 @@ use palpate::{
         mesh_source::{MeshFileError, MeshSource},
     },
     geometry::{MeshData, TriangleId, tolerance::COORDINATE_MAX_M},
-    scene::tissue::{deform::Deformation, edit::TopologyEdit},
+    scene::{
+        Limits,
+        limits::QUERY_POINTS_MAX,
+        tissue::{deform::Deformation, edit::TopologyEdit},
+    },
 };
 
 use crate::{
     backend::Theatre,
-    border::{array, buffer, call, out, read, text},
+    border::{array, at_most, buffer, call, out, read, text},
     code::{Failure, palpate_code},
     plain::{
         palpate_cut, palpate_cut_made, palpate_link, palpate_mesh, palpate_session_options,
@@ -69,7 +73,8 @@ pub unsafe extern "C" fn palpate_add_tissue(
         // SAFETY: the caller's, by the header.
         unsafe {
             let (scene, tissue_id) = (read(scene, "scene")?, out(tissue_id, "tissue_id")?);
-            let (name, mesh) = (text(name, "name")?, raw(read(mesh, "mesh")?, "mesh")?);
+            let (name, mesh) = (text(name, "name")?, read(mesh, "mesh")?);
+            let mesh = raw(mesh, "mesh", &scene.theatre.limits())?;
             *tissue_id = scene.theatre.add_tissue(name, mesh)?;
         }
         Ok(())
@@ -110,7 +115,9 @@ pub unsafe extern "C" fn palpate_add_tool(
         unsafe {
             let (scene, tool_id) = (read(scene, "scene")?, out(tool_id, "tool_id")?);
             let name = text(name, "name")?;
-            let links = array(links, n_links, "links")?.iter().map(|sent| link(sent));
+            let limits = scene.theatre.limits();
+            at_most(n_links, limits.links_per_tool, "n_links")?;
+            let links = array(links, n_links, "links")?.iter().map(|sent| link(sent, &limits));
             let links = links.collect::<Result<Vec<_>, Failure>>()?;
             *tool_id = scene.theatre.add_tool(name, links)?;
         }
@@ -176,6 +183,12 @@ pub unsafe extern "C" fn palpate_deform(
         // SAFETY: the caller's, by the header.
         unsafe {
             let scene = read(scene, "scene")?;
+            let expected = scene.theatre.size(tissue_id, &|size| size.vertices == n_vertices)?;
+            if n_vertices != expected.vertices {
+                let expected = expected.vertices;
+                let message = format!("n_vertices is {n_vertices}, expected {expected}");
+                return Err(Failure::argument(message));
+            }
             let positions = points(positions, n_vertices, "positions")?;
             scene.theatre.deform(tissue_id, Deformation::Dense(positions)).map(|_| ())
         }
@@ -195,6 +208,8 @@ pub unsafe extern "C" fn palpate_deform_some(
         // SAFETY: the caller's, by the header.
         unsafe {
             let scene = read(scene, "scene")?;
+            let size = scene.theatre.size(tissue_id, &|size| n_vertices <= size.vertices)?;
+            at_most(n_vertices, size.vertices, "n_vertices")?;
             let vertices = array(vertices, n_vertices, "vertices")?.to_vec();
             let positions = points(positions, n_vertices, "positions")?;
             let moved = Deformation::Sparse { vertices, positions };
@@ -216,6 +231,11 @@ pub unsafe extern "C" fn palpate_cut_tissue(
         unsafe {
             let (scene, cut) = (read(scene, "scene")?, read(cut, "cut")?);
             let ids = |ids: &[u32]| ids.iter().map(|id| TriangleId(*id)).collect();
+            let (limits, n_removed) = (scene.theatre.limits(), cut.n_removed);
+            let size = scene.theatre.size(tissue_id, &|size| n_removed <= size.triangles)?;
+            at_most(n_removed, size.triangles, "n_removed")?;
+            at_most(cut.n_positions, limits.vertices_per_mesh as usize, "n_positions")?;
+            at_most(cut.n_triangles, limits.triangles_per_mesh as usize, "n_triangles")?;
             let n_parents = if cut.parents.is_null() { 0 } else { cut.n_triangles };
             let edit = TopologyEdit {
                 base_revision: None,
@@ -246,15 +266,11 @@ pub unsafe extern "C" fn palpate_distances(
         // SAFETY: the caller's, by the header.
         unsafe {
             let scene = read(scene, "scene")?;
+            at_most(n_points, QUERY_POINTS_MAX, "n_points")?;
             let points = array(points, n_points, "points")?;
             let distances_m = buffer(distances_m, n_points, "distances_m")?;
             if n_points == 0 {
                 return Ok(());
-            }
-            let most = palpate::scene::limits::QUERY_POINTS_MAX;
-            if n_points > most {
-                let message = format!("there are {n_points} points, expected at most {most}");
-                return Err(Failure::argument(message));
             }
             let points: Vec<DVec3> = points.iter().map(|p| p.glam()).collect();
             let tissue = (tissue_id != 0).then_some(tissue_id);
@@ -295,12 +311,14 @@ pub unsafe extern "C" fn palpate_open_session(
 
 /// # Safety
 /// Its arrays are as long as it says.
-unsafe fn raw(mesh: &palpate_mesh, name: &str) -> Result<MeshSource, Failure> {
+unsafe fn raw(mesh: &palpate_mesh, name: &str, limits: &Limits) -> Result<MeshSource, Failure> {
     let scale = if mesh.scale_to_m == 0.0 { 1.0 } else { mesh.scale_to_m };
     if !SCALES.contains(&scale) {
         let message = format!("{name}.scale_to_m is {scale}, expected 1e-9 to 1,000");
         return Err(Failure::argument(message));
     }
+    at_most(mesh.n_vertices, limits.vertices_per_mesh as usize, "n_vertices")?;
+    at_most(mesh.n_triangles, limits.triangles_per_mesh as usize, "n_triangles")?;
     // SAFETY: as the caller promises.
     let (mut positions, triangles) = unsafe {
         (
@@ -328,7 +346,7 @@ fn opened(file: &str, scale_to_m: f64) -> Result<MeshSource, Failure> {
 
 /// # Safety
 /// Its pointers are NULL or as long as it says.
-unsafe fn link(sent: &palpate_link) -> Result<LinkUpload, Failure> {
+unsafe fn link(sent: &palpate_link, limits: &Limits) -> Result<LinkUpload, Failure> {
     // SAFETY: as the caller promises.
     unsafe {
         let rest_pose = match sent.rest_pose.is_null() {
@@ -336,7 +354,7 @@ unsafe fn link(sent: &palpate_link) -> Result<LinkUpload, Failure> {
             false => Some(on_the_wire(&read(sent.rest_pose, "rest_pose")?.pose("rest_pose")?)),
         };
         let name = text(sent.name, "link.name")?.to_owned();
-        let mesh = raw(&sent.mesh, "link.mesh")?;
+        let mesh = raw(&sent.mesh, "link.mesh", limits)?;
         let fill_holes_m = sent.fill_holes_m;
         if !(0.0..=COORDINATE_MAX_M).contains(&fill_holes_m) {
             let message = format!("link.fill_holes_m is {fill_holes_m}, expected 0 to 10,000");

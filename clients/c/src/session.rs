@@ -26,6 +26,8 @@ use palpate_code::*;
 pub struct palpate_session {
     servo: Mutex<Device>,
     running: Box<dyn Running>,
+    /// Of its tool.
+    n_links: usize,
     is_lock_step: bool,
 }
 
@@ -46,10 +48,10 @@ impl palpate_session {
         opened: Opened,
         options: &palpate_session_options,
     ) -> *mut palpate_session {
-        let Opened { servo, running } = opened;
+        let Opened { n_links, servo, running } = opened;
         let servo = Mutex::new(Device { servo, called: Instant::now(), time_s: 0.0 });
         let is_lock_step = options.lock_step != 0;
-        Box::into_raw(Box::new(palpate_session { servo, running, is_lock_step }))
+        Box::into_raw(Box::new(palpate_session { servo, running, n_links, is_lock_step }))
     }
 }
 
@@ -121,7 +123,7 @@ pub unsafe extern "C" fn palpate_servo_links(
         }
         let mut device = session.servo.try_lock().ok_or(Wrong::Busy)?;
         let at_ns = session.running.now_ns();
-        let sample = DeviceSample::read(pose, (links, n_links), dt_s);
+        let sample = DeviceSample::read(pose, (links, n_links), session.n_links, dt_s);
         device.feel(sample, at_ns, wrench)
     })
 }
@@ -151,7 +153,8 @@ pub unsafe extern "C" fn palpate_step(
         let busy = || Wrong::Busy.failure();
         let mut device = session.servo.try_lock().ok_or_else(busy)?;
         // SAFETY: the caller's, by the header.
-        let mut sample = unsafe { DeviceSample::read(pose, (links, n_links), dt_s) };
+        let mut sample =
+            unsafe { DeviceSample::read(pose, (links, n_links), session.n_links, dt_s) };
         let mut refused = Ok(());
         if sample.wrong.is_none() {
             device.time_s += sample.dt_s;
@@ -295,6 +298,7 @@ impl DeviceSample {
     unsafe fn read(
         pose: *const palpate_pose,
         (links, n_links): (*const palpate_pose, usize),
+        n_expected: usize,
         dt_s: f64,
     ) -> DeviceSample {
         let mut given = DeviceSample { posture: NOWHERE, n_links: 0, dt_s, wrong: None };
@@ -303,7 +307,8 @@ impl DeviceSample {
         }
         // SAFETY: as the caller promises.
         let (at, each) = unsafe {
-            (checked(pose, "pose").map(|pose| (*pose).checked()), checked_links(links, n_links))
+            let at = checked(pose, "pose").map(|pose| (*pose).checked());
+            (at, checked_links(links, n_links, n_expected))
         };
         match (at, each) {
             (Err(wrong), _) | (_, Err(wrong)) => given.wrong = Some(wrong),
@@ -340,13 +345,16 @@ fn checked<T>(pointer: *const T, name: &'static str) -> Result<*const T, Wrong> 
 unsafe fn checked_links<'a>(
     links: *const palpate_pose,
     n_links: usize,
+    n_expected: usize,
 ) -> Result<&'a [palpate_pose], Wrong> {
-    if n_links > RENDERED_LINKS_MAX {
-        return Err(Wrong::Links(n_links));
+    if n_links == 0 {
+        return Ok(&[]);
     }
-    if n_links > 0 {
-        checked(links, "links")?;
+    // A tool of more links is not rendered.
+    if n_links != n_expected || n_links > RENDERED_LINKS_MAX {
+        return Err(Wrong::Links { got: n_links, n_expected });
     }
+    checked(links, "links")?;
     // SAFETY: as the caller promises.
     Ok(unsafe { array(links, n_links, "links") }.unwrap_or(&[]))
 }
@@ -401,7 +409,7 @@ fn wrench_of(felt: &ServoSample) -> palpate_wrench {
 enum Wrong {
     Null(&'static str),
     Pose,
-    Links(usize),
+    Links { got: usize, n_expected: usize },
     Time(f64),
     Busy,
     LockStep,
@@ -413,7 +421,7 @@ impl Wrong {
         match self {
             Wrong::Busy => PALPATE_BUSY,
             Wrong::LockStep | Wrong::NotLockStep => PALPATE_WRONG_ORDER,
-            Wrong::Null(_) | Wrong::Pose | Wrong::Links(_) | Wrong::Time(_) => {
+            Wrong::Null(_) | Wrong::Pose | Wrong::Links { .. } | Wrong::Time(_) => {
                 PALPATE_INVALID_ARGUMENT
             }
         }
@@ -431,7 +439,9 @@ impl std::fmt::Display for Wrong {
             Wrong::Pose => f.write_str(
                 "a pose is none, expected a position within 20 km and a quaternion of length 1",
             ),
-            Wrong::Links(n) => write!(f, "n_links is {n}, expected at most {RENDERED_LINKS_MAX}"),
+            Wrong::Links { got, n_expected } => {
+                write!(f, "n_links is {got}, expected 0 or {n_expected}")
+            }
             Wrong::Time(dt_s) => write!(f, "dt_s is {dt_s}, expected 0 to {DT_S_MAX}"),
             Wrong::Busy => f.write_str("another thread is in this session's servo"),
             Wrong::LockStep => f.write_str("the session is in lock-step: call palpate_step"),

@@ -140,7 +140,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "not aligned");
     wrong = mesh;
     wrong.n_triangles = std::numeric_limits<std::size_t>::max();
-    REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "triangles has");
+    REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "n_triangles is");
     wrong = mesh;
     wrong.n_vertices = 3;
     REFUSED(palpate_add_tissue(scene, "a", &wrong, &tissue), "expected < 3");
@@ -207,7 +207,7 @@ void scenes(palpate_server* server, const std::string& folder) {
     REFUSED(palpate_cut_tissue(scene, tissue, &cut, nullptr), "triangles is NULL");
     cut.triangles = gone;
     cut.n_triangles = std::numeric_limits<std::size_t>::max();
-    REFUSED(palpate_cut_tissue(scene, tissue, &cut, nullptr), "triangles has");
+    REFUSED(palpate_cut_tissue(scene, tissue, &cut, nullptr), "n_triangles is");
     const std::uint32_t far[] = {0, 1, 9}, near[] = {0, 1, 4};
     cut.triangles = far;
     cut.n_triangles = 1;
@@ -325,19 +325,10 @@ void links(palpate_session* session) {
     MUST(std::isfinite(felt.force_n.z));
     DOES(palpate_servo_links(session, &at, nullptr, 0, 1e-3, &felt));
     DOES(palpate_check(session));
-    // Two poses are for another tool: the engine says so, once, and the session goes on.
-    const palpate_pose two[] = {rest, rest};
-    palpate_code code = PALPATE_OK;
-    for (int k = 0; k < 5000 && code == PALPATE_OK; ++k) {
-        DOES(palpate_servo_links(session, &at, two, 2, 1e-3, &felt));
-        MUST(std::isfinite(felt.force_n.z));
-        wait_ms(1);
-        code = palpate_check(session);
-    }
-    expect(code, PALPATE_INVALID_ARGUMENT, "two links of a tool that has one", "link_poses");
-    // Another such pose may have been on its way. What is felt again answers poses after it.
+    // Two poses are for another tool: they are not read.
+    REFUSED(palpate_servo_links(session, &at, &rest, 2, 1e-3, &felt), "n_links is 2, expected 0 or 1");
+    MUST(felt.flags & PALPATE_FADING);
     press(session);
-    palpate_check(session);
     DOES(palpate_check(session));
 }
 
@@ -351,11 +342,9 @@ void sessions(palpate_server* server, const std::string& folder) {
     FAILS(PALPATE_WRONG_ORDER, palpate_servo_links(session, &pose, &pose, 1, 1e-3, &wrench), "palpate_step");
     FAILS(PALPATE_NO_ANSWER, palpate_newest(session, &rendering), "no answer");
     REFUSED(palpate_step(session, &no_pose, nullptr, 0, 1e-3, &wrench), "pose");
-    REFUSED(palpate_step(session, &pose, nullptr, 3, 1e-3, &wrench), "links is NULL");
-    REFUSED(palpate_step(session, &pose, &pose, 9, 1e-3, &wrench), "n_links");
+    REFUSED(palpate_step(session, &pose, nullptr, 1, 1e-3, &wrench), "links is NULL");
+    REFUSED(palpate_step(session, &pose, &pose, 2, 1e-3, &wrench), "n_links is 2");
     REFUSED(palpate_step(session, &pose, nullptr, 0, NAN_, &wrench), "dt_s");
-    const palpate_pose two[] = {pose, pose};
-    REFUSED(palpate_step(session, &pose, two, 2, 1e-3, &wrench), "link_poses");
     DOES(palpate_step(session, &pose, nullptr, 0, 1e-3, &wrench));
     for (int n = 0; n < 100; ++n) {
         pose = palpate::pose(0, 0, 0.005 - 8e-5 * n);

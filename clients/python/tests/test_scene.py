@@ -38,6 +38,18 @@ def test_a_scene_is_made_described_and_deleted(server: palpate.Server) -> None:
         server.scene("short-lived")
 
 
+def test_progress_of_a_build_is_told_while_it_goes_on(scene: palpate.Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("palpate.scene._BETWEEN_LOOKS_S", 0.0)
+    told = []
+    # Of its own, so that it is built and not read from the cache.
+    link = palpate.Link("tip", block((0.0123, 0.0123, 0.0123), (6, 6, 6)), tolerance_m=2.5e-6)
+    scene.add_tool("probe", [link], progress=lambda build: told.append((build.tool, build.link, build.share)))
+    assert told and all(one[:2] == ("probe", "tip") for one in told)
+    shares = [share for _, _, share in told]
+    assert shares == sorted(shares) and 0 <= shares[0] and shares[-1] <= 1
+    assert not scene.describe().field_builds
+
+
 def test_a_unix_socket_serves_calls_and_loops(tmp_path: Path) -> None:
     socket = tmp_path / "palpate.socket"
     program = ServerProgram(tmp_path, f"unix_socket={socket}")

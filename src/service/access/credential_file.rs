@@ -1,7 +1,7 @@
 //! Files of keys and certificates, read again when they change.
 
 use std::{
-    fs, io,
+    io,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -9,6 +9,8 @@ use std::{
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tracing::{error, info};
+
+use crate::os::regular_file;
 
 /// Why a file of keys or certificates cannot be used. Never holds a secret.
 #[derive(Debug, thiserror::Error)]
@@ -79,16 +81,21 @@ impl<T> WatchedFiles<T> {
 }
 
 fn digests(files: &[PathBuf]) -> Vec<Option<blake3::Hash>> {
-    files.iter().map(|file| fs::read(file).ok().map(|bytes| blake3::hash(&bytes))).collect()
+    let digest = |file: &PathBuf| regular_file::read(file).ok().map(|bytes| blake3::hash(&bytes));
+    files.iter().map(digest).collect()
 }
 
 /// The text of a setting's file.
 pub fn read_file(setting: &'static str, file: &Path) -> Result<String, AccessError> {
-    fs::read_to_string(file).map_err(|e: io::Error| AccessError::new(setting, file, e))
+    let read = regular_file::read(file)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    read.map_err(|e: io::Error| AccessError::new(setting, file, e))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -109,5 +116,16 @@ mod tests {
         fs::remove_file(&file).expect("an own file");
         watched.refresh(false, |_, _| ());
         assert_eq!(**watched.now.load(), "two", "what cannot be read changes nothing");
+        #[cfg(unix)]
+        {
+            use crate::os::regular_file::tests::{at_once, make_fifo};
+            make_fifo(&file);
+            let watched = at_once(move || {
+                watched.refresh(true, |_, _| ());
+                watched
+            });
+            assert_eq!(**watched.now.load(), "two", "a FIFO is not waited for");
+            fs::remove_file(&file).expect("an own file");
+        }
     }
 }

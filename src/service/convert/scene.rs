@@ -8,7 +8,8 @@ use crate::{
     geometry::mesh::{report::MeshReport, topology::SignRule},
     scene::{Probe, Tissue, TissueId, TissueKind, Tool, ToolId},
     service::host::{
-        durable::scene_journal::DurableRevisions, fields::Obtained, scene_registry::SceneHost,
+        durable::scene_journal::DurableRevisions, field_builds::BuildNow, fields::Obtained,
+        scene_registry::SceneHost,
     },
     store::FieldOrigin,
 };
@@ -32,7 +33,12 @@ pub fn scene(host: &SceneHost) -> proto::Scene {
         tissues: scene.tissues().iter().map(|t| tissue(t, host.durable(t))).collect(),
         tools: scene.tools().iter().map(|t| tool(t)).collect(),
         durable: host.is_durable(),
+        field_builds: host.field_builds.now().into_iter().map(field_build).collect(),
     }
+}
+
+fn field_build((tool, BuildNow { link, share }): (String, BuildNow)) -> proto::FieldBuild {
+    proto::FieldBuild { tool, link, share }
 }
 
 fn tissue(tissue: &Tissue, durable: Option<DurableRevisions>) -> proto::Tissue {

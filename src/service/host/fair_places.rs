@@ -1,7 +1,8 @@
 //! Places for work that takes a core for seconds, shared fairly between keys.
 //!
-//! A free place goes to the key that holds the fewest, and among its calls to the first. One key holds all places but
-//! one at most, so that another's call need not wait for work that takes a minute.
+//! A free place goes to the key that works in the fewest, and among its calls to the first. One key holds all places but
+//! one at most. Long work passes its place on to other keys now and then, so that no call waits for the end of work that
+//! takes a minute.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -26,13 +27,24 @@ struct PlacesShared {
 struct PlacesState {
     taken: usize,
     /// By key; anybody's is that of no name.
-    held: BTreeMap<Option<String>, usize>,
+    keys: BTreeMap<Option<String>, KeyPlaces>,
     /// In the order in which they came.
     waiting: VecDeque<Waiter>,
 }
 
+/// The work of one key.
+#[derive(Clone, Copy, Default)]
+struct KeyPlaces {
+    /// That has a place.
+    working: usize,
+    /// That has passed its place on and waits for another.
+    paused: usize,
+}
+
 struct Waiter {
     key: Option<String>,
+    /// It has begun already.
+    is_paused: bool,
     give: oneshot::Sender<FairPlace>,
 }
 
@@ -53,11 +65,34 @@ impl FairPlaces {
         self.take_for(caller.name().map(str::to_owned)).await
     }
 
-    async fn take_for(&self, key: Option<String>) -> FairPlace {
+    /// Takes one for a key; anybody's is `None`.
+    pub async fn take_for(&self, key: Option<String>) -> FairPlace {
         let (give, given) = oneshot::channel();
-        self.0.state.lock().waiting.push_back(Waiter { key, give });
+        self.0.state.lock().waiting.push_back(Waiter { key, is_paused: false, give });
         PlacesShared::hand_out(&self.0);
         given.await.expect("whoever waits is handed a place, or asks no more")
+    }
+}
+
+impl FairPlace {
+    /// Passes the place on if the work of another key waits, and blocks the thread until it has another place. Not for a
+    /// thread of an async runtime.
+    pub fn pass(self) -> FairPlace {
+        let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
+        let given = {
+            let mut state = shared.state.lock();
+            state.waiting.retain(|waiter| !waiter.give.is_closed());
+            if state.waiting.iter().all(|waiter| waiter.key == key) {
+                return self;
+            }
+            state.of(&key).paused += 1;
+            let (give, given) = oneshot::channel();
+            state.waiting.push_back(Waiter { key, is_paused: true, give });
+            given
+        };
+        // Handed out: to another key, as this one has no work in fewer places and came last.
+        drop(self);
+        given.blocking_recv().expect("whoever waits is handed a place, or asks no more")
     }
 }
 
@@ -69,7 +104,9 @@ impl PlacesShared {
                 let mut state = shared.state.lock();
                 let Some(waiter) = state.next(shared.n) else { return };
                 state.taken += 1;
-                *state.held.entry(waiter.key.clone()).or_default() += 1;
+                let of_key = state.of(&waiter.key);
+                of_key.working += 1;
+                of_key.paused -= usize::from(waiter.is_paused);
                 let key = waiter.key.clone();
                 (waiter, key)
             };
@@ -86,15 +123,20 @@ impl PlacesState {
             return None;
         }
         self.waiting.retain(|waiter| !waiter.give.is_closed());
-        let held = |key: &Option<String>| self.held.get(key).copied().unwrap_or(0);
+        let of = |key: &Option<String>| self.keys.get(key).copied().unwrap_or_default();
         let may_have = |waiter: &Waiter| {
-            // Without keys there is nobody to leave a place for.
-            waiter.key.is_none() || held(&waiter.key) < (n - 1).max(1)
+            let KeyPlaces { working, paused } = of(&waiter.key);
+            // Without keys there is nobody to leave a place for. Work that has passed its place on has memory and a thread.
+            waiter.is_paused || waiter.key.is_none() || working + paused < (n - 1).max(1)
         };
         let fewest = self.waiting.iter().enumerate().filter(|(_, w)| may_have(w));
         // The first of several that are equal.
-        let (at, _) = fewest.min_by_key(|(_, waiter)| held(&waiter.key))?;
+        let (at, _) = fewest.min_by_key(|(_, waiter)| of(&waiter.key).working)?;
         self.waiting.remove(at)
+    }
+
+    fn of(&mut self, key: &Option<String>) -> &mut KeyPlaces {
+        self.keys.entry(key.clone()).or_default()
     }
 }
 
@@ -103,11 +145,10 @@ impl Drop for FairPlace {
         {
             let mut state = self.shared.state.lock();
             state.taken -= 1;
-            if let Some(held) = state.held.get_mut(&self.key) {
-                *held -= 1;
-                if *held == 0 {
-                    state.held.remove(&self.key);
-                }
+            let of_key = state.of(&self.key);
+            of_key.working -= 1;
+            if of_key.working + of_key.paused == 0 {
+                state.keys.remove(&self.key);
             }
         }
         PlacesShared::hand_out(&self.shared);

@@ -8,11 +8,14 @@ use std::{
 use parking_lot::Mutex;
 use tracing::info;
 
-use super::quota::{Reservation, RoomRefused, Share};
+use super::{
+    build_threads::{BuildThreads, note_work},
+    quota::{Reservation, RoomRefused, Share},
+};
 use crate::{
     scene::tool::field::build_field,
     sdf::{BuildProgress, BuildStage, Field, FieldOptions},
-    service::{catch_panic::Panicked, refused::Refused, transport::background::lower_priority},
+    service::{catch_panic::Panicked, refused::Refused},
     surface::Surface,
 };
 
@@ -24,6 +27,8 @@ pub struct BuildTerms<'a> {
     pub reserve: &'a (dyn Fn(Share) -> Result<Reservation, RoomRefused> + Sync),
     /// The longest that it may take.
     pub time_max: Duration,
+    /// Is told how far the field of a link is.
+    pub told: &'a (dyn Fn(&str, BuildProgress) + Sync),
 }
 
 /// A build took longer than any may.
@@ -61,6 +66,7 @@ pub fn build(
     surface: &Surface,
     options: &FieldOptions,
     terms: &BuildTerms,
+    threads: &BuildThreads,
 ) -> Result<(Field, Vec<Reservation>), Refused> {
     info!(link, triangles = surface.mesh().n_triangles(), "building a field");
     let watch = BuildWatch {
@@ -73,9 +79,8 @@ pub fn build(
     };
     // Threads of its own: in a pool that builds share, one that came first keeps all others waiting to its end. Here the
     // system shares the cores among them.
-    let pool = rayon::ThreadPoolBuilder::new().start_handler(|_| lower_priority()).build();
-    let pool = pool.map_err(|_| Refused::from(Panicked))?;
-    let built = pool.install(|| build_field(surface, options, &|progress| watch.goes_on(progress)));
+    let pool = threads.pool().map_err(|_| Refused::from(Panicked))?;
+    let built = pool.run(|| build_field(surface, options, &|progress| watch.goes_on(progress)));
     let BuildWatch { rooms, refused, .. } = watch;
     match (built, refused.into_inner()) {
         (Ok(field), _) => Ok((field, rooms.into_inner())),
@@ -85,6 +90,8 @@ pub fn build(
 
 impl BuildWatch<'_> {
     fn goes_on(&self, progress: BuildProgress) -> bool {
+        note_work();
+        (self.terms.told)(self.link, progress);
         self.tell(progress);
         match self.check(progress.bytes) {
             Ok(()) => true,

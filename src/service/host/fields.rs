@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tracing::info;
 
 use super::{
+    build_threads::BuildThreads,
     field_build::{BuildTerms, build},
     quota::{Reservation, Share},
 };
@@ -28,6 +29,7 @@ use crate::{
 pub struct Fields {
     cache: Option<FieldCache>,
     build_max: Duration,
+    threads: BuildThreads,
     /// Those that links have. A grasper's jaws, or the same instrument in each of sixty scenes, have one between them.
     in_memory: Arc<Mutex<HashMap<FieldKey, Weak<Field>>>>,
     metrics: Arc<Metrics>,
@@ -62,9 +64,11 @@ pub struct Obtained {
 }
 
 impl Fields {
-    /// Without a cache every field is built. No build takes longer than `build_max`.
+    /// Without a cache every field is built. No build takes longer than `build_max`. Short builds have the priority of the
+    /// calling thread.
     pub fn new(cache: Option<FieldCache>, build_max: Duration, metrics: &Arc<Metrics>) -> Fields {
-        Fields { cache, build_max, in_memory: Arc::default(), metrics: Arc::clone(metrics) }
+        let (threads, metrics) = (BuildThreads::start(), Arc::clone(metrics));
+        Fields { cache, build_max, threads, in_memory: Arc::default(), metrics }
     }
 
     /// The longest that a build may take.
@@ -94,7 +98,7 @@ impl Fields {
         let mut room = Vec::new();
         let mut build = || {
             let _counted = CountedBuild::begin(&self.metrics);
-            let (field, taken) = build(link, surface, options, terms)?;
+            let (field, taken) = build(link, surface, options, terms, &self.threads)?;
             room = taken;
             Ok::<_, Refused>(field)
         };

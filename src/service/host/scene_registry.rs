@@ -21,6 +21,7 @@ use super::{
         scene_lease::{NewOwner, SceneLease},
     },
     durable::scene_journal::{ChangeTurn, CommitThread, DurableRevisions, SceneJournal},
+    field_builds::FieldBuilds,
     live_view::device_wishes::DeviceWishes,
     memory_limit::MemoryLimit,
     moved_scenes::MovedScenes,
@@ -90,6 +91,8 @@ pub struct SceneHost {
     pub writer: SceneWriter,
     /// Where viewers would have its devices.
     pub wishes: DeviceWishes,
+    /// Of tools that are uploaded now.
+    pub field_builds: FieldBuilds,
     /// The key that made it.
     owner: Option<String>,
     life: SceneLife,
@@ -384,7 +387,16 @@ impl SceneRegistry {
             error!(scene = scene.id(), "not recorded, there is no thread for it: {failed}");
             None
         });
-        Ok(Arc::new(SceneHost { scene, writer, wishes, owner, life, journal, recorder }))
+        Ok(Arc::new(SceneHost {
+            scene,
+            writer,
+            wishes,
+            field_builds: FieldBuilds::default(),
+            owner,
+            life,
+            journal,
+            recorder,
+        }))
     }
 
     /// Finds a scene to work with.

@@ -130,7 +130,10 @@ pub async fn tool(
             Ok(deadline.check()?)
         };
         let reserve = |more| owned.reserve(&caller, more);
-        let terms = BuildTerms { check: &check, reserve: &reserve, time_max: fields.build_max() };
+        let building = host.field_builds.begin(&declared.name);
+        let told = |link: &str, progress| building.note(link, progress);
+        let time_max = fields.build_max();
+        let terms = BuildTerms { check: &check, reserve: &reserve, time_max, told: &told };
         let BuiltLinks { links, reports, rooms: _rooms } =
             build_links(loaded, &host, &fields, &terms)?;
         let tool = Tool::new(ToolParts { name: declared.name, links, probes: declared.probes });

@@ -1,20 +1,60 @@
-//! Jobs that take a core for long, on the blocking pool: few at a time, shared fairly between keys, and told to stop when
-//! nobody waits for them.
+//! Jobs that take a core for long, on the blocking pool: few at a time, in turns between keys, and told to stop when nobody
+//! waits for them.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    cell::{Cell, RefCell},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use crate::service::{
     access::caller::Caller,
     catch_panic::{Panicked, catch_panic_blocking},
-    host::fair_places::FairPlaces,
+    host::fair_places::{FairPlace, FairPlaces},
 };
 
 /// Runs jobs of one kind. Those that have no place yet wait without a thread and without memory.
 pub struct FairJobs {
     places: FairPlaces,
+    /// How long a job works before it lets the jobs of other keys work.
+    turn: Duration,
+}
+
+/// Longer than most jobs take.
+const TURN: Duration = Duration::from_secs(1);
+
+/// A job while it works: to be asked now and then.
+pub struct JobTurn {
+    /// Given up by the job, not by the request's future: a job that nobody waits for works until it asks.
+    place: RefCell<Option<FairPlace>>,
+    is_left: Arc<AtomicBool>,
+    turn: Duration,
+    began: Cell<Instant>,
+    waited: Cell<Duration>,
+}
+
+impl JobTurn {
+    /// Whether nobody waits for the job any more. Blocks while it is another key's turn.
+    pub fn is_left(&self) -> bool {
+        let is_left = self.is_left.load(Ordering::Relaxed);
+        let now = Instant::now();
+        if !is_left && now - self.began.get() >= self.turn {
+            let place = self.place.take().map(FairPlace::pass);
+            self.place.replace(place);
+            let next = Instant::now();
+            self.waited.set(self.waited.get() + (next - now));
+            self.began.set(next);
+        }
+        self.is_left.load(Ordering::Relaxed)
+    }
+
+    /// How long the job has waited for its turns since it began.
+    pub fn waited(&self) -> Duration {
+        self.waited.get()
+    }
 }
 
 /// Tells a job to stop when its client is gone: the request's future is dropped then.
@@ -29,23 +69,30 @@ impl Drop for StopOnDrop {
 impl FairJobs {
     /// So many at a time.
     pub fn new(n: usize) -> FairJobs {
-        FairJobs { places: FairPlaces::new(n) }
+        FairJobs { places: FairPlaces::new(n), turn: TURN }
     }
 
-    /// Waits for a place and for `job`, which is told when nobody waits for it any more. Only when it has ended does it
-    /// give up its place.
+    /// Waits for a place and for `job`, which asks its [`JobTurn`] whether to go on.
     pub async fn run<T: Send + 'static>(
         &self,
         caller: &Caller,
-        job: impl FnOnce(&dyn Fn() -> bool) -> T + Send + 'static,
+        job: impl FnOnce(&JobTurn) -> T + Send + 'static,
     ) -> Result<T, Panicked> {
-        // Given up by the job, not by this future: a job that nobody waits for runs until it looks at `is_left`.
         let place = self.places.take(caller).await;
+        self.run_in(place, job).await
+    }
+
+    async fn run_in<T: Send + 'static>(
+        &self,
+        place: FairPlace,
+        job: impl FnOnce(&JobTurn) -> T + Send + 'static,
+    ) -> Result<T, Panicked> {
+        let place = RefCell::new(Some(place));
         let stop = StopOnDrop(Arc::default());
-        let is_left = Arc::clone(&stop.0);
+        let (is_left, turn) = (Arc::clone(&stop.0), self.turn);
         catch_panic_blocking(move || {
-            let _place = place;
-            job(&|| is_left.load(Ordering::Relaxed))
+            let (began, waited) = (Cell::new(Instant::now()), Cell::default());
+            job(&JobTurn { place, is_left, turn, began, waited })
         })
         .await
     }
@@ -80,9 +127,9 @@ mod tests {
             let (jobs, ended) = (Arc::clone(&jobs), Arc::clone(&at_end.0));
             let (begun, begins) = oneshot::channel();
             let waits = tokio::spawn(async move {
-                let job = move |is_left: &dyn Fn() -> bool| {
+                let job = move |turn: &JobTurn| {
                     begun.send(()).expect("the test waits");
-                    while !is_left() && !ended.load(Ordering::Relaxed) {
+                    while !turn.is_left() && !ended.load(Ordering::Relaxed) {
                         std::thread::yield_now();
                     }
                 };
@@ -106,6 +153,40 @@ mod tests {
                 jobs.run(&Caller::ANYBODY, |_| panic!("on purpose")).await;
             failed.expect_err("a panic");
         }
-        assert!(!jobs.run(&Caller::ANYBODY, |is_left| is_left()).await.expect("no panic"));
+        assert!(!jobs.run(&Caller::ANYBODY, JobTurn::is_left).await.expect("no panic"));
+    }
+
+    #[tokio::test]
+    async fn jobs_without_end_do_not_keep_another_key_waiting() {
+        let jobs = Arc::new(FairJobs { turn: Duration::ZERO, ..FairJobs::new(JOBS_MAX) });
+        let at_end = AtEnd(Arc::default());
+        let mut endless = Vec::new();
+        for key in ["a", "b"] {
+            let (jobs, ended) = (Arc::clone(&jobs), Arc::clone(&at_end.0));
+            let (begun, begins) = oneshot::channel();
+            endless.push(tokio::spawn(async move {
+                let job = move |turn: &JobTurn| {
+                    begun.send(()).expect("the test waits");
+                    while !turn.is_left() && !ended.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                    turn.waited()
+                };
+                jobs.run_in(jobs.places.take_for(Some(key.to_owned())).await, job).await
+            }));
+            begins.await.expect("there is room");
+        }
+        for n in 0..100 {
+            let place = jobs.places.take_for(Some("c".to_owned()));
+            let place = tokio::time::timeout(FOREVER, place).await.expect("its turn comes");
+            let done = jobs.run_in(place, move |turn| (turn.is_left(), n)).await;
+            assert_eq!(done.expect("no panic"), (false, n));
+        }
+        drop(at_end);
+        let mut waited = Duration::ZERO;
+        for job in endless {
+            waited += job.await.expect("no panic").expect("no panic");
+        }
+        assert!(waited > Duration::ZERO, "one of them has waited");
     }
 }

@@ -6,7 +6,7 @@
 
 use std::{num::NonZero, sync::Arc, thread::available_parallelism, time::Duration};
 
-use super::fair_jobs::FairJobs;
+use super::fair_jobs::{FairJobs, JobTurn};
 use crate::{
     service::{
         access::caller::Caller, clock::now_ns, host::scene_registry::SceneHost, refused::Refused,
@@ -49,11 +49,12 @@ impl QueryJobs {
         query: impl FnOnce(&TimeLeft) -> Result<T, Refused> + Send + 'static,
     ) -> Result<T, Refused> {
         let (scene, life) = (Arc::clone(&host.scene), host.life());
-        let job = move |is_left: &dyn Fn() -> bool| {
+        let job = move |turn: &JobTurn| {
             let until_ns = now_ns() + time_max.as_nanos() as u64;
-            let is_wanted = || !is_left() && life.check_served(&scene).is_ok();
-            // To a query, what nobody wants is late.
-            let clock = || if is_wanted() { now_ns() } else { until_ns };
+            let is_wanted = || !turn.is_left() && life.check_served(&scene).is_ok();
+            // To a query, what nobody wants is late, and the turns of others take no time.
+            let worked_ns = || now_ns().saturating_sub(turn.waited().as_nanos() as u64);
+            let clock = || if is_wanted() { worked_ns() } else { until_ns };
             let answer = query(&TimeLeft::until(&clock, until_ns));
             life.check_served(&scene)?;
             answer

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::fair_jobs::FairJobs;
+use super::fair_jobs::{FairJobs, JobTurn};
 use crate::scene::self_collision::{
     Interval, SelfCollisionError, SelfCollisionOptions, SelfCollisions, self_collisions,
 };
@@ -19,10 +19,10 @@ use crate::service::{
 };
 
 /// Jobs that run at a time: each takes a core, for seconds if need be, which ticks then have less of. Others wait
-/// without a thread and without memory. One key has one of the two.
+/// without a thread and without memory, but for those that have begun. One key has one of the two.
 const JOBS_MAX: usize = 2;
 
-/// The longest that a job may run. The limit on pairs alone would not do: where everything meets in one point, a
+/// The longest that a job may work. The limit on pairs alone would not do: where everything meets in one point, a
 /// pair takes a thousand times as long as where nothing does.
 const JOB_TIME_MAX: Duration = Duration::from_secs(60);
 
@@ -56,12 +56,12 @@ impl SelfCollisionJobs {
     ) -> Result<SelfCollisions, Refused> {
         let (scene, life) = (Arc::clone(&host.scene), host.life());
         let limit = self.time_max;
-        let job = move |is_left: &dyn Fn() -> bool| {
+        let job = move |turn: &JobTurn| {
             // Here and not in the line of those that wait, which have no memory yet.
             let _room = reserve(Share::of_self_collision(&scene, &intervals, &options))?;
             let started = Instant::now();
-            let is_late = || started.elapsed() >= limit;
-            let is_over = || is_left() || life.check_served(&scene).is_err() || is_late();
+            let is_late = || started.elapsed().saturating_sub(turn.waited()) >= limit;
+            let is_over = || turn.is_left() || life.check_served(&scene).is_err() || is_late();
             let found = self_collisions(&scene, &intervals, &options, &is_over);
             if matches!(found, Err(SelfCollisionError::Stopped)) {
                 life.check_served(&scene)?;

@@ -17,12 +17,13 @@ use tokio::{
     net::{TcpListener, TcpStream},
     sync::mpsc,
     task::AbortHandle,
-    time::{sleep, timeout},
+    time::timeout,
 };
 use tokio_rustls::TlsAcceptor;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use super::{
+    accept_errors::AcceptErrors,
     connection::{Connection, Wire},
     connection_table::{ConnectionTable, NoRoom},
     newcomer_turns::NewcomerTurns,
@@ -36,8 +37,6 @@ use crate::service::{
 
 /// What every HTTP/2 client sends first.
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// After the system refused a connection, as it does without free descriptors.
-const REFUSED_PAUSE: Duration = Duration::from_millis(50);
 /// Connections on their way to the transport.
 const READY_MAX: usize = 16;
 
@@ -118,6 +117,7 @@ impl Acceptor {
         // Those whose preface is awaited, oldest first. When there are too many, the oldest has to go: an
         // honest client needs milliseconds.
         let mut waiting: VecDeque<AbortHandle> = VecDeque::new();
+        let mut errors = AcceptErrors::new("calls");
         loop {
             let accepted = tokio::select! {
                 accepted = tcp.accept() => accepted.map(|(stream, peer)| Accepted::Tcp(stream, peer.ip())),
@@ -127,11 +127,11 @@ impl Acceptor {
             let accepted = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    warn!("no connection can be accepted: {error}");
-                    sleep(REFUSED_PAUSE).await;
+                    errors.wait(&error).await;
                     continue;
                 }
             };
+            errors.clear();
             // The system keeps the others: a crowd that comes and goes is taken in one by one.
             self.turns.turn().await;
             waiting.retain(|task| !task.is_finished());

@@ -17,14 +17,18 @@ use http::{
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use tokio::time::timeout;
-use tonic::body::Body;
+use tonic::{Status, body::Body};
 use tower::{Service, util::BoxCloneSyncService};
+
+use super::connection_use::KeepsPlace;
 
 /// The services that browsers may call.
 pub type BrowserServices = BoxCloneSyncService<Request<Full<Bytes>>, Response<Body>, Infallible>;
 
 /// Before the name of every method.
 pub const PATH: &str = "/palpate.v1.WatchService/";
+/// The method of a live view.
+const WATCH: &str = "Watch";
 /// Of a request.
 const BYTES_MAX: usize = 4 << 10;
 /// Until all of a request is there.
@@ -95,18 +99,35 @@ impl BrowserCalls {
     }
 
     async fn call(&self, request: Request<Incoming>) -> Response<Body> {
-        let (head, body) = request.into_parts();
-        let body = match timeout(BODY_MAX, Limited::new(body, BYTES_MAX).collect()).await {
-            Ok(Ok(body)) => body.to_bytes(),
-            Ok(Err(_)) => return text(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large\n"),
-            Err(_) => return text(StatusCode::REQUEST_TIMEOUT, "the request did not come\n"),
+        let is_watch = request.uri().path().strip_prefix(PATH) == Some(WATCH);
+        let request = match whole_request(request).await {
+            Ok(request) => request,
+            Err(refusal) => return refusal,
         };
-        let mut services = self.services.clone();
-        let request = Request::from_parts(head, Full::from(body));
-        match services.call(request).await {
+        let mut answer = match self.services.clone().call(request).await {
             Ok(answer) => answer,
             Err(never) => match never {},
+        };
+        // A refusal ends with its head and has its status there.
+        if is_watch && !answer.headers().contains_key(Status::GRPC_STATUS) {
+            answer.extensions_mut().insert(KeepsPlace);
         }
+        answer
+    }
+}
+
+/// A request with its body.
+///
+/// # Errors
+/// The answer to a request whose body is too large or does not come.
+pub async fn whole_request(
+    request: Request<Incoming>,
+) -> Result<Request<Full<Bytes>>, Response<Body>> {
+    let (head, body) = request.into_parts();
+    match timeout(BODY_MAX, Limited::new(body, BYTES_MAX).collect()).await {
+        Ok(Ok(body)) => Ok(Request::from_parts(head, Full::from(body.to_bytes()))),
+        Ok(Err(_)) => Err(text(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large\n")),
+        Err(_) => Err(text(StatusCode::REQUEST_TIMEOUT, "the request did not come\n")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Whether a connection of the HTTP port is in use: one that is not for long enough makes room.
+//! Whether a connection of the HTTP port is in use: an unused connection ends, and gives way to a new one before.
 
 use std::{
     pin::Pin,
@@ -13,37 +13,66 @@ use std::{
 use bytes::Bytes;
 use http::Response;
 use http_body::{Frame, SizeHint};
-use tokio::time::sleep;
+use tokio::{sync::Notify, time::sleep};
 use tonic::{Status, body::Body};
 
 /// The requests of one connection.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub struct ConnectionUse {
-    begun: AtomicU64,
-    open: AtomicUsize,
+    /// Requests that came, and parts of answers that the connection took.
+    moves: AtomicU64,
+    /// Answers that the server has not made yet, or whose next part it has not.
+    owed: AtomicUsize,
+    /// Answers that keep the connection's place.
+    kept: AtomicUsize,
+    gives_way: Notify,
 }
 
 /// A request, until its answer was taken or nobody waits for it.
-pub struct OpenRequest(Arc<ConnectionUse>);
+pub struct OpenRequest {
+    used: Arc<ConnectionUse>,
+    is_owed: bool,
+    keeps_place: bool,
+}
+
+/// An extension of an answer: while it goes on, its connection does not give way to a new one.
+#[derive(Clone, Copy, Debug)]
+pub struct KeepsPlace;
 
 impl ConnectionUse {
     /// A request has come.
     pub fn begin(self: &Arc<Self>) -> OpenRequest {
-        self.begun.fetch_add(1, Relaxed);
-        self.open.fetch_add(1, Relaxed);
-        OpenRequest(Arc::clone(self))
+        self.moves.fetch_add(1, Relaxed);
+        self.owed.fetch_add(1, Relaxed);
+        OpenRequest { used: Arc::clone(self), is_owed: true, keeps_place: false }
     }
 
-    /// Waits until there was no first request for `first_max`, or no other for `idle_max`; twice that at most.
+    /// Whether the connection may be closed for a new one.
+    pub fn may_give_way(&self) -> bool {
+        self.kept.load(Relaxed) == 0
+    }
+
+    /// Closes the connection, whatever it is in.
+    pub fn give_way(&self) {
+        self.gives_way.notify_one();
+    }
+
+    /// Waits until the connection has to give way.
+    pub async fn given_way(&self) {
+        self.gives_way.notified().await;
+    }
+
+    /// Waits until no first request came for `first_max`, or for `idle_max` the server owed nothing, no request came and no
+    /// part of an answer was taken; twice `idle_max` at most.
     pub async fn idle(&self, first_max: Duration, idle_max: Duration) {
         sleep(first_max).await;
         let mut before = 0;
         loop {
-            let begun = self.begun.load(Relaxed);
-            if begun == before && self.open.load(Relaxed) == 0 {
+            let moves = self.moves.load(Relaxed);
+            if moves == before && self.owed.load(Relaxed) == 0 {
                 return;
             }
-            before = begun;
+            before = moves;
             sleep(idle_max).await;
         }
     }
@@ -51,26 +80,53 @@ impl ConnectionUse {
 
 impl OpenRequest {
     /// Lasts as long as the answer's body.
-    pub fn until_taken(self, answer: Response<Body>) -> Response<Body> {
-        answer.map(|body| Body::new(OpenBody { body, _open: self }))
+    pub fn until_taken(mut self, answer: Response<Body>) -> Response<Body> {
+        self.set_owed(false);
+        if answer.extensions().get::<KeepsPlace>().is_some() {
+            self.keeps_place = true;
+            self.used.kept.fetch_add(1, Relaxed);
+        }
+        answer.map(|body| Body::new(OpenBody { body, open: self }))
+    }
+
+    fn set_owed(&mut self, is_owed: bool) {
+        match (self.is_owed, is_owed) {
+            (false, true) => self.used.owed.fetch_add(1, Relaxed),
+            (true, false) => self.used.owed.fetch_sub(1, Relaxed),
+            _ => return,
+        };
+        self.is_owed = is_owed;
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.set_owed(false);
+        if self.keeps_place {
+            self.used.kept.fetch_sub(1, Relaxed);
+        }
     }
 }
 
 /// The body of an answer to an open request.
 struct OpenBody {
     body: Body,
-    _open: OpenRequest,
+    open: OpenRequest,
 }
 
 impl http_body::Body for OpenBody {
     type Data = Bytes;
     type Error = Status;
 
+    // Asked for by the transport once the client takes more.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        self.open.set_owed(frame.is_pending());
+        self.open.used.moves.fetch_add(u64::from(frame.is_ready()), Relaxed);
+        frame
     }
 
     fn is_end_stream(&self) -> bool {
@@ -83,15 +139,11 @@ impl http_body::Body for OpenBody {
     }
 }
 
-impl Drop for OpenRequest {
-    fn drop(&mut self) {
-        self.0.open.fetch_sub(1, Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use tokio::time::timeout;
+    use http_body_util::{BodyExt, StreamBody};
+    use tokio::{sync::mpsc, time::timeout};
+    use tokio_stream::wrappers::ReceiverStream;
 
     use super::*;
 
@@ -99,17 +151,42 @@ mod tests {
     const FOREVER: Duration = Duration::from_secs(20);
 
     #[tokio::test]
-    async fn a_connection_is_idle_once_all_answers_are_taken() {
+    async fn a_connection_is_idle_once_the_server_owes_it_nothing() {
         let used = Arc::new(ConnectionUse::default());
         let idle = || used.idle(Duration::ZERO, Duration::from_millis(1));
         timeout(FOREVER, idle()).await.expect("nobody has asked");
-        let answer = used.begin().until_taken(Response::new(Body::default()));
         let other = used.begin();
         drop(used.begin());
-        assert!(timeout(SOON, idle()).await.is_err(), "two are open");
-        drop(answer);
-        assert!(timeout(SOON, idle()).await.is_err(), "one is open");
+        assert!(timeout(SOON, idle()).await.is_err(), "one answer is not made");
         drop(other);
-        timeout(FOREVER, idle()).await.expect("none is");
+        timeout(FOREVER, idle()).await.expect("none is owed");
+
+        // An answer of many parts: its next part is the server's to make, then the client's to take.
+        let (parts, made) = mpsc::channel(2);
+        let body = Body::new(StreamBody::new(ReceiverStream::new(made)));
+        let mut answer = used.begin().until_taken(Response::new(body)).into_body();
+        timeout(FOREVER, idle()).await.expect("the client has asked for no part");
+        assert!(timeout(SOON, answer.frame()).await.is_err(), "there is none");
+        assert!(timeout(SOON, idle()).await.is_err(), "the client waits for it");
+        let part = || Ok::<_, Status>(Frame::data(Bytes::from_static(b"a")));
+        parts.send(part()).await.expect("room");
+        answer.frame().await.expect("a part").expect("good");
+        parts.send(part()).await.expect("room");
+        timeout(FOREVER, idle()).await.expect("the client does not take the next part");
+    }
+
+    #[tokio::test]
+    async fn a_place_is_kept_for_as_long_as_the_answer_that_keeps_it() {
+        let used = Arc::new(ConnectionUse::default());
+        let answer = used.begin().until_taken(Response::new(Body::default()));
+        assert!(used.may_give_way());
+        let mut view = Response::new(Body::default());
+        view.extensions_mut().insert(KeepsPlace);
+        let view = used.begin().until_taken(view);
+        assert!(!used.may_give_way());
+        drop((answer, view));
+        assert!(used.may_give_way());
+        used.give_way();
+        timeout(FOREVER, used.given_way()).await.expect("told before it was asked for");
     }
 }

@@ -14,29 +14,28 @@ use hyper_util::{
 };
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    time::{sleep, timeout},
+    sync::{Mutex, MutexGuard},
+    task::yield_now,
+    time::timeout,
 };
+use tokio_io_timeout::TimeoutStream;
 use tonic::body::Body;
 use tower::{Service, util::BoxCloneSyncService};
-use tracing::{debug, warn};
+use tracing::debug;
 
 use super::{
-    browser_calls::{self, BrowserCalls},
-    connection_use::ConnectionUse,
+    browser_calls::{self, BrowserCalls, whole_request},
     viewer_files::ViewerFiles,
+    web_places::{WebPlace, WebPlaces},
 };
 use crate::config::TransportSettings;
 use crate::service::{
     heartbeat::Heartbeat,
     host::{scene_registry::SceneRegistry, sessions::SessionRegistry},
-    metrics::{WATCHERS_MAX, exposition::exposition, page::page},
+    metrics::{exposition::exposition, page::page},
+    transport::accept_errors::AcceptErrors,
 };
 
-/// Whoever reads metrics needs few connections; a browser opens up to six.
-const CONNECTIONS_MAX: usize = 64;
-/// Live views alone leave room for whoever reads metrics.
-const _: () = assert!(2 * WATCHERS_MAX < CONNECTIONS_MAX);
 /// Below it are the files of the live view.
 pub const VIEWER_PATH: &str = "/view/";
 /// As people type it.
@@ -45,7 +44,7 @@ const VIEWER_PATH_BARE: &str = "/view";
 const HEALTH_PATH: &str = "/grpc.health.v1.Health/";
 /// Until a request's head is there; also how long a connection of HTTP/1.1 may be idle, and a closed one may go on.
 const HEAD_MAX: Duration = Duration::from_secs(10);
-/// How long a connection of HTTP/2 may be idle: longer than most probes wait for their next turn.
+/// How long a connection of HTTP/2 may be idle, or its client take nothing: longer than most probes wait for their next turn.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Calls at a time of one connection: whoever asks for health needs one.
 const STREAMS_MAX: u32 = 16;
@@ -53,8 +52,6 @@ const STREAMS_MAX: u32 = 16;
 const WINDOW_BYTES: u32 = 64 << 10;
 /// What HTTP/1.1 keeps of an answer that is not read, and of a request's head.
 const BUFFER_BYTES: usize = 64 << 10;
-/// After the system refused a connection.
-const REFUSED_PAUSE: Duration = Duration::from_millis(50);
 
 /// gRPC's health service.
 pub type HealthCalls = BoxCloneSyncService<Request<Body>, Response<Body>, Infallible>;
@@ -75,37 +72,45 @@ pub struct WebPort {
     pub calls: BrowserCalls,
     /// Its page, where there is one.
     pub viewer: Option<ViewerFiles>,
+    /// Pages are made one at a time: each takes about a millisecond, and health waits for no more than one.
+    pub pages: Mutex<()>,
 }
 
 /// Serves until the task is dropped.
 pub async fn serve(listener: TcpListener, port: &Arc<WebPort>) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let places = Arc::new(WebPlaces::default());
+    let mut errors = AcceptErrors::new("metrics and health");
     loop {
-        let place = Arc::clone(&room).acquire_owned().await.expect("it is never closed");
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, address) = match listener.accept().await {
+            Ok((stream, peer)) => (stream, peer.ip().to_canonical()),
             Err(error) => {
-                warn!("no connection for metrics can be accepted: {error}");
-                sleep(REFUSED_PAUSE).await;
+                errors.wait(&error).await;
                 continue;
             }
         };
+        errors.clear();
         // A frame that waits for a delayed acknowledgement is a frame late.
         let _ = stream.set_nodelay(true);
-        let port = Arc::clone(port);
-        tokio::spawn(async move {
-            let _place = place;
-            port.serve(stream).await;
-        });
+        if let Some(place) = places.take(address) {
+            tokio::spawn(Arc::clone(port).serve(stream, place));
+        }
+        // The connection is read before another can take its place.
+        yield_now().await;
     }
 }
 
 impl WebPort {
-    /// Answers one connection until it is closed, by its peer or because it is not used.
-    async fn serve(self: Arc<Self>, stream: TcpStream) {
-        let used = Arc::new(ConnectionUse::default());
+    /// Answers one connection until it ends, is not used, or has to give way.
+    async fn serve(self: Arc<Self>, stream: TcpStream, place: WebPlace) {
+        tokio::select! {
+            () = self.answer_all(stream, &place) => {}
+            () = place.used.given_way() => debug!("a reader of metrics gives way to another"),
+        }
+    }
+
+    async fn answer_all(self: &Arc<Self>, stream: TcpStream, WebPlace { used, .. }: &WebPlace) {
         let answer = service_fn(|request| {
-            let (port, open) = (Arc::clone(&self), used.begin());
+            let (port, open) = (Arc::clone(self), used.begin());
             async move { Ok::<_, Infallible>(open.until_taken(port.answer(request).await)) }
         });
         let mut http = auto::Builder::new(TokioExecutor::new());
@@ -113,8 +118,9 @@ impl WebPort {
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_MAX)
             .max_buf_size(BUFFER_BYTES);
-        let TransportSettings { headers_bytes_max, ping_interval, ping_answer_max, .. } =
-            self.transport;
+        let TransportSettings {
+            headers_bytes_max, ping_interval, ping_answer_max, unread_max, ..
+        } = self.transport;
         http.http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS_MAX)
@@ -123,10 +129,12 @@ impl WebPort {
             .initial_connection_window_size(WINDOW_BYTES)
             .keep_alive_interval(ping_interval)
             .keep_alive_timeout(ping_answer_max);
-        let mut connection = pin!(http.serve_connection(TokioIo::new(stream), answer));
+        let mut wire = TimeoutStream::new(stream);
+        wire.set_write_timeout(Some(unread_max));
+        let mut connection = pin!(http.serve_connection(TokioIo::new(Box::pin(wire)), answer));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            // HTTP/2 has no limit of its own for either: a peer would keep its place for nothing.
+            // Neither HTTP/2 nor the choice between it and HTTP/1.1 has such a limit of its own.
             () = used.idle(HEAD_MAX, IDLE_MAX) => {
                 connection.as_mut().graceful_shutdown();
                 // Too late to tell: it is cut.
@@ -152,9 +160,11 @@ impl WebPort {
         match request.uri().path() {
             "/metrics" => {
                 let kind = "text/plain; version=0.0.4; charset=utf-8";
+                let _turn = self.page_turn().await;
                 text(StatusCode::OK, kind, exposition(registry, &sessions.counted()))
             }
             "/" => {
+                let _turn = self.page_turn().await;
                 let view = self.viewer.is_some().then_some(VIEWER_PATH);
                 let page = page(registry, &sessions.counted(), view);
                 text(StatusCode::OK, "text/html; charset=utf-8", page)
@@ -177,12 +187,23 @@ impl WebPort {
         }
     }
 
+    /// Waits until nobody makes a page, and all others have been heard since the last one.
+    async fn page_turn(&self) -> MutexGuard<'_, ()> {
+        let turn = self.pages.lock().await;
+        yield_now().await;
+        turn
+    }
+
     async fn health(&self, request: Request<Incoming>) -> Response<Body> {
         if request.version() != Version::HTTP_2 {
             let why = "gRPC needs HTTP/2; /health is the same over HTTP/1.1\n";
             return text(StatusCode::HTTP_VERSION_NOT_SUPPORTED, PLAIN, why.to_owned());
         }
-        match self.health.clone().call(request.map(Body::new)).await {
+        let request = match whole_request(request).await {
+            Ok(request) => request.map(Body::new),
+            Err(refusal) => return refusal,
+        };
+        match self.health.clone().call(request).await {
             Ok(answer) => answer,
             Err(never) => match never {},
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::key::FieldKey;
-use crate::sdf::Field;
+use crate::{os::regular_file, sdf::Field};
 
 const MAGIC: [u8; 8] = *b"PALPFLD\n";
 /// Of this layout; the field's own version is part of the key.
@@ -75,8 +75,8 @@ pub fn decode(key: &FieldKey, bytes: &[u8]) -> Result<Field, CacheError> {
 
 /// A file that is not too long to be one, and how long it is.
 pub fn open_bounded(path: &Path) -> io::Result<(File, u64)> {
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
+    let (file, about) = regular_file::open(path, File::options().read(true))?;
+    let length = about.len();
     if length > FILE_BYTES_MAX {
         return Err(io::ErrorKind::FileTooLarge.into());
     }

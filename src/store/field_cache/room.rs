@@ -12,7 +12,7 @@ use std::{
 
 use tracing::{info, warn};
 
-use crate::os::lasting::note_change;
+use crate::os::{lasting::note_change, regular_file};
 
 /// Of files on their way to their name.
 pub const TEMPORARY: &str = "tmp";
@@ -72,7 +72,8 @@ impl Room {
 /// Notes that a kept field was used now.
 pub fn note_use(path: &Path) {
     // An error: a folder that cannot be written to. Nothing is removed from it then either.
-    let _ = File::options().append(true).open(path).map(|file| note_change(&file));
+    let opened = regular_file::open(path, File::options().append(true));
+    let _ = opened.map(|(file, _)| note_change(&file));
 }
 
 fn remove(path: &Path, why: &str) {

@@ -252,3 +252,31 @@ fn a_file_is_not_read_before_there_is_room_for_it() {
     let refused = cache.get_or_build(&surface, &options, Err::<(), u64>, build);
     assert_eq!(refused.map(drop).expect_err("no room"), 1000);
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_in_a_field_s_place_is_not_waited_for() {
+    use std::os::unix::{fs::symlink, net::UnixListener};
+
+    use crate::os::regular_file::tests::{at_once, make_fifo};
+
+    let kept = Kept::new("no-file");
+    let place: fn(&Path) = |path| make_fifo(path);
+    let others: [(&str, fn(&Path)); 5] = [
+        ("a FIFO", place),
+        ("a socket", |path| drop(UnixListener::bind(path).expect("a socket"))),
+        ("a link to itself", |path| symlink(path, path).expect("a link")),
+        ("a link to a device", |path| symlink("/dev/zero", path).expect("a link")),
+        ("a link to a folder", |path| symlink("/tmp", path).expect("a link")),
+    ];
+    let (path, field) = (kept.path(), kept.field.clone());
+    let kept = std::sync::Arc::new(kept);
+    for (case, put) in others {
+        fs::remove_file(&path).expect("a kept field");
+        put(&path);
+        let asked = std::sync::Arc::clone(&kept);
+        let (built, origin) = at_once(move || asked.get());
+        assert!(origin == FieldOrigin::Built && built == field, "{case}");
+        assert_eq!(kept.get().1, FieldOrigin::Cached, "{case} is replaced");
+    }
+}

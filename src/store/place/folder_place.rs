@@ -10,7 +10,10 @@ use std::{
 use tracing::warn;
 
 use super::{Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace, uncertain};
-use crate::os::lasting::{age, sync_folder};
+use crate::os::{
+    lasting::{age, sync_folder},
+    regular_file,
+};
 
 /// A folder that is there.
 #[derive(Debug)]
@@ -90,7 +93,7 @@ impl StorePlace for FolderPlace {
         let path = self.path(key);
         let temporary = path.with_extension(TEMPORARY);
         let written = (|| {
-            let mut file = File::create(&temporary)?;
+            let mut file = overwritten(&temporary)?;
             parts.iter().try_for_each(|part| file.write_all(part))?;
             // The bytes before the name, and the name before it counts.
             file.sync_all()?;
@@ -107,11 +110,11 @@ impl StorePlace for FolderPlace {
     fn put_fleeting(&self, key: &str, bytes: &[u8]) -> io::Result<()> {
         let path = self.path(key);
         let passing = FolderPlace::passing(&path, "");
-        match fs::write(&passing, bytes) {
+        match overwritten(&passing).and_then(|mut file| file.write_all(bytes)) {
             // The old one has room on a full disk, where all has to go on but changes.
             Err(error) if is_full(&error) && path.is_file() => {
                 let _ = fs::remove_file(&passing);
-                let mut file = File::options().write(true).open(path)?;
+                let (mut file, _) = regular_file::open(&path, File::options().write(true))?;
                 file.write_all(bytes)?;
                 file.set_len(bytes.len() as u64)
             }
@@ -186,7 +189,7 @@ impl StorePlace for FolderPlace {
     }
 
     fn go_on(&self, key: &str) -> io::Result<Box<dyn Append>> {
-        let mut file = File::options().write(true).open(self.path(key))?;
+        let (mut file, _) = regular_file::open(&self.path(key), File::options().write(true))?;
         let bytes = file.seek(SeekFrom::End(0))?;
         Ok(Box::new(FileEnd { file, bytes }))
     }
@@ -264,11 +267,24 @@ impl Append for FileEnd {
     }
 }
 
-/// A file to read. A folder of its name is no file.
+/// A file to read. Anything else of its name is as good as none.
 fn opened(path: &Path) -> io::Result<(File, Metadata)> {
-    let file = File::open(path)?;
-    let about = file.metadata()?;
-    if about.is_dir() { Err(io::ErrorKind::NotFound.into()) } else { Ok((file, about)) }
+    regular_file::open(path, File::options().read(true)).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidInput => io::ErrorKind::NotFound.into(),
+        _ => error,
+    })
+}
+
+/// A file to write from its beginning. Whatever else has its name goes.
+fn overwritten(path: &Path) -> io::Result<File> {
+    let open = || {
+        regular_file::open(path, File::options().create(true).truncate(true).write(true))
+            .map(|(file, _)| file)
+    };
+    open().or_else(|error| {
+        let is_other = fs::symlink_metadata(path).is_ok_and(|about| !about.is_file());
+        if is_other { fs::remove_file(path).and_then(|()| open()) } else { Err(error) }
+    })
 }
 
 /// Whoever else was about to remove it may have done so.

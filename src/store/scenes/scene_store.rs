@@ -14,7 +14,7 @@ use crate::store::{
     place::{object_address::ObjectAddress, object_place::ObjectPlace},
 };
 use crate::{
-    os::lasting::sync_folder,
+    os::{lasting::sync_folder, regular_file},
     store::{
         lease::{claim::ClaimState, claim_folder::ClaimFolder, server_beat::BeatFolder},
         place::{
@@ -280,5 +280,7 @@ fn is_without_servers(data_dir: &Path) -> io::Result<bool> {
 
 /// A file to lock, which is never written.
 fn lock_file(path: &Path) -> io::Result<File> {
-    File::options().create(true).truncate(false).write(true).open(path)
+    let (file, _) =
+        regular_file::open(path, File::options().create(true).truncate(false).write(true))?;
+    Ok(file)
 }

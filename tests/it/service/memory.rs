@@ -326,6 +326,30 @@ async fn until_builds(http: SocketAddr, n: f64) {
 }
 
 #[tokio::test]
+async fn a_client_that_waits_for_a_field_sees_how_far_it_is() {
+    let mut server = TestServer::with_scene().await;
+    let mut uploading = server.clone();
+    let slow = tokio::spawn(async move { uploading.add_tool(slow_tool("slow")).await.map(drop) });
+    let risen = async {
+        let mut shares = Vec::new();
+        while shares.len() < 3 {
+            if let [build] = &server.seen().await.scene.field_builds[..] {
+                assert_eq!((build.tool.as_str(), build.link.as_str()), ("slow", "shaft"));
+                if shares.last() != Some(&build.share) {
+                    shares.push(build.share);
+                }
+            }
+        }
+        shares
+    };
+    let shares = timeout(SOON, risen).await.expect("it goes on");
+    assert!(shares.is_sorted() && shares[0] >= 0.0 && shares[2] < 1.0, "{shares:?}");
+    slow.abort();
+    let ended = async { while !server.seen().await.scene.field_builds.is_empty() {} };
+    timeout(SOON, ended).await.expect("its client is gone");
+}
+
+#[tokio::test]
 async fn a_build_that_takes_too_long_is_refused() {
     let field_build_max = Duration::from_millis(200);
     let mut server = TestServer::configured(Config { field_build_max, ..Config::default() }).await;

@@ -16,6 +16,9 @@ pub const PING: u8 = 6;
 pub const CONTINUATION: u8 = 9;
 pub const END_HEADERS: u8 = 4;
 const END_STREAM: u8 = 1;
+/// Indices of HPACK's static table.
+const GET: u8 = 0x82;
+const POST: u8 = 0x83;
 const ACK: u8 = 1;
 
 /// The setting of RFC 9113 for the bytes that a stream may send before more are asked for.
@@ -118,9 +121,21 @@ pub fn track_headers() -> Vec<u8> {
     headers("/palpate.v1.HapticService/Track", None)
 }
 
+/// The head of a request whose body does not come.
+pub fn head(stream: u32, path: &str) -> Vec<u8> {
+    frame(HEADERS, END_HEADERS, stream, &headers(path, None))
+}
+
+/// A whole GET.
+pub fn get_page(stream: u32, path: &str) -> Vec<u8> {
+    let mut headers = headers(path, None);
+    headers[0] = GET;
+    frame(HEADERS, END_HEADERS | END_STREAM, stream, &headers)
+}
+
 /// HPACK without a table: POST, http, path, authority, content type, trailers, a key.
 fn headers(path: &str, secret: Option<&str>) -> Vec<u8> {
-    let mut block = vec![0x83, 0x86];
+    let mut block = vec![POST, 0x86];
     let mut named = |name: &[u8], value: &[u8]| {
         block.extend(name);
         block.push(value.len() as u8);

@@ -27,7 +27,7 @@ use palpate::{
 };
 use parking_lot::Mutex;
 
-use super::{Opened, Running, Server, Theatre};
+use super::{Opened, Running, Server, Theatre, TissueSize};
 use crate::{
     code::{Failure, palpate_code::*},
     plain::{palpate_cut_made, palpate_session_options, palpate_session_status},
@@ -192,6 +192,17 @@ impl Theatre for LocalTheatre {
         self.scene.scene.remove_tool(ToolId(tool)).map_err(of_scene)
     }
 
+    fn limits(&self) -> Limits {
+        self.scene.scene.limits().clone()
+    }
+
+    fn size(&self, tissue: u32, _: &dyn Fn(TissueSize) -> bool) -> Result<TissueSize, Failure> {
+        self.scene.check()?;
+        let now = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?.current();
+        let mesh = now.surface.mesh();
+        Ok(TissueSize { vertices: mesh.positions().len(), triangles: mesh.n_triangles() })
+    }
+
     fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure> {
         self.scene.check()?;
         let tissue = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?;
@@ -250,7 +261,7 @@ impl Theatre for LocalTheatre {
         let tool = self.scene.scene.tool(ToolId(options.tool_id)).map_err(of_scene)?;
         servo.rest_at(tool.links.iter().map(|link| link.rest));
         let running = LocalSession::open(&self.scene, options, &render, feed)?;
-        Ok(Opened { servo, running: Box::new(running) })
+        Ok(Opened { n_links: tool.links.len(), servo, running: Box::new(running) })
     }
 }
 

@@ -1,6 +1,6 @@
 //! A server, over gRPC.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use glam::DVec3;
 use palpate::{
@@ -14,13 +14,16 @@ use palpate::{
         self, EditTopologyRequest, QueryDistancesRequest, RenderOptions, ToolPose, TrackMode,
         TrackStart, query_distances_request::Target,
     },
-    scene::tissue::{deform::Deformation, edit::TopologyEdit},
+    scene::{
+        Limits,
+        tissue::{deform::Deformation, edit::TopologyEdit},
+    },
     servo::device_servo,
 };
 use parking_lot::Mutex;
 use tokio::{runtime::Runtime, time::timeout};
 
-use super::{Opened, Running, Server, Theatre, snapshot::Snapshot};
+use super::{Opened, Running, Server, Theatre, TissueSize, snapshot::Snapshot};
 use crate::{
     code::{Failure, palpate_code::*},
     plain::{palpate_cut_made, palpate_session_options, palpate_session_status},
@@ -41,7 +44,13 @@ struct RemoteTheatre {
     scene_id: String,
     /// Opened by the first deformation, and anew after one that was refused or whose server is gone.
     deformations: Mutex<Option<DeformStream>>,
+    /// Of tissues, when the server was asked for them last.
+    sizes: Mutex<BTreeMap<u32, TissueSize>>,
 }
+
+/// The most that any server can be set to.
+const MESH_SIZE_MAX: u32 = u32::MAX / 4;
+const LINKS_MAX: usize = 64;
 
 struct RemoteSession {
     connected: Arc<Connected>,
@@ -107,6 +116,7 @@ impl RemoteServer {
             connected: Arc::clone(&self.0),
             scene_id: id.to_owned(),
             deformations: Mutex::default(),
+            sizes: Mutex::default(),
         })
     }
 }
@@ -144,6 +154,35 @@ impl Theatre for RemoteTheatre {
 
     fn remove_tool(&self, tool: u32) -> Result<(), Failure> {
         self.connected.call(self.client().remove_tool(&self.scene_id, tool))
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            vertices_per_mesh: MESH_SIZE_MAX,
+            triangles_per_mesh: MESH_SIZE_MAX,
+            links_per_tool: LINKS_MAX,
+            ..Limits::default()
+        }
+    }
+
+    fn size(
+        &self,
+        tissue: u32,
+        enough: &dyn Fn(TissueSize) -> bool,
+    ) -> Result<TissueSize, Failure> {
+        let known = self.sizes.lock().get(&tissue).copied();
+        if let Some(known) = known.filter(|known| enough(*known)) {
+            return Ok(known);
+        }
+        let scene = self.connected.call(self.client().scene(&self.scene_id))?;
+        let now = scene.tissues.iter().map(|tissue| {
+            let (vertices, triangles) = (tissue.vertices as usize, tissue.triangles as usize);
+            (tissue.tissue_id, TissueSize { vertices, triangles })
+        });
+        let mut sizes = self.sizes.lock();
+        *sizes = now.collect();
+        let unknown = || format!("there is no tissue {tissue} in scene {:?}", self.scene_id);
+        sizes.get(&tissue).copied().ok_or_else(|| Failure::new(PALPATE_NOT_FOUND, unknown()))
     }
 
     fn deform(&self, tissue: u32, deformation: Deformation) -> Result<u64, Failure> {
@@ -203,7 +242,9 @@ impl Theatre for RemoteTheatre {
             device_servo(servo_options(&render)).map_err(|e| Failure::argument(e.to_string()))?;
         let client = self.client();
         let rest = client.rest_poses(&self.scene_id, options.tool_id);
-        servo.rest_at(self.connected.call(rest)?);
+        let rest = self.connected.call(rest)?;
+        let n_links = rest.len();
+        servo.rest_at(rest);
         let rate_hz = match options {
             options if options.lock_step != 0 => 0.0,
             options if options.rate_hz == 0.0 => 1e3,
@@ -221,7 +262,7 @@ impl Theatre for RemoteTheatre {
         let haptics = self.connected.call(client.haptics_with(start, how))?;
         let connected = Arc::clone(&self.connected);
         let running = RemoteSession { connected, tool_id: options.tool_id, haptics, epoch };
-        Ok(Opened { servo, running: Box::new(running) })
+        Ok(Opened { n_links, servo, running: Box::new(running) })
     }
 }
 

@@ -854,6 +854,18 @@ class Tool(Answer):
     def probes(self) -> list[Probe]:
         ...
 
+class FieldBuild(Answer):
+    """How far the fields of a tool are built."""
+    @property
+    def tool(self) -> str:
+        """The tool's name: its id comes with AddTool's answer."""
+    @property
+    def link(self) -> str:
+        """Name of the link whose field is built now."""
+    @property
+    def share(self) -> float:
+        """Part of that field that is built, 0 to 1. It rises, though not in proportion to time."""
+
 class Scene(Answer):
     """A scene: tissues and tools that can meet."""
     @property
@@ -873,6 +885,9 @@ class Scene(Answer):
     def durable(self) -> bool:
         """It survives the server. After a restart it has its id, its owner and the ids of its tissues and tools; held
         revisions are gone."""
+    @property
+    def field_builds(self) -> list[FieldBuild]:
+        """The tools whose AddTool builds their fields now: a client that waits for one sees here how far it is."""
 
 class FieldReport(Answer):
     """What a link's signed distance field costs and promises."""

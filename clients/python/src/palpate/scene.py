@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
+from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from .server import Server
 
 
+# From one look at how far a field is to the next.
+_BETWEEN_LOOKS_S = 0.5
 _DISTANCES = message("QueryDistancesRequest")
 _POINTS = _DISTANCES.DESCRIPTOR.fields_by_name["points_xyz_m"].number
 
@@ -90,6 +93,7 @@ class Scene:
         left_handed: bool = False,
         fill_holes_m: float = 0.0,
         probes: Sequence[Probe] = (),
+        progress: Callable[[answers.FieldBuild], None] | None = None,
     ) -> Tool:
         """Adds a rigid instrument.
 
@@ -97,6 +101,7 @@ class Scene:
             name: unique among the scene's tools, 1 to 64 characters.
             mesh: of an instrument of one link, in tool frame; or a list of links.
             scale_to_m, left_handed, fill_holes_m: as of `Link`, where `mesh` is no list.
+            progress: is called every half second, on a thread of its own, while the server builds the fields.
 
         Raises:
             Refused: nothing was added.
@@ -135,9 +140,34 @@ class Scene:
                 for probe in probes
             ],
         }
-        [raw] = self.server.exchange("AddTool", self.id, lambda: _upload("AddToolRequest", header, uploads))
+        with self._told(name, progress):
+            [raw] = self.server.exchange("AddTool", self.id, lambda: _upload("AddToolRequest", header, uploads))
         reports = [answers.MeshReport(report) for report in raw.reports]
         return Tool(self, raw.tool_id, name, reports, [answers.FieldReport(f) for f in raw.fields])
+
+    @contextmanager
+    def _told(self, tool: str, progress: Callable[[answers.FieldBuild], None] | None) -> Iterator[None]:
+        """Tells how far the fields of a tool are, until the end of the block."""
+        if progress is None:
+            yield
+            return
+        ended = Event()
+
+        def look() -> None:
+            while not ended.wait(_BETWEEN_LOOKS_S):
+                # An error: the upload has one of its own, or goes on.
+                with suppress(PalpateError):
+                    for build in self.describe().field_builds:
+                        if build.tool == tool and not ended.is_set():
+                            progress(build)
+
+        looking = Thread(target=look, name="palpate-progress", daemon=True)
+        looking.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            looking.join()
 
     def describe(self) -> answers.Scene:
         """What is in it now."""

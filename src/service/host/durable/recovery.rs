@@ -259,7 +259,12 @@ fn restored(
     // Until they count with the process.
     let _room = reserve(share(&saved)).map_err(Refused::from)?;
     let check = || Ok(registry.life().check_ending()?);
-    let terms = BuildTerms { check: &check, reserve: &reserve, time_max: fields.build_max() };
+    let terms = BuildTerms {
+        check: &check,
+        reserve: &reserve,
+        time_max: fields.build_max(),
+        told: &|_, _| (),
+    };
     let (links, number) = (saved.tools.iter().map(|t| t.links.len()).sum::<usize>(), Cell::new(0));
     let made = catch_panic(|| {
         Scene::restored(saved, registry.limits().clone(), now_ns(), |label, surface, options| {

@@ -103,3 +103,31 @@ fn a_new_file_whose_name_cannot_be_made_to_last_may_be_there() {
     assert_eq!(failed.kind(), io::ErrorKind::TimedOut, "{failed}");
     assert!(!place.put_new("liver/1", b"another").expect("readable"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_fifo_in_the_place_of_a_file_is_not_waited_for() {
+    use crate::os::regular_file::tests::{at_once, make_fifo};
+
+    let root = Root::new("fifo");
+    make_fifo(&root.0.join("0.snapshot"));
+    let (opened, head, gone_on) = at_once({
+        let place = root.place();
+        move || {
+            let gone_on = place.go_on("0.snapshot").map(drop);
+            let opened = place.open("0.snapshot", FileForm::Whole).map(drop);
+            (opened, place.head("0.snapshot", FileForm::Whole, 8).map(drop), gone_on)
+        }
+    });
+    for read in [opened, head] {
+        assert_eq!(read.expect_err("none is there").kind(), io::ErrorKind::NotFound);
+    }
+    gone_on.expect_err("no file");
+    make_fifo(&root.0.join("0.snapshot").with_extension(super::TEMPORARY));
+    make_fifo(&FolderPlace::passing(&root.0.join("beat"), ""));
+    let place = root.place();
+    let put =
+        at_once(move || (place.put("0.snapshot", &[b"all"]), place.put_fleeting("beat", b"now")));
+    assert!(put.0.is_ok() && put.1.is_ok(), "{put:?}");
+    assert_eq!(fs::read(root.0.join("0.snapshot")).expect("a file"), b"all");
+}

@@ -1,0 +1,158 @@
+//! A count that cannot be right is refused before its array is read: a caller's mistake must not end the caller's process.
+
+#[path = "support/held.rs"]
+#[allow(dead_code)] // other tests use more of it
+mod held;
+#[path = "support/served.rs"]
+mod served;
+
+use std::ptr;
+
+use palpate_c::{code::palpate_code, plain::*, scene::*, server::*, session::*};
+use palpate_code::PALPATE_INVALID_ARGUMENT;
+
+use held::{Held, ball_at, ok, said, text};
+use served::{Served, connect};
+
+/// Elements of an array that no process has. A byte of each page of it is read soon.
+const HUGE: usize = 1 << 40;
+/// Vertices and triangles of the slab.
+const SLAB: (usize, usize) = (8, 12);
+const TISSUE: u32 = 1;
+
+#[track_caller]
+fn refused(code: palpate_code, words: &str) {
+    assert_eq!((code, said().contains(words)), (PALPATE_INVALID_ARGUMENT, true), "{}", said());
+}
+
+/// All functions with an array of their caller's, each with one element.
+fn check(held: &Held) {
+    let (scene, session) = (held.scene, held.session);
+    let (xyz, ids, point) = ([0.0_f32; 3], [0_u32; 3], palpate_vec3::default());
+    let (mut metres, mut id) = (0.0, 0);
+    let pose = ball_at(0.01);
+    let name = text("a");
+    let mesh = palpate_mesh {
+        positions: xyz.as_ptr(),
+        n_vertices: 1,
+        triangles: ids.as_ptr(),
+        n_triangles: 1,
+        scale_to_m: 0.0,
+    };
+    let cut = palpate_cut {
+        removed: ids.as_ptr(),
+        n_removed: 1,
+        positions: xyz.as_ptr(),
+        n_positions: 1,
+        triangles: ids.as_ptr(),
+        n_triangles: 1,
+        parents: ids.as_ptr(),
+    };
+    for n in [HUGE, SLAB.0 + 1] {
+        // SAFETY: nothing is read behind an array's end, as is tested here.
+        unsafe {
+            refused(palpate_deform(scene, TISSUE, xyz.as_ptr(), n), "n_vertices is");
+            let moved = palpate_deform_some(scene, TISSUE, ids.as_ptr(), xyz.as_ptr(), n);
+            refused(moved, "n_vertices is");
+        }
+    }
+    for n_removed in [HUGE, SLAB.1 + 1] {
+        let cut = palpate_cut { n_removed, ..cut };
+        // SAFETY: as above.
+        refused(
+            unsafe { palpate_cut_tissue(scene, TISSUE, &cut, ptr::null_mut()) },
+            "n_removed is",
+        );
+    }
+    let cuts = [
+        (palpate_cut { n_positions: HUGE, ..cut }, "n_positions is"),
+        (palpate_cut { n_triangles: HUGE, ..cut }, "n_triangles is"),
+    ];
+    for (cut, words) in cuts {
+        // SAFETY: as above.
+        refused(unsafe { palpate_cut_tissue(scene, TISSUE, &cut, ptr::null_mut()) }, words);
+    }
+    let meshes = [
+        (palpate_mesh { n_vertices: HUGE, ..mesh }, "n_vertices is"),
+        (palpate_mesh { n_triangles: HUGE, ..mesh }, "n_triangles is"),
+    ];
+    for (mesh, words) in meshes {
+        let link =
+            palpate_link { name: name.as_ptr(), mesh, rest_pose: ptr::null(), fill_holes_m: 0.0 };
+        // SAFETY: as above.
+        unsafe {
+            refused(palpate_add_tissue(scene, name.as_ptr(), &mesh, &mut id), words);
+            refused(palpate_add_tool(scene, name.as_ptr(), &link, 1, &mut id), words);
+            refused(palpate_add_tool(scene, name.as_ptr(), &link, HUGE, &mut id), "n_links is");
+        }
+    }
+    let mut wrench = palpate_wrench::default();
+    for n in [HUGE, 2] {
+        // SAFETY: as above.
+        unsafe {
+            refused(palpate_step(session, &pose, &pose, n, 1e-3, &mut wrench), "n_links is");
+        }
+    }
+    // SAFETY: as above.
+    unsafe {
+        let found = palpate_distances(scene, TISSUE, &point, &mut metres, HUGE);
+        refused(found, "n_points is");
+        // The session and the tissue go on.
+        ok(palpate_step(session, &pose, &pose, 1, 1e-3, &mut wrench));
+        ok(palpate_deform_some(scene, TISSUE, [7].as_ptr(), xyz.as_ptr(), 1));
+    }
+}
+
+#[test]
+fn counts_are_checked_before_arrays_are_read() {
+    let mut server = ptr::null_mut();
+    // SAFETY: all pointers are to what is alive.
+    ok(unsafe { palpate_open_local(&mut server) });
+    check(&Held::open(server, true));
+}
+
+#[test]
+fn counts_are_checked_before_arrays_are_sent() {
+    let Some(served) = Served::start(&[("PALPATE_STORE_SCENES", "false")]) else { return };
+    let held = Held::open(connect(&served.address), true);
+    check(&held);
+    // Another client cuts: the tissue has more vertices than were known here.
+    let other = Client(connect(&served.address));
+    other.cut();
+    let all = [0.01_f32; 3 * (SLAB.0 + 1)];
+    // SAFETY: the array is as long as it says.
+    ok(unsafe { palpate_deform(held.scene, TISSUE, all.as_ptr(), SLAB.0 + 1) });
+}
+
+/// A second handle of the scene.
+struct Client(*mut palpate_server);
+
+impl Client {
+    /// Adds a vertex and a triangle.
+    fn cut(&self) {
+        let (xyz, ids) = ([0.0_f32, 0.0, 0.1], [0, 1, SLAB.0 as u32]);
+        let cut = palpate_cut {
+            removed: ptr::null(),
+            n_removed: 0,
+            positions: xyz.as_ptr(),
+            n_positions: 1,
+            triangles: ids.as_ptr(),
+            n_triangles: 1,
+            parents: ptr::null(),
+        };
+        let mut scene = ptr::null_mut();
+        // SAFETY: all pointers are to what is alive.
+        unsafe {
+            ok(palpate_open_scene(self.0, text("held").as_ptr(), &mut scene));
+            ok(palpate_cut_tissue(scene, TISSUE, &cut, ptr::null_mut()));
+            ok(palpate_close_scene(&mut scene));
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // SAFETY: it is its own, and nobody uses it any more.
+        ok(unsafe { palpate_close(&mut self.0) });
+    }
+}
