@@ -16,7 +16,7 @@ use crate::{
         Basis, LoadOptions, LoadedMesh, MeshData, MeshError, MeshReport, SignRule, TriangleMesh,
         mesh::{holes::filling_all_m, load::load},
         short_number::ShortNumber,
-        tolerance::COORDINATE_MAX_M,
+        tolerance::{COORDINATE_MAX_M, ENCLOSES_NOTHING},
     },
     mesh_io::{self, MeshFormat, MeshReadError, UnknownFormat},
     os::stdout::print,
@@ -42,6 +42,9 @@ pub struct InspectArgs {
     /// Fill each hole in a box with a diagonal of no more than this, metres.
     #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = diagonal)]
     pub fill_holes_m: f64,
+    /// Join open edges whose ends are no farther than this from each other, metres.
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = diagonal)]
+    pub weld_m: f64,
     /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
@@ -75,6 +78,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
 struct Examination {
     #[serde(flatten)]
     mesh: MeshReport,
+    welded_edges: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<FieldExamination>,
 }
@@ -144,7 +148,8 @@ pub fn run(args: &InspectArgs) -> Result<(), InspectError> {
     let loaded = checked(args, data.clone())?;
     let closing = if args.json { None } else { closing(args, &loaded, data) };
     let field = args.field.then(|| examine_field(args, loaded.mesh)).transpose()?;
-    let all = Examination { mesh: loaded.report, field };
+    let welded_edges = loaded.report.welded_edges;
+    let all = Examination { mesh: loaded.report, welded_edges, field };
     let text = if args.json {
         serde_json::to_string_pretty(&all).map_err(io::Error::from)? + "\n"
     } else {
@@ -160,7 +165,9 @@ fn closing(args: &InspectArgs, loaded: &LoadedMesh, data: MeshData) -> Option<St
     let fill_holes_m = filling_all_m(&loaded.mesh, 0.0)?;
     // An error: with the triangles of the filling it would be too large.
     let filled = checked(&InspectArgs { fill_holes_m, ..args.clone() }, data).ok()?;
-    filled.report.closed.then(|| {
+    let mirrors = filled.report.duplicate_triangles > loaded.report.duplicate_triangles;
+    let encloses = filled.report.volume_m3 > ENCLOSES_NOTHING * filled.report.area_m2.powf(1.5);
+    (filled.report.closed && !mirrors && encloses).then(|| {
         format!(
             "\nIf it is meant to be closed, as an instrument is: --fill-holes-m {} closes it, here and for palpate load --tool.",
             ShortNumber(fill_holes_m)
@@ -203,6 +210,7 @@ fn checked(args: &InspectArgs, data: MeshData) -> Result<LoadedMesh, InspectErro
         scale_to_m: args.scale_to_m,
         basis,
         fill_holes_m: args.fill_holes_m,
+        weld_m: args.weld_m,
         max_vertices: limits.vertices_per_mesh,
         max_triangles: limits.triangles_per_mesh,
     };
@@ -231,6 +239,7 @@ fn table(r: &MeshReport) -> String {
         ("area", format!("{:.3} {unit}2", r.area_m2 * per_m.powi(2))),
         ("volume", format!("{:.3} {unit}3", r.volume_m3 * per_m.powi(3))),
         ("open edges", r.open_edges.to_string()),
+        ("welded edges", r.welded_edges.to_string()),
         ("non-manifold edges", r.non_manifold_edges.to_string()),
         ("inconsistent edges", r.inconsistent_edges.to_string()),
         ("degenerate triangles", r.degenerate_triangles.to_string()),
@@ -296,6 +305,7 @@ mod tests {
         InspectArgs {
             file: PathBuf::new(),
             fill_holes_m: 0.0,
+            weld_m: 0.0,
             scale_to_m: 0.01,
             format: None,
             left_handed: false,

@@ -15,6 +15,7 @@ use crate::{
             boundary::Boundary,
             hub_search::{assert_hubs, note_hubs},
             pseudonormal::pseudonormal,
+            seam_search::{assert_seams, follow_edit, follow_moved, join_again, note_seams},
             topology::{EditSite, SignRule, Topology},
         },
         side::{Side, SideWitness},
@@ -39,6 +40,8 @@ pub struct Surface {
     boundary: Boundary,
     quality: Quality,
     normal_side: NormalSide,
+    /// The last move of vertices parted or joined edges.
+    moved_seams: bool,
 }
 
 /// The nearest point of a surface and on which side of it the asker is.
@@ -70,6 +73,7 @@ impl Surface {
     }
 
     fn unsearched(mut mesh: TriangleMesh, options: LatLonOptions) -> Surface {
+        note_seams(&mut mesh);
         note_hubs(&mut mesh);
         let topology = Topology::of(&mesh);
         let mut list = SkipList::build(&mesh, &options);
@@ -77,7 +81,8 @@ impl Surface {
         // A closed surface has no boundary, and most have none: nothing is then computed for it.
         let boundary = if topology.closed() { Boundary::default() } else { Boundary::of(&mesh) };
         let normal_side = NormalSide::default();
-        Surface { mesh, list, options, topology, boundary, quality, normal_side }
+        let moved_seams = false;
+        Surface { mesh, list, options, topology, boundary, quality, normal_side, moved_seams }
     }
 
     /// The triangles as they are.
@@ -101,6 +106,16 @@ impl Surface {
     /// How inside is told from outside while the surface does not cross itself.
     pub fn sign_rule(&self) -> SignRule {
         self.topology.sign_rule()
+    }
+
+    /// Edges that seams join.
+    pub fn welded_edges(&self) -> u32 {
+        self.topology.edges.welded
+    }
+
+    /// The last move of vertices parted or joined edges.
+    pub fn has_moved_seams(&self) -> bool {
+        self.moved_seams
     }
 
     /// Inside is told by the winding number somewhere: the surface is open, of several bodies, or not known not to cross
@@ -311,9 +326,11 @@ impl Surface {
         for (v, p) in vertices.iter().zip(positions) {
             self.mesh.move_vertex(*v, *p);
         }
+        if !self.seams_changed(Some(vertices)) {
+            self.boundary.follow_some(&self.mesh, vertices);
+        }
         note_hubs(&mut self.mesh);
         self.normal_side = NormalSide::default();
-        self.boundary.follow_some(&self.mesh, vertices);
         let updated = self.list.update(&self.mesh, vertices);
         self.quality.observe(updated.touched, &mut self.list, &self.mesh);
         updated
@@ -322,9 +339,11 @@ impl Surface {
     /// Moves all vertices: `[n_vertices]`.
     pub fn move_all(&mut self, positions: &[Vec3]) -> Updated {
         self.mesh.move_all(positions);
+        if !self.seams_changed(None) {
+            self.boundary.follow(&self.mesh);
+        }
         note_hubs(&mut self.mesh);
         self.normal_side = NormalSide::default();
-        self.boundary.follow(&self.mesh);
         let updated = self.list.update_all(&self.mesh);
         self.quality.observe(updated.touched, &mut self.list, &self.mesh);
         updated
@@ -348,11 +367,38 @@ impl Surface {
             self.mesh.remove_triangle(*t);
         }
         let added: Vec<TriangleId> = added.iter().map(|v| self.mesh.add_triangle(*v)).collect();
+        self.topology.recount_edges(&self.mesh, &site);
+        let loose = follow_edit(&mut self.mesh, site.vertices());
+        let site = if loose.is_empty() { site } else { site.and(self.join_again(&loose)) };
         note_hubs(&mut self.mesh);
         self.list.edit(&self.mesh, removed, &added);
-        self.topology.update(&self.mesh, &site, first);
-        self.boundary = self.boundary.edited(&self.mesh, site.vertices());
+        self.about_changed(&site, first);
         first
+    }
+
+    /// After vertices moved, all where `moved` is none: joins and parts seams. False where all are as they were.
+    fn seams_changed(&mut self, moved: Option<&[u32]>) -> bool {
+        let loose = follow_moved(&mut self.mesh, moved);
+        if !loose.is_empty() {
+            let site = self.join_again(&loose);
+            self.about_changed(&site, TriangleId(self.mesh.triangle_id_end()));
+        }
+        self.moved_seams = !loose.is_empty();
+        self.moved_seams
+    }
+
+    /// Joins the seams of these vertices as they are now, and counts edges again.
+    fn join_again(&mut self, loose: &[u32]) -> EditSite {
+        let site = EditSite::of_seams(&self.mesh, loose);
+        join_again(&mut self.mesh, loose);
+        self.topology.recount_edges(&self.mesh, &site);
+        site
+    }
+
+    /// Edges about the site have changed, and are counted. `first_added`: the first triangle that came.
+    fn about_changed(&mut self, site: &EditSite, first_added: TriangleId) {
+        self.topology.recount_bodies(&self.mesh, site, first_added);
+        self.boundary = self.boundary.edited(&self.mesh, site.vertices());
     }
 
     /// A query visits this many times the nodes that it did after the last build.
@@ -375,6 +421,7 @@ impl Surface {
     /// Checks mesh, list and what is known of the edges against each other. O(n).
     pub fn assert_well_formed(&self) {
         self.mesh.assert_well_formed();
+        assert_seams(&self.mesh);
         assert_hubs(&self.mesh);
         self.list.assert_well_formed(&self.mesh);
         let topology = Topology::of(&self.mesh);
@@ -444,6 +491,68 @@ mod tests {
                 assert_eq!((found.winding, found.certainty), (None, 1.0), "on {id:?}");
             }
         }
+    }
+
+    /// A split ball is deformed, torn along its seams and put together again, cut without width: distances and sides are
+    /// those of a surface that is made anew, and while it is whole those of the ball that was never split.
+    #[test]
+    fn seams_part_and_join_with_what_moves_them() {
+        let seed = 21;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let whole = shapes::sphere(0.05, 4);
+        let mut s = surface(shapes::split(whole.clone(), 0.3, &mut random));
+        let ball = surface(whole);
+        assert!(!s.is_by_winding() && s.boundary().is_empty());
+        let mut rest = s.mesh().positions().to_vec();
+        let mut search = s.crossing_search();
+        let (mut n_open, mut n_closed) = (0, 0);
+        for round in 0..120 {
+            let n = s.mesh().positions().len();
+            match round % 4 {
+                0 => {
+                    let some: Vec<u32> = (0..n as u32).filter(|_| random.f64() < 0.02).collect();
+                    let to = |v: &u32| rest[*v as usize] * random.range(0.97, 1.03) as f32;
+                    let to: Vec<Vec3> = some.iter().map(to).collect();
+                    s.move_vertices(&some, &to);
+                }
+                1 => drop(s.move_all(&rest)),
+                2 => {
+                    // A triangle's corners come off, where they are.
+                    let all: Vec<TriangleId> = s.mesh().triangle_ids().collect();
+                    let t = all[random.below(all.len())];
+                    let corners = s.mesh().corners(t);
+                    rest.extend(s.mesh().vertices(t).map(|v| rest[v as usize]));
+                    s.edit(&[t], &corners, &[[0, 1, 2].map(|k| n as u32 + k)]);
+                }
+                _ => {
+                    let swollen: Vec<Vec3> = rest.iter().map(|p| *p * 1.1).collect();
+                    s.move_all(&swollen);
+                    s.move_all(&rest);
+                }
+            }
+            search.follow(s.mesh());
+            while !s.search_crossings(&mut search, 64) {}
+            s.assert_well_formed();
+            *(if s.is_closed() { &mut n_closed } else { &mut n_open }) += 1;
+            let fresh = surface(s.mesh().data());
+            assert_eq!(
+                (s.sign_rule(), s.is_by_winding()),
+                (fresh.sign_rule(), fresh.is_by_winding())
+            );
+            for _ in 0..20 {
+                let p = random.unit_vector() * random.range(0.0, 0.08);
+                let [own, other, of_ball] =
+                    [&s, &fresh, &ball].map(|s| s.signed_distance(p, 1.0, None).expect("near"));
+                let told = |found: &SignedNearest| (found.signed_distance, found.certainty);
+                assert_eq!(told(&own), told(&other), "round {round} at {p}");
+                if round % 4 != 0 {
+                    assert_eq!(own.certainty, 1.0, "round {round} at {p}");
+                    assert!((own.signed_distance - of_ball.signed_distance).abs() < 1e-9, "{p}");
+                }
+            }
+        }
+        assert!(n_open > 20 && n_closed > 60, "{n_open} open, {n_closed} closed");
     }
 
     #[test]

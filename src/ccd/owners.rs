@@ -48,12 +48,16 @@ impl Owners {
     // One walk round each vertex. One round the vertices of each triangle takes the square of a ring: 20 s and more for
     // a fan of 100 k triangles.
     fn give_at(&mut self, mesh: &TriangleMesh, v: u32, edges: &mut Vec<(u32, TriangleId, usize)>) {
-        if let Some((t, k)) = mesh.ring(v).min() {
+        // Vertices that a seam joins are one.
+        if mesh.joined(v) != v {
+            return;
+        }
+        if let Some((t, k)) = mesh.around(v).min() {
             self.owned[t.0 as usize].0 |= 1 << k;
         }
         edges.clear();
-        for (t, k) in mesh.ring(v) {
-            let (vertices, last) = (mesh.vertices(t), (k + 2) % 3);
+        for (t, k) in mesh.around(v) {
+            let (vertices, last) = (mesh.joined_vertices(t), (k + 2) % 3);
             let both = [(vertices[(k + 1) % 3], t, k), (vertices[last], t, last)];
             edges.extend(both.into_iter().filter(|(other, ..)| *other >= v));
         }
@@ -74,7 +78,7 @@ impl Owners {
     pub fn refresh(&mut self, mesh: &TriangleMesh, vertices: impl IntoIterator<Item = u32>) {
         self.owned.resize(mesh.triangle_id_end() as usize, Owned::NONE);
         for v in vertices {
-            for (t, _) in mesh.ring(v) {
+            for (t, _) in mesh.around(v) {
                 self.owned[t.0 as usize] = owned(mesh, t);
             }
         }
@@ -91,12 +95,12 @@ impl Owners {
 
 /// Of one triangle, by the rings of its vertices.
 fn owned(mesh: &TriangleMesh, t: TriangleId) -> Owned {
-    let vertices = mesh.vertices(t);
+    let vertices = mesh.joined_vertices(t);
     let mut bits = 0;
     for (k, v) in vertices.into_iter().enumerate() {
         let w = vertices[(k + 1) % 3];
         // The ring of a vertex at a cut is short, so owners are found anew and no list of features is kept.
-        bits |= u8::from(mesh.ring(v).min() == Some((t, k))) << k;
+        bits |= u8::from(mesh.around(v).min() == Some((t, k))) << k;
         bits |= u8::from(edges(mesh, v, w).min() == Some((t, k))) << (3 + k);
     }
     Owned(bits)
@@ -104,8 +108,8 @@ fn owned(mesh: &TriangleMesh, t: TriangleId) -> Owned {
 
 /// The edges between two vertices as (triangle, which of its three).
 fn edges(mesh: &TriangleMesh, v: u32, w: u32) -> impl Iterator<Item = (TriangleId, usize)> + '_ {
-    mesh.ring(v).flat_map(move |(t, k)| {
-        let vertices = mesh.vertices(t);
+    mesh.around(v).flat_map(move |(t, k)| {
+        let vertices = mesh.joined_vertices(t);
         let (next, last) = ((k + 1) % 3, (k + 2) % 3);
         let from = (vertices[next] == w).then_some((t, k));
         let to = (vertices[last] == w).then_some((t, last));

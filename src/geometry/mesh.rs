@@ -14,13 +14,17 @@ pub mod orientation;
 pub mod outer_sheet;
 pub mod pseudonormal;
 pub mod report;
+pub mod seam_search;
+mod seams;
 pub mod topology;
+mod weld;
 
 use glam::{DVec3, Vec3};
 use serde::{Deserialize, Serialize};
 
 use super::Aabb;
 use hubs::Hubs;
+use seams::Seams;
 
 /// Names a triangle of a mesh. A corner is `3 * triangle + k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -46,6 +50,7 @@ pub struct TriangleMesh {
     next_corner: Vec<u32>,
     n_live: usize,
     hubs: Hubs,
+    seams: Seams,
 }
 
 const NO_CORNER: u32 = u32::MAX;
@@ -67,6 +72,7 @@ impl TriangleMesh {
             triangles: data.triangles,
             n_live,
             hubs: Hubs::default(),
+            seams: Seams::default(),
         };
         // From the back, so that each vertex lists its corners in ascending order.
         for t in (0..n_triangles as u32).rev() {
@@ -90,12 +96,13 @@ impl TriangleMesh {
 
     /// What it has allocated, room to grow included.
     pub fn heap_bytes(&self) -> usize {
-        let TriangleMesh { positions, triangles, first_corner, next_corner, n_live: _, hubs } =
+        let TriangleMesh { positions, triangles, first_corner, next_corner, hubs, seams, .. } =
             self;
         size_of::<Vec3>() * positions.capacity()
             + size_of::<[u32; 3]>() * triangles.capacity()
             + size_of::<u32>() * (first_corner.capacity() + next_corner.capacity())
             + hubs.heap_bytes()
+            + seams.heap_bytes()
     }
 
     /// Triangles that are there.
@@ -159,18 +166,44 @@ impl TriangleMesh {
         .map(|c| (TriangleId(c / 3), (c % 3) as usize))
     }
 
-    /// The triangles at an edge, in the order of the first vertex's ring; one that names that vertex twice is given twice.
+    /// The vertex that stands for `v` and all that seams join it with (`seam_search`): the least of them.
+    pub fn joined(&self, v: u32) -> u32 {
+        self.seams.least(v)
+    }
+
+    /// The triangle's vertices by what stands for each: across a seam triangles have these in common.
+    pub fn joined_vertices(&self, t: TriangleId) -> [u32; 3] {
+        self.vertices(t).map(|v| self.seams.least(v))
+    }
+
+    /// [`TriangleMesh::ring`] of a vertex and all that seams join it with, from whichever of them it is asked.
+    pub fn around(&self, v: u32) -> impl Iterator<Item = (TriangleId, usize)> + '_ {
+        self.seams.members(v).flat_map(|v| self.ring(v))
+    }
+
+    /// Whether seams join the same vertices as in another state of the mesh. O(n) where they join any.
+    pub fn has_seams_of(&self, other: &TriangleMesh) -> bool {
+        self.seams.are_those_of(&other.seams)
+    }
+
+    /// Whether seams join any vertices.
+    pub fn has_seams(&self) -> bool {
+        !self.seams.is_empty()
+    }
+
+    /// The triangles at an edge on both sides of a seam, in the order of [`TriangleMesh::around`] the first vertex; one that
+    /// names that vertex twice is given twice.
     pub fn at_edge(&self, v: u32, w: u32) -> impl Iterator<Item = TriangleId> + '_ {
+        let [v, w] = [v, w].map(|v| self.joined(v));
         let noted = self.hubs.at_edge(v, w);
-        let walked = noted
-            .is_none()
-            .then(|| self.ring(v).map(|(t, _)| t).filter(move |t| self.vertices(*t).contains(&w)));
+        let is_at = move |t: &TriangleId| self.joined_vertices(*t).contains(&w);
+        let walked = noted.is_none().then(|| self.around(v).map(|(t, _)| t).filter(is_at));
         noted.into_iter().flatten().map(|(_, t)| TriangleId(*t)).chain(walked.into_iter().flatten())
     }
 
-    /// Whether a vertex has more than [`VALENCE_MAX`](hubs::VALENCE_MAX) triangles.
+    /// Whether a vertex has more than [`VALENCE_MAX`](hubs::VALENCE_MAX) triangles about it.
     pub fn is_hub(&self, v: u32) -> bool {
-        self.ring(v).nth(hubs::VALENCE_MAX).is_some()
+        self.around(v).nth(hubs::VALENCE_MAX).is_some()
     }
 
     /// The box of all vertices that a triangle uses.
@@ -220,7 +253,7 @@ impl TriangleMesh {
         self.triangles.push(vertices);
         self.next_corner.extend([NO_CORNER; 3]);
         self.link_corners(t);
-        self.hubs.note_changed(vertices);
+        self.hubs.note_changed(&vertices);
         self.n_live += 1;
         t
     }
@@ -228,7 +261,7 @@ impl TriangleMesh {
     /// Removes a triangle; its id stays unused.
     pub fn remove_triangle(&mut self, t: TriangleId) {
         let vertices = self.vertices(t);
-        self.hubs.note_changed(vertices);
+        self.hubs.note_changed(&vertices);
         for (k, v) in vertices.into_iter().enumerate() {
             self.unlink_corner(3 * t.0 + k as u32, v);
         }

@@ -8,6 +8,12 @@ pub const QUATERNION_NORM_SLACK: f64 = 1e-3;
 /// stored surfaces lose their shape, and squares of squares still stay far from overflow.
 pub const COORDINATE_MAX_M: f64 = 1e4;
 
+/// A closed surface with a volume of less than this share of its area to the power of 1.5 encloses nothing: a ball has 0.09,
+/// a needle a thousand times as long as thick 6e-3, a sheet whose thickness is a thousandth of its side 3e-4, and both
+/// sides of a flat sheet what rounding leaves, 1e-10. With less, filling a sheet's rim by the sheet's own mirror image would
+/// count as closing it.
+pub const ENCLOSES_NOTHING: f64 = 1e-6;
+
 /// Relative slack of an `f32` bound on a box distance: 2^-21. Rounding the query point, the subtraction
 /// and the sum of squares lose at most 4 units of 2^-24 relative to the coordinates met; a smaller
 /// value would let a bound exceed the true distance and a query miss the nearest triangle.

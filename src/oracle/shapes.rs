@@ -122,6 +122,16 @@ pub fn torn(mut data: MeshData, n: usize, random: &mut Random) -> MeshData {
     data
 }
 
+/// A shape whose corners have vertices of their own, as exporters make them along seams: each with a chance of `share`.
+pub fn split(data: MeshData, share: f64, random: &mut Random) -> MeshData {
+    let MeshData { mut positions, mut triangles } = data;
+    for v in triangles.as_flattened_mut().iter_mut().filter(|_| random.f64() < share) {
+        positions.push(positions[*v as usize]);
+        *v = positions.len() as u32 - 1;
+    }
+    MeshData { positions, triangles }
+}
+
 /// A smooth lumpy organ, 0.2 m on its longest side, its box about the origin: star-shaped, so it does
 /// not cross itself. The triangle count is the value of `20 * frequency^2` nearest in frequency.
 pub fn organ(n_triangles_target: u32, seed: u64) -> MeshData {

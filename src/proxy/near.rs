@@ -330,8 +330,8 @@ impl PairInLink<'_> {
         }
         let normal = apart / gap_m;
         let (tissue_mesh, link_mesh) = (self.view.surface.mesh(), link.surface.mesh());
-        let on_tissue_key = feature(tissue_mesh.vertices(t), w);
-        let on_link_key = feature(link_mesh.vertices(own), u);
+        let on_tissue_key = feature(tissue_mesh.vertices(t).map(|v| self.view.joined(v)), w);
+        let on_link_key = feature(link_mesh.joined_vertices(own), u);
         // Where a vertex faces a face, the direction is the face's own, and the vertex may be a little off its cone:
         // so a patch that lies nearly flat keeps all its corners. Anywhere else a wide cone would let ghosts in.
         let slack = |own: &[u32; 3], other: &[u32; 3]| {
@@ -339,16 +339,16 @@ impl PairInLink<'_> {
             let crosses = is_flat && is_edge(own) && is_edge(other);
             if faces || crosses { FLAT_CONE_SLACK } else { NORMAL_CONE_SLACK }
         };
-        let place = |v: u32| link_mesh.position(v);
+        let (place, joined) = (|v: u32| link_mesh.position(v), |v: u32| link_mesh.joined(v));
         let cone = Cone { mesh: link_mesh, at: of_link, along: -normal };
-        if !cone.holds(&on_link_key, slack(&on_link_key, &on_tissue_key), place) {
+        if !cone.holds(&on_link_key, slack(&on_link_key, &on_tissue_key), place, joined) {
             return None;
         }
         let normal = scene_from_link.vector(normal);
         let at = scene_from_link.point(on_tissue);
         let cone = Cone { mesh: tissue_mesh, at, along: normal };
-        let place = |v: u32| self.view.vertex(v);
-        if !cone.holds(&on_tissue_key, slack(&on_tissue_key, &on_link_key), place) {
+        let (place, joined) = (|v: u32| self.view.vertex(v), |v: u32| self.view.joined(v));
+        if !cone.holds(&on_tissue_key, slack(&on_tissue_key, &on_link_key), place, joined) {
             return None;
         }
         let key = ContactKey {
@@ -411,8 +411,14 @@ struct Cone<'a> {
 impl Cone<'_> {
     /// No triangle at the feature leads nearer to what lies along the direction: each edge out of the feature is at
     /// least at a right angle to it, to `slack` as a cosine. On an open border the cone is that of what is there, and
-    /// on either side of a face its normal serves.
-    fn holds(&self, feature: &[u32; 3], slack: f64, place: impl Fn(u32) -> DVec3) -> bool {
+    /// on either side of a face its normal serves. `joined`: what stands for a vertex.
+    fn holds(
+        &self,
+        feature: &[u32; 3],
+        slack: f64,
+        place: impl Fn(u32) -> DVec3,
+        joined: impl Fn(u32) -> u32,
+    ) -> bool {
         let leads_away = |w: u32| {
             let out = place(w) - self.at;
             self.along.dot(out) <= slack * out.length()
@@ -421,9 +427,9 @@ impl Cone<'_> {
         if is_face(feature) {
             return true;
         }
-        self.mesh.ring(first).all(|(t, _)| {
-            let vertices = self.mesh.vertices(t);
-            let is_at = is_vertex(feature) || vertices.contains(&second);
+        self.mesh.around(first).all(|(t, k)| {
+            let vertices = self.mesh.vertices(t).map(&joined);
+            let is_at = vertices[k] == first && (is_vertex(feature) || vertices.contains(&second));
             let others = vertices.into_iter().filter(|v| !feature.contains(v));
             !is_at || others.into_iter().all(leads_away)
         })

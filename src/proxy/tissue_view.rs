@@ -40,6 +40,13 @@ impl<'a> TissueView<'a> {
         }
     }
 
+    /// The vertex that stands for `v` and all that seams join it with here: a seam that closes in this motion is open until
+    /// then.
+    pub(super) fn joined(&self, v: u32) -> u32 {
+        let least = self.surface.mesh().joined(v);
+        if least == v || self.vertex(least) == self.vertex(v) { least } else { v }
+    }
+
     pub(super) fn triangle_at(&self, t: TriangleId, time: f64) -> [DVec3; 3] {
         let [a, b, c] = self.surface.mesh().vertices(t);
         [self.vertex_at(a, time), self.vertex_at(b, time), self.vertex_at(c, time)]

@@ -20,8 +20,8 @@ const SESSION_BYTES: u64 = 256 << 10;
 const LINK_SESSION_BYTES: u64 = 2 << 20;
 
 /// Of a self-collision job: a copy of the mesh, where vertices were, owners, items of a tree and the tree itself, which
-/// grows by doubling.
-const SWEPT_BYTES: MeshBytes = MeshBytes { any: 64 << 10, per_vertex: 32, per_triangle: 640 };
+/// grows by doubling. Of a mesh of which all vertices are along seams, those too.
+const SWEPT_BYTES: MeshBytes = MeshBytes { any: 64 << 10, per_vertex: 100, per_triangle: 640 };
 
 /// Upper estimates for a mesh that is not there yet. Lists grow by doubling, so that an estimate for any mesh is up to
 /// twice what most take; a test compares with shapes and instruments.
@@ -99,7 +99,7 @@ mod tests {
             MeshData, Pose,
             mesh::load::{LoadOptions, LoadedMesh, load},
         },
-        oracle::shapes,
+        oracle::{Random, shapes},
         scene::{
             Limits, Link, Tissue, TissueOptions, ToolParts, tissue::deform::Deformation,
             tool::field::default_field,
@@ -114,6 +114,8 @@ mod tests {
             shapes::sphere(0.05, 8),
             shapes::organ(3_000, 1),
             shapes::sheet(30, 30, 1e-3),
+            shapes::sheet(600, 2, 1e-3),
+            shapes::split(shapes::sphere(0.05, 8), 1.0, &mut Random::new(1)),
             shapes::tube(0.01, 0.1, 20, 20),
             shapes::capsule(0.005, 0.05, 24),
         ];

@@ -288,8 +288,9 @@ impl SavedTissue {
     pub fn tissue(self, now_ns: u64) -> Tissue {
         let revisions = (self.geometry_revision, self.topology_revision);
         let first = Revision::first(TriangleMesh::new(self.mesh), self.options, now_ns);
+        let report = MeshReport { welded_edges: first.surface.welded_edges(), ..self.report };
         let revision = Revision::restored(first, revisions, self.parents);
-        Tissue::of_revision(self.id, (self.name, self.kind), self.report, revision)
+        Tissue::of_revision(self.id, (self.name, self.kind), report, revision)
     }
 }
 

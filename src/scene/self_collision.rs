@@ -230,7 +230,7 @@ impl SelfCollisionSearch<'_> {
         // Vertices of two tissues have the same ids by chance only.
         let is_one = a.motion().tissue == b.motion().tissue;
         let shared = match is_one {
-            true => Shared::between(a.vertices(s), b.vertices(t)),
+            true => Shared::between(a.joined_vertices(s), b.joined_vertices(t)),
             false => Shared::NONE,
         };
         let (p, q) = (a.moving(s), b.moving(t));

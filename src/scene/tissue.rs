@@ -142,20 +142,23 @@ impl Tissue {
         let current = self.published.load_full();
         deformation.check(current.surface.mesh().positions().len())?;
         writer.begin_search(&current);
-        let superseded = matches!(deformation, Deformation::Dense(_));
+        let is_dense = matches!(deformation, Deformation::Dense(_));
         // From here on nothing is refused, so the spare may be taken.
-        let mut next = writer.next_revision(&current, superseded);
+        let mut next = writer.next_revision(&current, is_dense);
         let geometry_revision = current.geometry_revision + 1;
         // Noted from the published mesh: the copy may be behind where all of it is about to be moved.
         next.history.note(current.surface.mesh(), &deformation, geometry_revision);
-        drop(current);
         let Updated { touched, relocated } = next.move_vertices(&deformation);
+        next.count_seams(&current, is_dense);
+        drop(current);
         debug_assert_eq!(next.geometry_revision, geometry_revision);
+        let welded_edges = next.surface.welded_edges();
         self.publish(&mut writer, next, Change::Moved(deformation), now_ns);
         Ok(Deformed {
             geometry_revision,
             triangles_touched: touched,
             triangles_relocated: relocated,
+            welded_edges,
         })
     }
 
@@ -201,8 +204,9 @@ impl Tissue {
         let first_triangle = next.cut(&edit);
         let topology_revision = next.topology_revision;
         let sign_rule = next.surface.sign_rule();
+        let welded_edges = next.surface.welded_edges();
         self.publish(&mut writer, next, Change::Cut(edit), now_ns);
-        Ok(Edited { topology_revision, first_vertex, first_triangle, sign_rule })
+        Ok(Edited { topology_revision, first_vertex, first_triangle, sign_rule, welded_edges })
     }
 
     /// For the writer's idle time: brings the spare copy up to date, so that the next deformation starts at

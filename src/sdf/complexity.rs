@@ -78,12 +78,10 @@ impl Detail {
 /// Midpoint and dihedral angle (0: flat) of every edge with exactly two triangles.
 pub(super) fn dihedral_angles(mesh: &TriangleMesh) -> Vec<(glam::DVec3, f64)> {
     let mut angles = Vec::new();
-    visit_edges(mesh, |_, uses| {
+    visit_edges(mesh, |ends, uses| {
         let [a, b] = uses else { return };
         let (n, m) = (unit_normal(mesh, a.triangle), unit_normal(mesh, b.triangle));
-        let shared =
-            mesh.vertices(a.triangle).into_iter().filter(|v| mesh.vertices(b.triangle).contains(v));
-        let ends: Vec<_> = shared.map(|v| mesh.position(v)).collect();
+        let ends = ends.map(|v| mesh.position(v));
         // By atan2, which is exact near 0 and near pi, where an arc cosine loses half its digits.
         angles.push(((ends[0] + ends[1]) * 0.5, n.cross(m).length().atan2(n.dot(m))));
     });

@@ -10,7 +10,7 @@ use crate::geometry::{
 };
 
 /// Raised with every change to what a field is made of or how it is built.
-pub const FIELD_VERSION: u32 = 9;
+pub const FIELD_VERSION: u32 = 10;
 
 /// How a field is laid out. The defaults suit an instrument.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

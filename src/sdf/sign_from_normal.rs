@@ -75,7 +75,7 @@ fn off_the_outer_sheets(
 ) -> Vec<TriangleId> {
     let mut crosses = vec![false; body.len()];
     let (mut near, mut bodies) = (Vec::new(), Vec::new());
-    let of = |t: TriangleId| (mesh.vertices(t), mesh.triangle(t));
+    let of = |t: TriangleId| (mesh.joined_vertices(t), mesh.triangle(t));
     // Those without area bound nothing, and files of instruments are full of them.
     let has_area = |t: TriangleId| unit_normal(mesh, t) != DVec3::ZERO;
     for t in mesh.triangle_ids().filter(|t| has_area(*t)) {

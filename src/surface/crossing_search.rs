@@ -13,6 +13,7 @@ use crate::{
         TriangleId, TriangleMesh,
         mesh::{
             outer_sheet::{outer_sheet, outermost},
+            seam_search::joined_of_each,
             topology::has_three_vertices,
         },
         triangle_triangle::meet_beyond_shared,
@@ -25,6 +26,8 @@ use crate::{
 pub struct CrossingSearch {
     /// Where the vertices were when it last followed the mesh.
     positions: Vec<Vec3>,
+    /// What stood for each then, where seams join any.
+    joined: Vec<u32>,
     /// Triangles whose ids are below this were there then.
     id_end: u32,
     /// To be tested, the next one last; and the same by id.
@@ -82,7 +85,8 @@ impl CrossingSearch {
         let id_end = mesh.triangle_id_end();
         let positions = mesh.positions().to_vec();
         let waits = vec![false; id_end as usize];
-        CrossingSearch { positions, id_end, waits, ..CrossingSearch::default() }
+        let joined = joined_of_each(mesh);
+        CrossingSearch { positions, joined, id_end, waits, ..CrossingSearch::default() }
     }
 
     /// Adds the triangles that are new or have moved since. O(vertices).
@@ -94,12 +98,17 @@ impl CrossingSearch {
         }
         self.id_end = mesh.triangle_id_end();
         let known = self.positions.len();
+        let joined = joined_of_each(mesh);
+        let stood = |joined: &[u32], v: u32| joined.get(v as usize).copied().unwrap_or(v);
         for (v, p) in (0..).zip(mesh.positions()).take(known) {
-            if self.positions[v as usize] != *p {
+            // A triangle meets others in more when they share less.
+            let is_moved = self.positions[v as usize] != *p;
+            if is_moved || stood(&self.joined, v) != stood(&joined, v) {
                 self.positions[v as usize] = *p;
                 mesh.ring(v).for_each(|(t, _)| self.wait(t));
             }
         }
+        self.joined = joined;
         // A vertex is new only with its triangles, or has none.
         self.positions.extend_from_slice(&mesh.positions()[known..]);
         // Whichever of the two waits finds the other again.
@@ -177,7 +186,8 @@ impl CrossingSearch {
 
     /// Tests a triangle against all that do not wait; of two that wait, the later one is tested against the other.
     fn test(&mut self, list: &SkipList, mesh: &TriangleMesh, t: TriangleId) {
-        let own = (mesh.vertices(t), mesh.triangle(t));
+        let of = |t: TriangleId| (mesh.joined_vertices(t), mesh.triangle(t));
+        let own = of(t);
         let Self { waits, meeting, n_tested, .. } = self;
         if !has_three_vertices(own.0) {
             meeting.push([t, t]);
@@ -187,7 +197,7 @@ impl CrossingSearch {
                 return;
             }
             *n_tested += 1;
-            if meet_beyond_shared(&own, &(mesh.vertices(other), mesh.triangle(other))) {
+            if meet_beyond_shared(&own, &of(other)) {
                 meeting.push([t, other]);
             }
         });
@@ -196,6 +206,7 @@ impl CrossingSearch {
     /// Bytes that it has allocated.
     pub fn heap_bytes(&self) -> usize {
         size_of::<Vec3>() * self.positions.capacity()
+            + size_of::<u32>() * self.joined.capacity()
             + size_of::<TriangleId>() * (self.waiting.capacity() + self.sheet.crossing.capacity())
             + size_of::<[TriangleId; 2]>() * self.meeting.capacity()
             + self.waits.capacity()
@@ -221,7 +232,7 @@ mod tests {
 
     fn crossing(mesh: &TriangleMesh) -> Vec<bool> {
         let mut crosses = vec![false; mesh.triangle_id_end() as usize];
-        let of = |t: TriangleId| (mesh.vertices(t), mesh.triangle(t));
+        let of = |t: TriangleId| (mesh.joined_vertices(t), mesh.triangle(t));
         for t in mesh.triangle_ids() {
             for other in mesh.triangle_ids().filter(|u| *u < t) {
                 if meet_beyond_shared(&of(t), &of(other)) {

@@ -18,6 +18,7 @@ mod queries;
 mod renderings;
 mod revoked_keys;
 mod scenes;
+mod seams;
 mod self_collisions;
 mod serving;
 mod sessions;

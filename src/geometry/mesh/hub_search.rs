@@ -16,10 +16,13 @@ pub fn note_hubs(mesh: &mut TriangleMesh) {
 }
 
 fn update(hubs: &mut Hubs, mesh: &TriangleMesh) {
-    let found = |v: &u32| mesh.is_hub(*v).then(|| hub_at(mesh, *v));
+    let is_hub = |v: u32| mesh.joined(v) == v && mesh.is_hub(v);
+    let found = |v: &u32| is_hub(*v).then(|| hub_at(mesh, *v));
     if !hubs.is_known {
         hubs.all = (0..mesh.positions().len() as u32).filter_map(|v| found(&v)).collect();
     } else if !hubs.changed.is_empty() {
+        let joined: Vec<u32> = hubs.changed.iter().map(|v| mesh.joined(*v)).collect();
+        hubs.changed.extend(joined);
         hubs.changed.sort_unstable();
         hubs.changed.dedup();
         let changed = &hubs.changed;
@@ -48,8 +51,8 @@ pub fn assert_hubs(mesh: &TriangleMesh) {
 
 fn hub_at(mesh: &TriangleMesh, vertex: u32) -> Hub {
     let mut spokes = Vec::new();
-    for (t, k) in mesh.ring(vertex) {
-        let vertices = mesh.vertices(t);
+    for (t, k) in mesh.around(vertex) {
+        let vertices = mesh.joined_vertices(t);
         spokes.extend([1, 2].map(|more| (vertices[(k + more) % 3], t.0)));
     }
     spokes.sort_by_key(|(other, _)| *other);

@@ -24,7 +24,7 @@ pub(super) struct Hubs {
     pub is_known: bool,
     /// Ascending by vertex.
     pub all: Vec<Hub>,
-    /// Vertices of triangles that came or went since.
+    /// Vertices of triangles that came or went since, and vertices that seams join with others since.
     pub changed: Vec<u32>,
     /// Vertices have moved since: normals are old.
     pub is_moved: bool,
@@ -32,6 +32,7 @@ pub(super) struct Hubs {
 
 #[derive(Clone, Debug)]
 pub(super) struct Hub {
+    /// It stands for all that seams join it with; so do those of `spokes`.
     pub vertex: u32,
     pub normal: Pseudonormal,
     /// The other vertex of each edge and a triangle there, ascending by vertex; of one edge in the order of the ring.
@@ -39,8 +40,8 @@ pub(super) struct Hub {
 }
 
 impl Hubs {
-    /// Triangles of these vertices came or went.
-    pub fn note_changed(&mut self, vertices: [u32; 3]) {
+    /// Triangles of these vertices came or went, or seams join them with others.
+    pub fn note_changed(&mut self, vertices: &[u32]) {
         // Before anybody has asked there is nothing to keep true.
         if self.is_known {
             self.changed.extend(vertices);

@@ -11,7 +11,7 @@ use std::fmt;
 
 use glam::{DVec3, Vec3};
 
-use super::{holes, orientation::triangles_to_turn};
+use super::{holes, orientation::triangles_to_turn, seam_search::note_seams, weld::welded};
 use crate::geometry::{
     MeshData, MeshReport, TriangleMesh, short_number::ShortNumber, tolerance::COORDINATE_MAX_M,
 };
@@ -36,6 +36,9 @@ pub struct LoadOptions {
     /// Each hole whose open edges are in a box with a diagonal of no more than this is filled with triangles, metres.
     /// Finite; 0: none.
     pub fill_holes_m: f64,
+    /// Open edges whose ends are no farther than this from each other are joined, metres. Finite; 0: those at equal
+    /// places.
+    pub weld_m: f64,
     /// Most vertices, unreferenced ones included.
     pub max_vertices: u32,
     /// Most triangles.
@@ -48,6 +51,7 @@ impl Default for LoadOptions {
             scale_to_m: 1.0,
             basis: Basis::RightHanded,
             fill_holes_m: 0.0,
+            weld_m: 0.0,
             max_vertices: 1 << 20,
             max_triangles: 1 << 21,
         }
@@ -106,6 +110,12 @@ pub enum MeshError {
         /// [`COORDINATE_MAX_M`].
         max_m: f64,
     },
+    /// Too many open edges may be one.
+    #[error("weld_m is {}, expected less: too many open edges are that near each other", ShortNumber(*got_m))]
+    Weld {
+        /// Metres.
+        got_m: f64,
+    },
     /// A triangle that names a vertex that is not there.
     #[error("triangles[{triangle}][{corner}] = {got}, expected < {n_vertices}")]
     Index {
@@ -150,7 +160,12 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
     if options.basis == Basis::LeftHanded {
         data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
     }
-    let mut mesh = TriangleMesh::new(data);
+    let mut mesh = joined(data);
+    if options.weld_m > 0.0 {
+        let welded = welded(&mesh, options.weld_m);
+        let positions = welded.ok_or(MeshError::Weld { got_m: options.weld_m })?;
+        mesh = joined(MeshData { positions, ..mesh.data() });
+    }
     let mut turn = triangles_to_turn(&mesh);
     mesh = turned(mesh, &turn);
     let filling = holes::fill(&mesh, options.fill_holes_m);
@@ -160,6 +175,7 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
         filling.triangles.iter().for_each(|t| {
             mesh.add_triangle(*t);
         });
+        note_seams(&mut mesh);
         // What is closed now may face inwards.
         let again = triangles_to_turn(&mesh);
         turn.iter_mut().zip(&again).for_each(|(first, again)| *first ^= again);
@@ -233,5 +249,11 @@ fn turned(mesh: TriangleMesh, turn: &[bool]) -> TriangleMesh {
             if turn[t.0 as usize] { [a, c, b] } else { [a, b, c] }
         })
         .collect();
-    TriangleMesh::new(MeshData { positions: mesh.positions().to_vec(), triangles })
+    joined(MeshData { positions: mesh.positions().to_vec(), triangles })
+}
+
+fn joined(data: MeshData) -> TriangleMesh {
+    let mut mesh = TriangleMesh::new(data);
+    note_seams(&mut mesh);
+    mesh
 }

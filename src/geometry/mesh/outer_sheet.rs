@@ -23,7 +23,7 @@ pub fn outermost(
     });
     let (first, corner, _) = corners.max_by(|a, b| a.2.total_cmp(&b.2))?;
     let outwards = pseudonormal(mesh, first, Feature::Vertex(corner as u8));
-    let mut about = mesh.ring(mesh.vertices(first)[corner]);
+    let mut about = mesh.around(mesh.vertices(first)[corner]);
     let is_crossed = about.any(|(t, _)| crosses[t.0 as usize]);
     let faces_outwards = outwards.complete && outwards.direction.dot(DVec3::X) > 0.0;
     (!is_crossed && faces_outwards).then_some(first)
@@ -56,8 +56,8 @@ pub fn outer_sheet(
     // The normal at an edge or a vertex is that of all triangles there.
     let mut is_beside = vec![false; mesh.positions().len()];
     for t in mesh.triangle_ids().filter(|t| is_crossed(*t)) {
-        mesh.vertices(t).iter().for_each(|v| is_beside[*v as usize] = true);
+        mesh.joined_vertices(t).iter().for_each(|v| is_beside[*v as usize] = true);
     }
-    sheet.retain(|t| mesh.vertices(*t).iter().all(|v| !is_beside[*v as usize]));
+    sheet.retain(|t| mesh.joined_vertices(*t).iter().all(|v| !is_beside[*v as usize]));
     sheet
 }

@@ -21,7 +21,7 @@ pub fn pseudonormal(mesh: &TriangleMesh, t: TriangleId, feature: Feature) -> Pse
     // is where the targets are tightest. Of a rigid link normals stored at all vertices were tried: a probe's tick took
     // 1 % less.
     let mut add = |t: TriangleId, weight: f64| {
-        if !has_three_vertices(mesh.vertices(t)) {
+        if !has_three_vertices(mesh.joined_vertices(t)) {
             return;
         }
         let n = unit_normal(mesh, t);
@@ -36,11 +36,11 @@ pub fn pseudonormal(mesh: &TriangleMesh, t: TriangleId, feature: Feature) -> Pse
             mesh.at_edge(a, b).for_each(|s| add(s, 1.0));
         }
         Feature::Vertex(k) => {
-            let v = mesh.vertices(t)[k as usize];
+            let v = mesh.joined(mesh.vertices(t)[k as usize]);
             if let Some(noted) = mesh.hubs.normal(v) {
                 return noted;
             }
-            for (s, corner) in mesh.ring(v) {
+            for (s, corner) in mesh.around(v) {
                 add(s, corner_angle(&mesh.triangle(s), corner));
             }
         }

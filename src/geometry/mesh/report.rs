@@ -16,6 +16,10 @@ pub struct MeshReport {
     pub bodies: u32,
     /// Edges with one triangle.
     pub open_edges: u32,
+    /// Edges whose triangles name different vertices at the same places, and which are one edge of one surface. Not saved:
+    /// it follows from the mesh.
+    #[serde(skip)]
+    pub welded_edges: u32,
     /// Edges with three triangles or more.
     pub non_manifold_edges: u32,
     /// Triangles of zero area. They are kept, and answer like the segment or point they are.
@@ -60,6 +64,7 @@ impl MeshReport {
             triangles: mesh.n_triangles() as u32,
             bodies: topology.bodies.expect("counted in a whole mesh"),
             open_edges: topology.edges.open,
+            welded_edges: topology.edges.welded,
             non_manifold_edges: topology.edges.non_manifold,
             degenerate_triangles: mesh.triangle_ids().filter(|t| is_degenerate(mesh, *t)).count()
                 as u32,

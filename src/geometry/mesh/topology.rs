@@ -2,7 +2,8 @@
 //!
 //! One pass through the rings of corners finds each edge at its lower vertex, in O(n_triangles log(largest ring)) and
 //! without a hash map. After an edit only edges at its own vertices are counted again, and bodies only where the mesh
-//! is closed and may be in parts.
+//! is closed and may be in parts. Edges that lie upon each other along a seam (`seam_search`) are one, and vertices that a
+//! seam joins are named by the least of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +31,8 @@ pub struct EdgeCounts {
     pub non_manifold: u32,
     /// Edges whose two triangles traverse them in the same direction.
     pub inconsistent: u32,
+    /// Edges whose triangles name different vertices there, which a seam joins. They may be in the other counts too.
+    pub welded: u32,
 }
 
 /// The counts over a mesh's edges and its bodies.
@@ -52,7 +55,13 @@ pub struct EditSite {
 }
 
 impl EdgeCounts {
-    fn add(&mut self, uses: &[EdgeUse]) {
+    /// Every edge has two triangles that agree in winding.
+    fn are_closed(&self) -> bool {
+        (self.open, self.non_manifold, self.inconsistent) == (0, 0, 0)
+    }
+
+    fn add(&mut self, mesh: &TriangleMesh, ends: [u32; 2], uses: &[EdgeUse]) {
+        self.welded += u32::from(mesh.has_seams() && is_welded(mesh, ends, uses));
         match uses {
             [_] => self.open += 1,
             [a, b] => self.inconsistent += u32::from(a.ascending == b.ascending),
@@ -63,7 +72,7 @@ impl EdgeCounts {
     /// Of the edges whose lower vertex is one of these.
     fn at(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> EdgeCounts {
         let mut counts = EdgeCounts::default();
-        visit_edges_at(mesh, vertices, |_, uses| counts.add(uses));
+        visit_edges_at(mesh, vertices, |ends, uses| counts.add(mesh, ends, uses));
         counts
     }
 }
@@ -72,7 +81,19 @@ impl EditSite {
     /// Before `removed` and `added` triangles go and come.
     pub fn new(mesh: &TriangleMesh, removed: &[TriangleId], added: &[[u32; 3]]) -> EditSite {
         let removed = removed.iter().map(|t| mesh.vertices(*t));
-        let mut vertices: Vec<u32> = removed.chain(added.iter().copied()).flatten().collect();
+        let vertices = removed.chain(added.iter().copied()).flatten();
+        EditSite::about(mesh, vertices.flat_map(|v| [v, mesh.joined(v)]).collect())
+    }
+
+    /// Before seams of these vertices part or join, which are all that are joined with any of them then or now.
+    pub fn of_seams(mesh: &TriangleMesh, vertices: &[u32]) -> EditSite {
+        // An edge is counted at its lower vertex, which may be another then.
+        let around = vertices.iter().flat_map(|v| mesh.ring(*v));
+        let around = around.flat_map(|(t, _)| mesh.joined_vertices(t));
+        EditSite::about(mesh, vertices.iter().copied().chain(around).collect())
+    }
+
+    fn about(mesh: &TriangleMesh, mut vertices: Vec<u32>) -> EditSite {
         vertices.sort_unstable();
         vertices.dedup();
         let n_vertices = mesh.positions().len() as u32;
@@ -82,19 +103,28 @@ impl EditSite {
         EditSite { vertices, before }
     }
 
-    /// Of all that come and go, ascending.
+    /// Of all that come and go, and all that they are joined with, ascending.
     pub fn vertices(&self) -> &[u32] {
         &self.vertices
+    }
+
+    /// With the vertices of another site.
+    pub fn and(mut self, other: EditSite) -> EditSite {
+        self.vertices.extend(other.vertices);
+        self.vertices.sort_unstable();
+        self.vertices.dedup();
+        self
     }
 
     /// Whether edges about the site join all triangles about it with each other and with one from before the edit.
     /// `first_added`: the first triangle that the edit added.
     fn is_joined(&self, mesh: &TriangleMesh, first_added: TriangleId) -> bool {
-        let about = self.vertices.iter().flat_map(|v| mesh.ring(*v)).map(|(t, _)| t);
-        let mut about: Vec<_> = about.filter(|t| has_three_vertices(mesh.vertices(*t))).collect();
+        let about = self.vertices.iter().flat_map(|v| mesh.around(*v)).map(|(t, _)| t);
+        let has_edges = |t: &TriangleId| has_three_vertices(mesh.joined_vertices(*t));
+        let mut about: Vec<_> = about.filter(has_edges).collect();
         about.sort_unstable();
         about.dedup();
-        let mut vertices: Vec<u32> = about.iter().flat_map(|t| mesh.vertices(*t)).collect();
+        let mut vertices: Vec<u32> = about.iter().flat_map(|t| mesh.joined_vertices(*t)).collect();
         vertices.sort_unstable();
         vertices.dedup();
         let mut joined = DisjointSets::new(about.len() as u32);
@@ -122,17 +152,16 @@ impl Topology {
     pub fn of(mesh: &TriangleMesh) -> Topology {
         let mut edges = EdgeCounts::default();
         let mut joined = DisjointSets::new(mesh.triangle_id_end());
-        visit_edges(mesh, |_, uses| {
-            edges.add(uses);
+        visit_edges(mesh, |ends, uses| {
+            edges.add(mesh, ends, uses);
             joined.join_all(uses);
         });
         let bodies = Some(joined.firsts(mesh).len() as u32);
         Topology { edges, bodies }
     }
 
-    /// Counts again after an edit. O(what is about the site), but O(n) where the mesh is closed and perhaps in parts.
-    /// `first_added`: the first triangle that came.
-    pub fn update(&mut self, mesh: &TriangleMesh, site: &EditSite, first_added: TriangleId) {
+    /// Counts edges again after a change about a site. O(what is about it).
+    pub fn recount_edges(&mut self, mesh: &TriangleMesh, site: &EditSite) {
         let after = EdgeCounts::at(mesh, site.vertices.iter().copied());
         // Never below 0: the edges before the edit are among all.
         let changed = |all: u32, before: u32, after: u32| all - before + after;
@@ -143,13 +172,24 @@ impl Topology {
             open: changed(all.open, before.open, after.open),
             non_manifold: changed(all.non_manifold, before.non_manifold, after.non_manifold),
             inconsistent: changed(all.inconsistent, before.inconsistent, after.inconsistent),
+            welded: changed(all.welded, before.welded, after.welded),
         };
+    }
+
+    /// Counts bodies again when the edges are counted. O(what is about the site), but O(n) where the mesh is closed and
+    /// perhaps in parts. `first_added`: the first triangle that came.
+    pub fn recount_bodies(
+        &mut self,
+        mesh: &TriangleMesh,
+        site: &EditSite,
+        first_added: TriangleId,
+    ) {
         // Each part of what was one body has triangles about the site.
         // Whether it is one body still is seen about the cut where all there is joined by edges. Otherwise all of
         // the mesh is walked, and only a closed one: of an open one the number decides nothing.
         self.bodies = if self.bodies == Some(1) && site.is_joined(mesh, first_added) {
             Some(1)
-        } else if self.edges == EdgeCounts::default() {
+        } else if self.edges.are_closed() {
             Some(first_of_each_body(mesh).len() as u32)
         } else {
             None
@@ -158,7 +198,7 @@ impl Topology {
 
     /// Every edge has exactly two triangles that agree in winding, and there is one.
     pub fn closed(&self) -> bool {
-        self.bodies.is_some_and(|n| n > 0) && self.edges == EdgeCounts::default()
+        self.bodies.is_some_and(|n| n > 0) && self.edges.are_closed()
     }
 
     /// The rule that is right for such a mesh: pseudonormal iff closed and one body.
@@ -200,9 +240,13 @@ pub fn visit_edges_at(
     let mut at_vertex: Vec<(u32, EdgeUse)> = Vec::new();
     let mut uses: Vec<EdgeUse> = Vec::new();
     for low in vertices {
+        // Vertices that a seam joins have their edges together.
+        if mesh.joined(low) != low {
+            continue;
+        }
         at_vertex.clear();
-        for (triangle, k) in mesh.ring(low) {
-            let vertices = mesh.vertices(triangle);
+        for (triangle, k) in mesh.around(low) {
+            let vertices = mesh.joined_vertices(triangle);
             if !has_three_vertices(vertices) {
                 continue;
             }
@@ -224,22 +268,31 @@ pub fn visit_edges_at(
     }
 }
 
+/// Whether triangles name the ends of their edge differently.
+fn is_welded(mesh: &TriangleMesh, ends: [u32; 2], uses: &[EdgeUse]) -> bool {
+    let named = |u: &EdgeUse| {
+        let vertices = mesh.vertices(u.triangle);
+        ends.map(|end| vertices.into_iter().find(|v| mesh.joined(*v) == end))
+    };
+    uses.windows(2).any(|pair| named(&pair[0]) != named(&pair[1]))
+}
+
 /// The three vertices differ.
 pub fn has_three_vertices([a, b, c]: [u32; 3]) -> bool {
     a != b && b != c && c != a
 }
 
 /// Disjoint sets of numbers; the least member is the root of its set.
-struct DisjointSets {
+pub(super) struct DisjointSets {
     parent: Vec<u32>,
 }
 
 impl DisjointSets {
-    fn new(n: u32) -> DisjointSets {
+    pub(super) fn new(n: u32) -> DisjointSets {
         DisjointSets { parent: (0..n).collect() }
     }
 
-    fn root(&mut self, mut i: u32) -> u32 {
+    pub(super) fn root(&mut self, mut i: u32) -> u32 {
         while self.parent[i as usize] != i {
             // Path halving: each look shortens the next one's.
             let grandparent = self.parent[self.parent[i as usize] as usize];
@@ -257,11 +310,11 @@ impl DisjointSets {
 
     /// The first triangle of each set; those that name a vertex twice are in none.
     fn firsts(&mut self, mesh: &TriangleMesh) -> Vec<TriangleId> {
-        let first = |t: &TriangleId| has_three_vertices(mesh.vertices(*t)) && self.root(t.0) == t.0;
-        mesh.triangle_ids().filter(first).collect()
+        let has_edges = |t: &TriangleId| has_three_vertices(mesh.joined_vertices(*t));
+        mesh.triangle_ids().filter(|t| has_edges(t) && self.root(t.0) == t.0).collect()
     }
 
-    fn join(&mut self, a: u32, b: u32) {
+    pub(super) fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
         // The least member is the root, so that a body is named alike however its triangles were joined.
         self.parent[a.max(b) as usize] = a.min(b);
@@ -312,7 +365,8 @@ mod tests {
         for vertices in added {
             mesh.add_triangle(*vertices);
         }
-        t.update(mesh, &site, first);
+        t.recount_edges(mesh, &site);
+        t.recount_bodies(mesh, &site, first);
         let truth = Topology::of(mesh);
         assert_eq!((t.edges, t.closed()), (truth.edges, truth.closed()), "{removed:?}, {added:?}");
         let is_uncounted = t.bodies.is_none() && !t.closed();

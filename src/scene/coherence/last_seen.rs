@@ -11,6 +11,7 @@ struct SeenRevision {
     tissue: TissueId,
     geometry_revision: u64,
     topology_revision: u64,
+    seams_revision: u64,
 }
 
 impl LastSeen {
@@ -23,16 +24,19 @@ impl LastSeen {
     }
 
     /// Goes on to a revision. Returns how far a vertex has moved at most since the last one, metres. `None` when the
-    /// last revision tells nothing of this one: it is another tissue's, or the tissue was cut since, or deformed too
-    /// often.
+    /// last revision tells nothing of this one: it is another tissue's, or the tissue was cut since, parted or joined
+    /// along a seam, or deformed too often.
     pub(in crate::scene) fn follow(
         &mut self,
         tissue: TissueId,
         revision: &Revision,
     ) -> Option<f64> {
-        let Revision { geometry_revision, topology_revision, .. } = *revision;
-        let last = self.0.replace(SeenRevision { tissue, geometry_revision, topology_revision })?;
-        let same = (last.tissue, last.topology_revision) == (tissue, topology_revision);
+        let Revision { geometry_revision, topology_revision, seams_revision, .. } = *revision;
+        let seen = SeenRevision { tissue, geometry_revision, topology_revision, seams_revision };
+        let last = self.0.replace(seen)?;
+        // Where a seam parts the side may change without a triangle between.
+        let same = (last.tissue, last.topology_revision, last.seams_revision)
+            == (tissue, topology_revision, seams_revision);
         let motion = same.then(|| revision.since(last.geometry_revision))??;
         // A vertex that a deformation leaves alone moves no triangle, so the farthest vertex bounds every point.
         Some(motion.displacement_max())

@@ -7,7 +7,10 @@ use glam::Vec3;
 use crate::{
     bvh::DeformingTree,
     ccd::{MovingTriangle, Owned, Owners},
-    geometry::{Dop16, TriangleId, TriangleMesh},
+    geometry::{
+        Dop16, TriangleId, TriangleMesh,
+        mesh::seam_search::{follow_seams, joined_of_each, keep_joined_as},
+    },
     scene::{HeldPositions, Revision, Tissue, TissueId},
 };
 
@@ -129,9 +132,16 @@ impl TissueEnds {
         }
         // The triangles are the newest revision's, because no interval reaches over a cut; only positions are put back.
         let mut mesh = current.surface.mesh().clone();
-        for (v, at) in end.into_iter().flat_map(|e| e.positions.iter().enumerate()) {
-            mesh.move_vertex(v as u32, *at);
-        }
+        let now = current.surface.mesh().positions();
+        let mut put_at = |held: Option<&HeldPositions>| {
+            mesh.move_all(held.map_or(now, |held| &held.positions));
+            follow_seams(&mut mesh);
+            joined_of_each(&mesh)
+        };
+        // What is one vertex at one end only parts or meets on the way.
+        let at_start = put_at(start);
+        put_at(end);
+        keep_joined_as(&mut mesh, &at_start);
         let start = match start {
             Some(held) => Arc::clone(&held.positions),
             None => current.surface.mesh().positions().into(),
@@ -170,6 +180,11 @@ impl SweptTissue {
 
     pub fn vertices(&self, t: TriangleId) -> [u32; 3] {
         self.ends.mesh.vertices(t)
+    }
+
+    /// The same with one vertex for all that seams join at both ends.
+    pub fn joined_vertices(&self, t: TriangleId) -> [u32; 3] {
+        self.ends.mesh.joined_vertices(t)
     }
 
     pub fn moving(&self, t: TriangleId) -> MovingTriangle {

@@ -196,7 +196,7 @@ impl ContactTracker {
         }
         // The ring of the contact's triangle, and what each of it was cut from: where the contact slid to in a tick, or
         // stayed while its triangle was replaced.
-        let around = vertices.into_iter().flat_map(|v| mesh.ring(v));
+        let around = vertices.into_iter().flat_map(|v| mesh.around(v));
         let with_ancestors = around.flat_map(|(t, _)| revision.ancestors(t));
         with_ancestors
             .filter_map(|t| self.find((contact.tissue, t)))
@@ -222,9 +222,9 @@ impl ContactTracker {
         tests: &mut usize,
     ) -> impl Iterator<Item = usize> {
         let (mesh, own) = (revision.surface.mesh(), contact.on_tissue.triangle);
-        let vertices = mesh.vertices(own);
+        let vertices = mesh.joined_vertices(own);
         let is_beside = move |t: TriangleId| match mesh.get(t) {
-            Some(others) => others.iter().any(|v| vertices.contains(v)),
+            Some(others) => others.iter().any(|v| vertices.contains(&mesh.joined(*v))),
             None => revision.ancestors(own).any(|ancestor| ancestor == t),
         };
         let tested = self.near(contact, revision).take_while(move |_| {

@@ -69,7 +69,7 @@ impl DeepestVertex<'_> {
         };
         surface.overlap(&may_be_deeper, |t| {
             // Each vertex is offered with its first triangle; where that was left out, the vertex is too shallow.
-            let first = |v: &u32| mesh.ring(*v).next().is_some_and(|(first, _)| first == t);
+            let first = |v: &u32| mesh.around(*v).next().is_some_and(|(first, _)| first == t);
             mesh.vertices(t).into_iter().filter(first).for_each(|v| search.offer(v));
         });
         let told = search.depth.get() + 2.0 * pair.link.field.tolerance();

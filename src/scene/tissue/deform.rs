@@ -27,6 +27,8 @@ pub struct Deformed {
     pub triangles_touched: usize,
     /// Triangles that were filed elsewhere in the index; some may have moved earlier.
     pub triangles_relocated: usize,
+    /// Edges that seams join in that revision.
+    pub welded_edges: u32,
 }
 
 /// Why a deformation was refused. Nothing has moved.

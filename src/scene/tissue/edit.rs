@@ -35,6 +35,8 @@ pub struct Edited {
     pub first_triangle: TriangleId,
     /// How inside is told from outside now.
     pub sign_rule: SignRule,
+    /// Edges that seams join now.
+    pub welded_edges: u32,
 }
 
 /// Why a cut was refused. Nothing has changed.

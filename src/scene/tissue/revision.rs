@@ -24,6 +24,8 @@ pub struct Revision {
     pub geometry_revision: u64,
     /// Cuts so far.
     pub topology_revision: u64,
+    /// Deformations that parted or joined edges along seams, since the tissue was loaded.
+    pub seams_revision: u64,
     /// What each triangle that an edit added was cut from, where the edit said so.
     parents: HashMap<TriangleId, TriangleId>,
     pub(super) history: VertexHistory,
@@ -41,6 +43,7 @@ impl Revision {
             surface: Surface::new(mesh, options),
             geometry_revision: 0,
             topology_revision: 0,
+            seams_revision: 0,
             parents: HashMap::new(),
             history: VertexHistory::default(),
             published_ns: now_ns,
@@ -120,6 +123,16 @@ impl Revision {
         }
     }
 
+    /// After a deformation: counts it where it parted or joined edges of the revision that was published before.
+    pub(super) fn count_seams(&mut self, before: &Revision, is_dense: bool) {
+        // Of all vertices a copy may have missed the deformation before this one.
+        let is_changed = match is_dense {
+            true => !self.surface.mesh().has_seams_of(before.surface.mesh()),
+            false => self.surface.has_moved_seams(),
+        };
+        self.seams_revision = before.seams_revision + u64::from(is_changed);
+    }
+
     /// Returns the first new triangle.
     pub(super) fn cut(&mut self, edit: &TopologyEdit) -> TriangleId {
         self.topology_revision += 1;
@@ -135,6 +148,7 @@ impl Revision {
         self.surface.take_findings_of(&current.surface);
         self.geometry_revision = current.geometry_revision;
         self.topology_revision = current.topology_revision;
+        self.seams_revision = current.seams_revision;
         self.published_ns = current.published_ns;
     }
 }

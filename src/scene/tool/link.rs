@@ -62,17 +62,18 @@ impl Link {
         rest: Pose,
         field_of: impl FnOnce(&Surface) -> Result<F, E>,
     ) -> Result<Link, E> {
-        let bodies = first_of_each_body(&loaded.mesh);
-        debug_assert!(!bodies.is_empty(), "link {name:?} has no body");
         let extremes = extremes(&loaded.mesh);
         let tree = BoxTree::build(&loaded.mesh);
         let surface = Surface::new(loaded.mesh, LatLonOptions::default());
+        let bodies = first_of_each_body(surface.mesh());
+        debug_assert!(!bodies.is_empty(), "link {name:?} has no body");
         let field = field_of(&surface)?.into();
         debug_assert!(field.tolerance() > 0.0, "tolerance {} m", field.tolerance());
         // Once: a field counts its cells for it.
         let field_bytes = field.report().bytes;
         let heap_bytes = surface.heap_bytes() + tree.heap_bytes();
-        let report = loaded.report;
+        // A saved report does not have them.
+        let report = MeshReport { welded_edges: surface.welded_edges(), ..loaded.report };
         Ok(Link {
             name,
             report,

@@ -68,6 +68,7 @@ pub fn deformed(
         held_geometry_revisions: held,
         durable_geometry_revision: durable.map(|d| d.geometry),
         durable_topology_revision: durable.map(|d| d.topology),
+        welded_edges: done.welded_edges,
     }
 }
 
@@ -110,6 +111,7 @@ pub fn edited(
         update_us,
         durable_geometry_revision: durable.map(|d| d.geometry),
         durable_topology_revision: durable.map(|d| d.topology),
+        welded_edges: done.welded_edges,
     }
 }
 

@@ -120,6 +120,7 @@ pub fn report(report: &MeshReport) -> proto::MeshReport {
         sign_rule: sign_rule(report.sign_rule) as i32,
         filled_holes: report.filled_holes,
         added_triangles: report.added_triangles,
+        welded_edges: report.welded_edges,
     }
 }
 

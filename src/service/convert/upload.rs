@@ -220,6 +220,7 @@ fn declared(header: &proto::MeshHeader, limits: &Limits) -> Result<MeshDeclared,
         scale_to_m,
         basis: basis(header.basis)?,
         fill_holes_m: in_range(header.fill_holes_m, 0.0, COORDINATE_MAX_M, "fill_holes_m")?,
+        weld_m: in_range(header.weld_m, 0.0, COORDINATE_MAX_M, "weld_m")?,
         max_vertices: limits.vertices_per_mesh,
         max_triangles: limits.triangles_per_mesh,
     };

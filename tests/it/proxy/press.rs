@@ -1,7 +1,12 @@
 //! Pressed into a flat slab, slid over it, and drawn back out.
 
 use glam::DVec3;
-use palpate::{oracle::shapes, proxy::RenderState};
+use palpate::{
+    geometry::TriangleId,
+    oracle::{Random, shapes},
+    proxy::{RenderOptions, RenderState, Rendering},
+    scene::{Limits, tissue::edit::TopologyEdit},
+};
 
 use super::stage::{ProxyStage, STAND_OFF, STIFF, slab, to};
 
@@ -60,7 +65,7 @@ fn sliding_without_friction_feels_no_tessellation() {
 #[test]
 fn friction_sticks_inside_its_cone_and_slips_on_it() {
     let mut stage = ProxyStage::new(&[slab(20, 0.003, 0.01)], &[shapes::sphere(RADIUS, 12)], |o| {
-        palpate::proxy::RenderOptions { friction: 0.3, spring: STIFF, ..o }
+        RenderOptions { friction: 0.3, spring: STIFF, ..o }
     });
     let depth = 0.002;
     stage.tick(to(0.0011, 0.0004, 0.006));
@@ -86,6 +91,79 @@ fn friction_sticks_inside_its_cone_and_slips_on_it() {
         100.0 * worst_slip
     );
     assert!(worst_stick < 0.02 && worst_slip < 0.02, "{worst_stick}, {worst_slip}");
+}
+
+/// A seam of a tissue or of a tool, and a cut without width, are felt by nothing: at each step the force is that of the
+/// whole, to rounding. Not so where the cut has a width.
+#[test]
+fn friction_slides_over_seams_as_over_whole_tissue() {
+    let mut random = Random::new(8);
+    let slab = || slab(20, 0.003, 0.01);
+    let ball = || shapes::sphere(RADIUS, 4);
+    let mut split = |data, share| shapes::split(data, share, &mut random);
+    let stages = [
+        (slab(), ball()),
+        (split(slab(), 0.2), ball()),
+        (split(slab(), 1.0), ball()),
+        (slab(), split(ball(), 1.0)),
+        (slab(), ball()),
+        (slab(), ball()),
+    ];
+    for friction in [0.0, 0.3] {
+        let mut stages = stages.clone().map(|(tissue, tool)| {
+            ProxyStage::new(&[tissue], &[tool], |o| RenderOptions { friction, ..o })
+        });
+        // All of one side of x = 0 has vertices of its own there, 0 or 50 um away.
+        let [.., closed, open] = &mut stages;
+        cut(closed, 0.0);
+        cut(open, 5e-5);
+        let tick = |stages: &mut [ProxyStage], at| -> Vec<Rendering> {
+            stages.iter_mut().map(|stage| stage.tick(at)).collect()
+        };
+        tick(&mut stages, to(-0.01, 0.0003, 0.006));
+        let mut farthest = [0.0f64; 5];
+        for step in 0..500 {
+            let x = -0.01 + f64::from(step) * 4e-5;
+            let got = tick(&mut stages, to(x, 0.0003, RADIUS - 0.002));
+            for (far, other) in farthest.iter_mut().zip(&got[1..]) {
+                *far = far.max(other.force_n.distance(got[0].force_n));
+            }
+        }
+        println!("friction {friction}: forces differ by {farthest:?} N");
+        assert!(farthest[..4].iter().all(|far| *far < 1e-9), "{friction}: {farthest:?}");
+        assert!(farthest[4] > 1e-3, "{friction}: {farthest:?}");
+    }
+}
+
+/// Gives the triangles at x > 0 of a slab's upper side that touch x = 0 vertices of their own there, and so far along x.
+fn cut(stage: &mut ProxyStage, aside: f32) {
+    let tissue = stage.tissue(0);
+    let current = tissue.current();
+    let mesh = current.surface.mesh();
+    let is_on = |v: &u32| {
+        let p = mesh.positions()[*v as usize];
+        p.x == 0.0 && p.y.abs() < 0.029 && p.z == 0.0
+    };
+    let line: Vec<u32> = (0..mesh.positions().len() as u32).filter(is_on).collect();
+    let is_right = |t: &TriangleId| {
+        let corners = mesh.corners(*t);
+        mesh.vertices(*t).iter().any(is_on) && corners.iter().all(|p| p.x >= 0.0 && p.z == 0.0)
+    };
+    let removed: Vec<TriangleId> = mesh.triangle_ids().filter(is_right).collect();
+    let first = mesh.positions().len() as u32;
+    let new = |v: u32| line.iter().position(|l| *l == v).map_or(v, |i| first + i as u32);
+    let edit = TopologyEdit {
+        added: removed.iter().map(|t| mesh.vertices(*t).map(new)).collect(),
+        added_positions: line
+            .iter()
+            .map(|v| mesh.positions()[*v as usize] + glam::Vec3::X * aside)
+            .collect(),
+        parents: removed.clone(),
+        removed,
+        ..TopologyEdit::default()
+    };
+    drop(current);
+    tissue.edit(edit, &Limits::default(), 0).expect("a cut");
 }
 
 /// Where the device leaves the surface the force is 0, and nothing sticks.

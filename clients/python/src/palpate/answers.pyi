@@ -727,7 +727,7 @@ class MeshReport(Answer):
         """Connected bodies (triangles joined by an edge)."""
     @property
     def open_edges(self) -> int:
-        """Edges with one triangle."""
+        """Edges with one triangle, those that are joined left aside (welded_edges)."""
     @property
     def non_manifold_edges(self) -> int:
         """Edges with three triangles or more."""
@@ -773,6 +773,14 @@ class MeshReport(Answer):
     @property
     def added_triangles(self) -> int:
         """Triangles that fill them: the last ones, counted in `triangles`."""
+    @property
+    def welded_edges(self) -> int:
+        """Edges of triangles that name different vertices at the same places, as files with textures or hard normals
+        have them along seams. Exactly two open edges with equal ends that are traversed in opposite directions are
+        one edge of one surface, and their ends one vertex; all ids stay as they were sent. Three or more, two in one
+        direction, and the two sides of a sheet, triangle on triangle, are not joined. So it is in each revision:
+        edges that a deformation moves apart part, and edges that come to lie on each other, as after a cut without
+        width, join."""
 
 class Tissue(Answer):
     """A deformable triangle mesh in scene frame."""
@@ -948,6 +956,9 @@ class DeformResponse(Answer):
     @property
     def durable_topology_revision(self) -> int | None:
         ...
+    @property
+    def welded_edges(self) -> int:
+        """As in MeshReport, of this revision: fewer than before where the deformation moved edges of a seam apart."""
 
 class TriangleRemap(Answer):
     """What became of a removed triangle."""
@@ -989,6 +1000,9 @@ class EditTopologyResponse(Answer):
     @property
     def durable_topology_revision(self) -> int | None:
         ...
+    @property
+    def welded_edges(self) -> int:
+        """As in MeshReport, of this revision."""
 
 class HoldTissueResponse(Answer):
     @property

@@ -36,6 +36,7 @@ class Link:
         rest_pose: tool frame from link frame where a tick gives no link pose. None: the same frame.
         tolerance_m: the error wanted of its distance field. 0: a thousandth of its diagonal.
         fill_holes_m: each hole in a box with a diagonal of no more than this is filled, metres. 0: none.
+        weld_m: open edges whose ends are no farther than this from each other are joined, metres. 0: those at equal places.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Link:
     rest_pose: PoseLike | None = None
     tolerance_m: float = 0.0
     fill_holes_m: float = 0.0
+    weld_m: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,7 @@ class MeshUpload:
         left_handed: bool,
         link: int = 0,
         fill_holes_m: float = 0.0,
+        weld_m: float = 0.0,
     ) -> None:
         """Raises:
         OSError: the file cannot be read.
@@ -81,7 +84,7 @@ class MeshUpload:
         """
         basis = "LEFT_HANDED" if left_handed else "RIGHT_HANDED"
         self.header = message("MeshHeader")(
-            scale_to_m=scale_to_m, basis=f"MESH_BASIS_{basis}", fill_holes_m=fill_holes_m
+            scale_to_m=scale_to_m, basis=f"MESH_BASIS_{basis}", fill_holes_m=fill_holes_m, weld_m=weld_m
         )
         self._link = link
         if isinstance(mesh, tuple):

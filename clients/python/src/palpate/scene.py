@@ -60,6 +60,7 @@ class Scene:
         scale_to_m: float = 1.0,
         left_handed: bool = False,
         forbidden_region: bool = False,
+        weld_m: float = 0.0,
     ) -> Tissue:
         """Adds a deformable tissue.
 
@@ -69,11 +70,13 @@ class Scene:
             scale_to_m: metres for each of the mesh's units.
             left_handed: the mesh is left-handed with z flipped, as in Unity. All else stays right-handed.
             forbidden_region: rendered tools stay out, and it bears no load.
+            weld_m: open edges whose ends are no farther than this from each other are joined, metres. 0: those at equal
+                places.
 
         Raises:
             Refused: it is no mesh, too large, or of a name that is taken. Nothing was added.
         """
-        upload = MeshUpload(mesh, scale_to_m, left_handed)
+        upload = MeshUpload(mesh, scale_to_m, left_handed, weld_m=weld_m)
         kind = "FORBIDDEN_REGION" if forbidden_region else "TISSUE"
         header = {
             "scene_id": self.id,
@@ -92,6 +95,7 @@ class Scene:
         scale_to_m: float = 1.0,
         left_handed: bool = False,
         fill_holes_m: float = 0.0,
+        weld_m: float = 0.0,
         probes: Sequence[Probe] = (),
         progress: Callable[[answers.FieldBuild], None] | None = None,
     ) -> Tool:
@@ -100,21 +104,21 @@ class Scene:
         Args:
             name: unique among the scene's tools, 1 to 64 characters.
             mesh: of an instrument of one link, in tool frame; or a list of links.
-            scale_to_m, left_handed, fill_holes_m: as of `Link`, where `mesh` is no list.
+            scale_to_m, left_handed, fill_holes_m, weld_m: as of `Link`, where `mesh` is no list.
             progress: is called every half second, on a thread of its own, while the server builds the fields.
 
         Raises:
             Refused: nothing was added.
         """
         only: Any = mesh
-        links = [Link(name, only, scale_to_m, left_handed, None, 0, fill_holes_m)]
+        links = [Link(name, only, scale_to_m, left_handed, None, 0, fill_holes_m, weld_m)]
         if isinstance(only, list) or isinstance(only, tuple) and any(isinstance(one, Link) for one in only):
             links = list(only)
         for one in links:
             if not isinstance(one, Link):
                 raise TypeError(f"mesh has {type(one).__name__}, expected links, a file, or (positions, triangles)")
         uploads = [
-            MeshUpload(link.mesh, link.scale_to_m, link.left_handed, number, link.fill_holes_m)
+            MeshUpload(link.mesh, link.scale_to_m, link.left_handed, number, link.fill_holes_m, link.weld_m)
             for number, link in enumerate(links)
         ]
         link_headers = [

@@ -279,3 +279,32 @@ fn larger_holes_stay_open_and_what_fills_them_is_limited() {
         format!("the mesh has {} triangles, expected at most {max_triangles}", r.triangles)
     );
 }
+
+/// Copies of a vertex that rounding has put apart are joined within the distance, where the vertex with the least id is;
+/// nothing is joined by less, and nothing moves that is joined already.
+#[test]
+fn edges_are_welded_within_a_distance() {
+    let mut random = Random::new(33);
+    let whole = shapes::sphere(0.05, 4);
+    let mut split = shapes::split(whole.clone(), 0.3, &mut random);
+    for p in &mut split.positions[whole.positions.len()..] {
+        *p += random.unit_vector().as_vec3() * 1e-6;
+    }
+    let within = |weld_m| load(split.clone(), &LoadOptions { weld_m, ..LoadOptions::default() });
+    let apart = within(1e-7).expect("accepted");
+    assert!(!apart.report.closed && apart.report.welded_edges == 0, "{:?}", apart.report);
+    let welded = within(3e-6).expect("accepted");
+    assert!(welded.report.closed && welded.report.bodies == 1, "{:?}", welded.report);
+    assert_eq!(welded.mesh.positions()[..whole.positions.len()], whole.positions);
+    for (v, p) in (0..).zip(welded.mesh.positions()) {
+        assert_eq!(*p, welded.mesh.positions()[welded.mesh.joined(v) as usize]);
+        assert!(p.distance(split.positions[v as usize]) < 3e-6, "vertex {v}");
+    }
+    // Longer than every edge.
+    assert_eq!(within(1.0).expect("accepted").mesh.positions(), apart.mesh.positions());
+    let fan = (0..4_000u32).map(|i| [3 * i, 3 * i + 1, 3 * i + 2]).collect();
+    let near = |i: u32| Vec3::new((i % 3) as f32, (i / 3) as f32 * 1e-6, (i % 3 / 2) as f32);
+    let crowd = MeshData { positions: (0..12_000).map(near).collect(), triangles: fan };
+    let error = load(crowd, &LoadOptions { weld_m: 0.5, ..LoadOptions::default() });
+    assert_eq!(error.expect_err("too many"), MeshError::Weld { got_m: 0.5 });
+}

@@ -1,0 +1,118 @@
+//! Seams: which vertices of a mesh are one, because open edges between them lie upon each other.
+//!
+//! Files of surfaces with textures or hard normals have a vertex for each normal at a place, so that a closed organ is
+//! an open patchwork by its numbers. `seam_search` finds what belongs together; here it is kept.
+
+use std::collections::HashMap;
+
+use glam::Vec3;
+
+/// Three coordinates, bit by bit.
+pub(super) type Place = [u32; 3];
+
+/// Where a vertex is. Two vertices at one place have equal coordinates.
+pub(super) fn place(p: Vec3) -> Place {
+    // Adding 0 turns -0 into 0.
+    (p + Vec3::ZERO).to_array().map(f32::to_bits)
+}
+
+/// What is known of a mesh's seams.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Seams {
+    pub is_known: bool,
+    /// Vertices of triangles that have or had an open edge, ascending. A closed mesh has none.
+    pub rim: Vec<RimVertex>,
+    /// At each place of a rim vertex the number of one in the rim.
+    pub at_place: HashMap<Place, u32>,
+    /// By vertex; empty while no two were ever joined, and vertices beyond its end are joined with none.
+    joined: Vec<Joined>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RimVertex {
+    pub vertex: u32,
+    pub place: Place,
+    /// The number in the rim of the next vertex at this place, in a circle.
+    pub next: u32,
+}
+
+/// A vertex among those that it is joined with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Joined {
+    least: u32,
+    /// In ascending order, and after the greatest the least.
+    next: u32,
+}
+
+impl Seams {
+    /// The least vertex that is joined with `v`, itself included.
+    pub fn least(&self, v: u32) -> u32 {
+        self.joined.get(v as usize).map_or(v, |j| j.least)
+    }
+
+    /// The vertices that are joined with `v`, itself included, ascending.
+    pub fn members(&self, v: u32) -> impl Iterator<Item = u32> + '_ {
+        let least = self.least(v);
+        let next = move |w: &u32| self.joined.get(*w as usize).map(|j| j.next);
+        std::iter::successors(Some(least), move |w| next(w).filter(|n| *n != least))
+    }
+
+    /// Whether each vertex is joined with the same ones in both.
+    pub fn are_those_of(&self, other: &Seams) -> bool {
+        let (longer, shorter) = match self.joined.len() < other.joined.len() {
+            true => (other, self),
+            false => (self, other),
+        };
+        let (known, beyond) = longer.joined.split_at(shorter.joined.len());
+        known == shorter.joined && (known.len() as u32..).zip(beyond).all(|(v, j)| j.next == v)
+    }
+
+    /// No two vertices of the mesh were ever joined.
+    pub fn is_empty(&self) -> bool {
+        self.joined.is_empty()
+    }
+
+    /// Joins these vertices, ascending, with each other and with no more. `n_vertices`: of the mesh.
+    pub fn join(&mut self, vertices: &[u32], n_vertices: usize) {
+        debug_assert!(vertices.is_sorted(), "{vertices:?} in order");
+        if vertices.len() > 1 && self.joined.len() < n_vertices {
+            let known = self.joined.len() as u32;
+            self.joined.extend((known..n_vertices as u32).map(|v| Joined { least: v, next: v }));
+        }
+        for (i, v) in vertices.iter().enumerate() {
+            if let Some(joined) = self.joined.get_mut(*v as usize) {
+                let next = vertices.get(i + 1).unwrap_or(&vertices[0]);
+                *joined = Joined { least: vertices[0], next: *next };
+            }
+        }
+    }
+
+    /// The number of a vertex in the rim.
+    pub fn number(&self, v: u32) -> Option<u32> {
+        self.rim.binary_search_by_key(&v, |r| r.vertex).ok().map(|n| n as u32)
+    }
+
+    /// The numbers in the rim of all vertices at the place of one.
+    pub fn beside(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
+        let next = |n: &u32| self.rim[*n as usize].next;
+        std::iter::successors(Some(number), move |n| Some(next(n)).filter(|n| *n != number))
+    }
+
+    /// Puts a vertex of the rim at a place, among those that are there.
+    pub fn put(&mut self, number: u32, at: Place) {
+        let first = *self.at_place.entry(at).or_insert(number);
+        let next = if first == number {
+            number
+        } else {
+            std::mem::replace(&mut self.rim[first as usize].next, number)
+        };
+        let vertex = self.rim[number as usize].vertex;
+        self.rim[number as usize] = RimVertex { vertex, place: at, next };
+    }
+
+    pub fn heap_bytes(&self) -> usize {
+        size_of::<RimVertex>() * self.rim.capacity()
+            + size_of::<(Place, u32)>() * self.at_place.capacity()
+            + size_of::<Joined>() * self.joined.capacity()
+    }
+}
