@@ -35,7 +35,8 @@ use crate::{
         transport::background::lower_priority,
     },
     store::scenes::{
-        folder::{FoundScene, SceneFolder, first_generation},
+        folder::{FoundScene, SceneFolder},
+        generations::{first_generation, next_generation},
         journal::{JournalFile, JournalRecord},
         snapshot::SceneSnapshot,
     },
@@ -232,11 +233,10 @@ impl SceneJournal {
         journal
     }
 
-    /// The same of a scene that was another server's: with files of its own, so that what that one still writes is not
-    /// read any more.
+    /// The same of a scene that was another server's, as [`SceneFolder::take_over`].
     ///
     /// # Errors
-    /// The system's; nothing has changed for who reads the files then.
+    /// The system's, or when there are files of a later owner; nothing has changed for who reads the files then.
     pub fn of_taken(
         folder: SceneFolder,
         found: &FoundScene,
@@ -517,7 +517,11 @@ impl JournalFiles {
 
     fn begin_journal(&mut self) -> Result<(), NotKept> {
         // Also of one that fails: should its file stay, the next has another name.
-        self.generation += 1;
+        self.generation = match &self.lease {
+            Some(lease) => next_generation(lease.epoch(), self.generation)
+                .map_err(|later| failed(io::Error::other(later)))?,
+            None => self.generation + 1,
+        };
         self.n_journals += 1;
         // Nor does the last one go on then: from the first number of that file on, no record of it would be read.
         (self.file, self.is_torn) = (None, true);
