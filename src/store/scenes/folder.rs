@@ -1,6 +1,10 @@
 //! The files of one scene: how they come and go, and what they add up to.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{
+    fmt, io,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tracing::{error, info, warn};
 
@@ -11,8 +15,11 @@ use super::{
     replay::{JournalReplay, NotMade},
     snapshot::{FoundSnapshot, SceneSnapshot},
 };
-use crate::store::place::{
-    FileForm, FirstFile, PlaceEntry, StorePlace, folder_place::TEMPORARY, key_below, uncertain,
+use crate::{
+    os::lasting::NamedFile,
+    store::place::{
+        FileForm, FirstFile, PlaceEntry, StorePlace, folder_place::TEMPORARY, key_below, uncertain,
+    },
 };
 
 /// The folder of one scene, or what stands for it in an object store.
@@ -21,6 +28,8 @@ pub struct SceneFolder {
     place: Arc<dyn StorePlace>,
     /// The scene's id.
     key: String,
+    /// The folder that was read or made: changes to what was read are of no use in another.
+    home: Arc<OnceLock<NamedFile>>,
 }
 
 /// A scene as its files have it.
@@ -83,7 +92,17 @@ const LIVE_READS_MAX: usize = 5;
 
 impl SceneFolder {
     pub(super) fn new(place: &Arc<dyn StorePlace>, id: &str) -> SceneFolder {
-        SceneFolder { place: Arc::clone(place), key: id.to_owned() }
+        SceneFolder { place: Arc::clone(place), key: id.to_owned(), home: Arc::default() }
+    }
+
+    fn note_home(&self) -> io::Result<()> {
+        if self.home.get().is_none()
+            && let Some(home) = self.place.named(&self.key)?
+        {
+            // An error: another thread was first.
+            let _ = self.home.set(home);
+        }
+        Ok(())
     }
 
     /// Makes it, with a first snapshot and an empty journal of a generation. It is a scene once the snapshot is there.
@@ -99,7 +118,8 @@ impl SceneFolder {
         let journal = file(JOURNAL, FileForm::Appended, vec![&head[..]]);
         let snapshot = file(SNAPSHOT, FileForm::Whole, snapshot.parts().to_vec());
         self.place.put_first(&self.key, &[journal, snapshot])?;
-        let end = self.place.go_on(&self.journal(generation)).map_err(|failed| {
+        let begun = self.note_home().and_then(|()| self.place.go_on(&self.journal(generation)));
+        let end = begun.map_err(|failed| {
             // Of this epoch alone: files of a later one are those of a server that has taken the scene over.
             let removed = self.remove_before(epoch_of(generation) + 1);
             removed.and_then(|()| self.place.sync("")).map_or_else(uncertain, |()| failed)
@@ -196,6 +216,9 @@ impl SceneFolder {
     /// # Errors
     /// The system's; there is no such file then.
     pub fn begin_journal(&self, generation: u64, sequence: u64) -> io::Result<JournalFile> {
+        if let Some(home) = self.home.get() {
+            home.check().map_err(io::Error::other)?;
+        }
         JournalFile::create(&*self.place, &self.journal(generation), (generation, sequence))
     }
 
@@ -223,6 +246,8 @@ impl SceneFolder {
     /// # Errors
     /// When no snapshot can be read, a file is of a later version, or the store does not give what it lists.
     pub fn read(&self) -> Result<FoundScene, Unreadable> {
+        // Not there: neither is there a snapshot.
+        let _ = self.note_home();
         let [snapshots, journals] = self.all_generations()?;
         let (mut damage, mut damaged_files) = (Vec::new(), Vec::new());
         for generation in snapshots.iter().rev().copied() {

@@ -71,6 +71,8 @@ struct JournalFiles {
     file: Option<JournalFile>,
     /// The last journal has records that may not count: the next one is to begin before them.
     is_torn: bool,
+    /// The journal is gone from the disk, with changes that were acknowledged: nothing is kept before a snapshot has them.
+    is_gone: bool,
     removal: Removal,
     /// Another goes on with the files.
     is_closed: bool,
@@ -193,6 +195,7 @@ impl SceneJournal {
             lease,
             file: None,
             is_torn: false,
+            is_gone: false,
             removal: Removal::NotBegun,
             is_closed: false,
             generation,
@@ -332,6 +335,13 @@ impl SceneJournal {
         self.files.lock().lease.clone()
     }
 
+    /// Whether the journal is gone from the disk, so that a snapshot is to be kept at once. Asks the system.
+    pub fn is_gone(&self) -> bool {
+        let mut files = self.files.lock();
+        files.is_gone |= files.file.as_ref().is_some_and(JournalFile::is_gone);
+        files.is_gone
+    }
+
     /// Whether another snapshot is due.
     pub fn is_snapshot_due(&self, settings: &StoreSettings) -> bool {
         let files = self.files.lock();
@@ -390,9 +400,12 @@ impl SceneJournal {
         };
         let kept = SceneSnapshot { owner: self.owner.clone(), scene: saved() };
         drop(turn);
-        let written = folder.write_snapshot(&kept, generation, sequence);
-        self.files.lock().check_own()?;
-        self.snapshot.lock().bytes = written.map_err(failed)?;
+        let written = folder.write_snapshot(&kept, generation, sequence).map_err(failed);
+        let mut files = self.files.lock();
+        files.check_own()?;
+        self.snapshot.lock().bytes = written?;
+        files.is_gone = false;
+        drop(files);
         for tissue in &kept.scene.tissues {
             let mut durable = self.durable.lock();
             if let Some(of_tissue) = durable.get_mut(&tissue.id) {
@@ -474,13 +487,20 @@ impl JournalFiles {
     /// Adds records to the journal, or to the next one. Returns the number of the first, and the bytes of all.
     fn append(&mut self, records: &[JournalRecord]) -> Result<(u64, u64), NotKept> {
         self.check_own()?;
+        if self.is_gone {
+            let why = "a journal is gone from its place, and changes wait for a snapshot that has all of it";
+            return Err(failed(io::Error::other(why)));
+        }
         if self.file.as_ref().is_none_or(JournalFile::is_broken) {
             self.begin_journal()?;
         }
         let file = self.file.as_mut().expect("it was begun");
         let before = file.bytes();
         // Where it is uncertain it counts should this server end before its next journal begins.
-        let first = file.append(records).map_err(NotKept::of_write)?;
+        let first = file.append(records).map_err(|error| {
+            self.is_gone = error.kind() == io::ErrorKind::NotFound;
+            NotKept::of_write(error)
+        })?;
         let more = file.bytes() - before;
         self.check_written()?;
         self.next_sequence = first + records.len() as u64;
