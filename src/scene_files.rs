@@ -371,16 +371,17 @@ fn compact(store: &SceneStore) -> Result<String, SceneFilesError> {
                 let failed = |source| not_written(store, &id, source);
                 let before = folder.bytes().map_err(failed)?;
                 // Twice: two snapshots are kept, and the older one has the journals since.
-                let anew = |epoch| {
-                    let mut found = folder.read().map_err(io::Error::other)?;
+                let anew = |epoch, check_newest: &dyn Fn() -> io::Result<()>| {
+                    let mut found = folder.read_live().map_err(io::Error::other)?;
                     for _ in 0..2 {
+                        check_newest()?;
                         folder.take_over(&found, epoch)?;
                         found = folder.read().map_err(io::Error::other)?;
                     }
                     Ok(())
                 };
                 let done_anew = match SharedScenes::of(store).map_err(failed)? {
-                    None => folder.newest_epoch().and_then(anew).map(Some),
+                    None => folder.newest_epoch().and_then(|own| anew(own, &|| Ok(()))).map(Some),
                     Some(shared) => shared.change(&id, anew),
                 };
                 if done_anew.map_err(failed)?.is_none() {

@@ -17,7 +17,7 @@ const PREFIX: &str = "PALPATE_";
 
 /// Variables with that prefix that are no settings: the file's, and those that tests of this project are told by. A server
 /// that such a test starts is told them too.
-pub const OTHER_VARIABLES: [&str; 15] = [
+pub const OTHER_VARIABLES: [&str; 16] = [
     "PALPATE_ATTACKS",
     "PALPATE_AZURITE",
     "PALPATE_CCD",
@@ -31,6 +31,7 @@ pub const OTHER_VARIABLES: [&str; 15] = [
     "PALPATE_PICTURES",
     "PALPATE_SEED",
     "PALPATE_SERVER_BIN",
+    "PALPATE_TEST_CLOCK_RATE",
     "PALPATE_TEST_GATE",
     "PALPATE_TEST_SCALE",
 ];

@@ -3,9 +3,58 @@
 use std::{
     fs::{File, Metadata},
     io,
-    path::Path,
+    path::{Path, PathBuf},
     time::Duration,
 };
+
+/// The file or folder that a path led to, to find out whether it still does: one that is open can be written to and flushed
+/// when its name is long gone.
+#[derive(Debug)]
+pub struct NamedFile {
+    path: PathBuf,
+    identity: (u64, u64),
+}
+
+impl NamedFile {
+    /// `about`: of what the path leads to now.
+    pub fn new(path: &Path, about: &Metadata) -> NamedFile {
+        NamedFile { path: path.to_owned(), identity: identity(about) }
+    }
+
+    /// Whether the path still leads to it. One question to the system.
+    ///
+    /// # Errors
+    /// `NotFound` when it leads to nothing or to another file; else the system's.
+    pub fn check(&self) -> io::Result<()> {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        let path = self.path.display();
+        match self.path.metadata() {
+            Ok(about) if identity(&about) == self.identity => Ok(()),
+            Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => {
+                Err(io::Error::new(error.kind(), format!("{path}: {error}")))
+            }
+            _ => Err(io::Error::new(
+                NotFound,
+                format!(
+                    "{path} is gone or another file, expected the one that this server has open"
+                ),
+            )),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn identity(about: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt as _;
+    (about.dev(), about.ino())
+}
+
+/// The time when it was made: its number on the volume is not to be had from a path.
+#[cfg(windows)]
+fn identity(about: &Metadata) -> (u64, u64) {
+    use std::os::windows::fs::MetadataExt as _;
+    (0, about.creation_time())
+}
 
 /// Makes the names in a folder last.
 ///

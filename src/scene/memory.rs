@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use glam::Vec3;
 
 use super::{
-    Scene,
+    Scene, Tissue,
     self_collision::{FeatureContact, PAIRS_KEPT_BYTES},
 };
 
@@ -75,6 +75,20 @@ pub fn self_collision_bytes_expected(
     swept.fold(contacts, u64::saturating_add)
 }
 
+impl Tissue {
+    /// Bytes that a cut takes at most which adds so many vertices and triangles. Lists grow by doubling: that of a single
+    /// vertex may take as much as is there. After it the tissue takes at most what was expected of a mesh of its size.
+    pub fn cut_bytes_expected(&self, vertices: u64, triangles: u64) -> u64 {
+        let current = self.current();
+        let mesh = current.surface.mesh();
+        // Ids and not what is there: lists keep the places of what was removed.
+        let before = (mesh.positions().len() as u64, u64::from(mesh.triangle_id_end()));
+        let after = TISSUE_BYTES.of(before.0 + vertices, before.1.saturating_add(triangles));
+        let more = after.saturating_sub(self.unheld_bytes_expected());
+        more.max(TISSUE_BYTES.of(vertices, triangles))
+    }
+}
+
 impl Scene {
     /// Bytes that its tissues and tools take, each tissue with its writer's spare copy whether that is there yet or not,
     /// and a field once that several links share.
@@ -96,12 +110,13 @@ mod tests {
     use super::*;
     use crate::{
         geometry::{
-            MeshData, Pose,
+            MeshData, Pose, TriangleId,
             mesh::load::{LoadOptions, LoadedMesh, load},
         },
         oracle::{Random, shapes},
         scene::{
-            Limits, Link, Tissue, TissueOptions, ToolParts, tissue::deform::Deformation,
+            Limits, Link, TissueOptions, ToolParts,
+            tissue::{deform::Deformation, edit::TopologyEdit},
             tool::field::default_field,
         },
         sdf::Field,
@@ -155,6 +170,32 @@ mod tests {
             let link = Link::new("l".to_owned(), mesh, Pose::IDENTITY, default_field);
             let without_field = link.heap_bytes as u64;
             assert_estimate("a link", link_bytes_expected(v, t), without_field, n_triangles);
+        }
+    }
+
+    #[test]
+    fn a_cut_takes_no_more_than_was_expected() {
+        for mesh in meshes() {
+            let scene = Scene::new("s".to_owned(), Limits::default());
+            let tissue = scene.add_tissue("t", mesh, TissueOptions::default(), 0).expect("room");
+            let mut most = 0;
+            for n in 0..100.min(tissue.current().surface.mesh().n_triangles() as u32 - 1) {
+                let vertex = tissue.current().surface.mesh().positions().len() as u32;
+                let edit = TopologyEdit {
+                    base_revision: Some(n.into()),
+                    removed: vec![TriangleId(n)],
+                    added_positions: vec![Vec3::splat(1e-3 * n as f32)],
+                    added: vec![[0, 1, vertex], [1, 2, vertex]],
+                    parents: vec![TriangleId(n); 2],
+                };
+                let (before, more) =
+                    (tissue.heap_bytes_expected(), tissue.cut_bytes_expected(1, 2));
+                tissue.edit(edit, &Limits::default(), 0).expect("good");
+                let found = tissue.heap_bytes_expected().saturating_sub(before);
+                assert!(found <= more, "cut {n} took {found} bytes, {more} expected, of {before}");
+                most = most.max(found);
+            }
+            println!("a cut of two triangles took up to {most} bytes");
         }
     }
 

@@ -120,12 +120,17 @@ impl Tissue {
     /// The same for any time: with the writer's spare and a change of all vertices, whether they are there yet or not.
     /// Waits for nobody but a lookup of held positions.
     pub fn heap_bytes_expected(&self) -> u64 {
+        self.unheld_bytes_expected() + self.held.lock().heap_bytes() as u64
+    }
+
+    /// The same without held positions.
+    pub(super) fn unheld_bytes_expected(&self) -> u64 {
         let current = self.current();
         let missed = size_of_val(current.surface.mesh().positions());
         let published = current.heap_bytes_beside(&VertexHistory::default());
         // The spare shares most of the history; its lists may have more room to grow than the published one's.
         let spare = published + published / 4;
-        (published + spare + missed + self.held.lock().heap_bytes()) as u64
+        (published + spare + missed) as u64
     }
 
     /// The newest revision; wait-free.

@@ -7,7 +7,7 @@ use crate::store::{
         claim::{ClaimHolder, ClaimState, SceneClaim},
         claim_folder::ClaimFolder,
     },
-    scenes::{folder::first_generation, scene_store::SceneStore, snapshot::SceneSnapshot},
+    scenes::{generations::first_generation, scene_store::SceneStore, snapshot::SceneSnapshot},
 };
 
 /// The claims of all scenes of an object store.
@@ -54,14 +54,15 @@ impl SharedScenes<'_> {
         self.free(id, epoch)
     }
 
-    /// Changes a scene that is no server's, in an epoch of its own. `None`: it is a server's.
+    /// Changes a scene that is no server's, in an epoch of its own. `change` is given a check to be made after the scene
+    /// was read and before anything is written. `None`: it is a server's.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's, or when a server has claimed the scene meanwhile.
     pub(super) fn change<T>(
         &self,
         id: &str,
-        change: impl FnOnce(u64) -> io::Result<T>,
+        change: impl FnOnce(u64, &dyn Fn() -> io::Result<()>) -> io::Result<T>,
     ) -> io::Result<Option<T>> {
         let newest = self.claims.newest(id)?;
         let epoch = match newest {
@@ -70,9 +71,16 @@ impl SharedScenes<'_> {
             Some(_) => return Ok(None),
         };
         let epoch = self.claim(id, epoch)?;
-        let changed = change(epoch);
+        let changed = change(epoch, &|| self.check_newest(id, epoch));
         self.free(id, epoch)?;
         changed.map(Some)
+    }
+
+    fn check_newest(&self, id: &str, epoch: u64) -> io::Result<()> {
+        match self.claims.newest(id)? {
+            Some(claim) if claim.epoch == epoch => Ok(()),
+            _ => Err(io::Error::other("a server has claimed it since")),
+        }
     }
 
     fn claim(&self, id: &str, epoch: u64) -> io::Result<u64> {

@@ -27,8 +27,15 @@
 //!    that it is not known whether the claim is there, it goes on to answer nothing and puts it again, until it is there or
 //!    another's is. Nor does it go on with the old claim when it is asked for the scene anew: it claims the next epoch, whose
 //!    place is that of the claim that may still come.
-//! 3. **What a stale owner writes later is not read.** An owner begins with a journal and a snapshot of its own epoch. Files
-//!    have their epoch in their number: those of an older epoch count for nothing from the first record of a later one on.
+//! 3. **What a stale owner writes later is not read.** An owner begins with a journal and a snapshot of its own epoch, and
+//!    writes into generations of that epoch alone. Files have their epoch in their number: those of an older epoch count for
+//!    nothing from the first record of a later one on.
+//! 4. **A taker that others have overtaken writes nothing.** It looks at its claim once more after it has read the files and
+//!    before it writes the first: a server that was stopped until others had claimed the scene may have read what they wrote,
+//!    and would go on after it. If its claim was the newest then, whoever claims later reads at least what it has read. A
+//!    folder that holds files of a later epoch refuses it too.
+//! 5. **Files may go while a taker reads.** An owner removes what its newer files have made needless, also one that is late.
+//!    A taker that misses a file which was listed lists and reads anew.
 //!
 //! **On an object store** the same holds with what S3 promises: a read or a list that begins after a put was answered sees
 //! what was put, whoever asks, and of several puts with `If-None-Match: *` one is done. *1* rests on four moments in their

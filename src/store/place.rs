@@ -21,6 +21,8 @@ use std::{
     time::Duration,
 };
 
+use crate::os::lasting::NamedFile;
+
 /// What the store needs of where its files are. All of it waits for the disk or the network.
 ///
 /// Whoever reads after a write has returned sees it, whoever lists too, on whatever machine: what is acknowledged rests on
@@ -111,6 +113,14 @@ pub trait StorePlace: fmt::Debug + Send + Sync {
         1
     }
 
+    /// What is now at a key, to find out later whether it is still there; `None` where nothing can take its place.
+    ///
+    /// # Errors
+    /// The system's.
+    fn named(&self, _key: &str) -> io::Result<Option<NamedFile>> {
+        Ok(None)
+    }
+
     /// Removes a file; it may be gone already.
     ///
     /// # Errors
@@ -152,8 +162,16 @@ pub trait Append: fmt::Debug + Send + Sync {
     /// Returns when the bytes are there to stay.
     ///
     /// # Errors
-    /// The system's. Nothing may be appended any more.
+    /// The system's, or as [`Append::check`]. Nothing may be appended any more.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Whether it is still in its place, where another could take that.
+    ///
+    /// # Errors
+    /// `NotFound` when it is not: all that was appended is lost.
+    fn check(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// How a file comes about.

@@ -12,6 +12,8 @@
 
 pub mod file_head;
 pub mod folder;
+pub mod generations;
+mod histories;
 pub mod journal;
 mod replay;
 pub mod scene_store;

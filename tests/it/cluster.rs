@@ -7,6 +7,8 @@ mod lookers;
 mod names;
 mod owners;
 mod reading;
+mod schedules;
 mod sleeper;
+mod stale_taker;
 mod take_over;
 mod theatre;

@@ -3,6 +3,8 @@
 mod damage;
 mod disks;
 mod files;
+#[cfg(unix)]
+mod folders;
 mod kills;
 mod model;
 mod recovery;

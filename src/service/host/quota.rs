@@ -44,7 +44,12 @@ pub struct OverQuota {
 }
 
 impl Share {
-    /// A tissue with a mesh of so many vertices and triangles, or what a cut adds to one.
+    /// What a cut adds to a tissue.
+    pub fn of_cut(tissue: &Tissue, vertices: u64, triangles: u64) -> Share {
+        Share { triangles, bytes: tissue.cut_bytes_expected(vertices, triangles) }
+    }
+
+    /// A tissue with a mesh of so many vertices and triangles.
     pub fn of_tissue(vertices: u64, triangles: u64) -> Share {
         Share { triangles, bytes: tissue_bytes_expected(vertices, triangles) }
     }

@@ -293,8 +293,10 @@ impl SceneService for Scenes {
         let [vertices, triangles] =
             [&request.added_positions_m.len(), &request.added_triangles.len()]
                 .map(|n| *n as u64 / 3);
-        let more = Share::of_tissue(vertices, triangles);
-        let room = self.registry.reserve(&caller, more)?;
+        // Of a tissue that is not there nothing is cut.
+        let tissue = host.scene.tissue(tissue_id(request.tissue_id));
+        let of_cut = |tissue: Arc<Tissue>| Share::of_cut(&tissue, vertices, triangles);
+        let room = self.registry.reserve(&caller, tissue.map(of_cut).unwrap_or_default())?;
         let edited = async move {
             let _room = room;
             Scenes::edit(host, request, deadline).await

@@ -4,14 +4,17 @@ use std::{
     fs::{self, File, Metadata},
     io::{self, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
 };
 
 use tracing::warn;
 
 use super::{Append, FileForm, FirstFile, PlaceEntry, PlaceFile, StorePlace, uncertain};
 use crate::os::{
-    lasting::{age, sync_folder},
+    lasting::{NamedFile, age, sync_folder},
     regular_file,
 };
 
@@ -21,7 +24,12 @@ pub struct FolderPlace {
     root: PathBuf,
     /// Sets its passing files apart from those of other servers.
     own: String,
+    lock: FolderLock,
 }
+
+/// The file whose lock makes a folder this process's, if there is one: another in its place is another's to lock.
+#[derive(Clone, Debug, Default)]
+struct FolderLock(Option<Arc<NamedFile>>);
 
 /// How the name of a file or folder begins that is on its way to its name, or to its end: no id begins with it.
 pub const PASSING: &str = ".";
@@ -38,7 +46,20 @@ const WRITES_AT_ONCE: usize = 4;
 impl FolderPlace {
     /// `own`: of this process alone, where several put new files.
     pub fn new(root: PathBuf, own: &str) -> FolderPlace {
-        FolderPlace { root, own: own.to_owned() }
+        FolderPlace { root, own: own.to_owned(), lock: FolderLock::default() }
+    }
+
+    /// The same, into which nothing is written once the locked file is not in its place.
+    pub fn locked_by(self, lock: NamedFile) -> FolderPlace {
+        FolderPlace { lock: FolderLock(Some(Arc::new(lock))), ..self }
+    }
+
+    fn end(&self, path: &Path, file: File, bytes: u64) -> io::Result<Box<dyn Append>> {
+        let named = NamedFile::new(path, &file.metadata()?);
+        let lock = self.lock.clone();
+        let end = FileEnd { file, bytes, named, lock };
+        end.check()?;
+        Ok(Box::new(end))
     }
 
     fn path(&self, key: &str) -> PathBuf {
@@ -90,6 +111,7 @@ impl StorePlace for FolderPlace {
     }
 
     fn put(&self, key: &str, parts: &[&[u8]]) -> io::Result<()> {
+        self.lock.check()?;
         let path = self.path(key);
         let temporary = path.with_extension(TEMPORARY);
         let written = (|| {
@@ -146,6 +168,7 @@ impl StorePlace for FolderPlace {
 
     /// A folder that is renamed when all is in it.
     fn put_first(&self, below: &str, files: &[FirstFile<'_>]) -> io::Result<()> {
+        self.lock.check()?;
         let path = self.path(below);
         let first = files.first().expect("there are some");
         let passing = FolderPlace::passing(&path, &format!("new-{}-", first.name));
@@ -173,6 +196,7 @@ impl StorePlace for FolderPlace {
     }
 
     fn begin(&self, key: &str, head: &[u8]) -> io::Result<Box<dyn Append>> {
+        self.lock.check()?;
         let path = self.path(key);
         let mut file = File::create_new(&path)?;
         let written = (|| {
@@ -185,13 +209,19 @@ impl StorePlace for FolderPlace {
             let _ = fs::remove_file(&path);
             return Err(error);
         }
-        Ok(Box::new(FileEnd { file, bytes: head.len() as u64 }))
+        self.end(&path, file, head.len() as u64)
     }
 
     fn go_on(&self, key: &str) -> io::Result<Box<dyn Append>> {
-        let (mut file, _) = regular_file::open(&self.path(key), File::options().write(true))?;
+        let path = self.path(key);
+        let (mut file, _) = regular_file::open(&path, File::options().write(true))?;
         let bytes = file.seek(SeekFrom::End(0))?;
-        Ok(Box::new(FileEnd { file, bytes }))
+        self.end(&path, file, bytes)
+    }
+
+    fn named(&self, key: &str) -> io::Result<Option<NamedFile>> {
+        let path = self.path(key);
+        Ok(Some(NamedFile::new(&path, &path.metadata()?)))
     }
 
     fn writes_at_once(&self) -> usize {
@@ -199,6 +229,7 @@ impl StorePlace for FolderPlace {
     }
 
     fn remove(&self, key: &str, _: FileForm) -> io::Result<()> {
+        self.lock.check()?;
         gone(fs::remove_file(self.path(key)))
     }
 
@@ -216,6 +247,7 @@ impl StorePlace for FolderPlace {
     /// At once and for good: all of it is still there after an error, and lasts. After one that is `TimedOut` a power cut
     /// decides whether it is; asked again, this goes on. None of the files may be open: Windows would refuse.
     fn remove_all(&self, below: &str) -> io::Result<()> {
+        self.lock.check()?;
         let path = self.path(below);
         let passing = FolderPlace::passing(&path, "gone-");
         // It is not when an earlier try came so far: its files must stay until it is known that their name is gone.
@@ -253,17 +285,39 @@ struct FileEnd {
     file: File,
     /// Whole and on the disk.
     bytes: u64,
+    named: NamedFile,
+    lock: FolderLock,
+}
+
+impl FolderLock {
+    /// Whether the folder is still this process's.
+    fn check(&self) -> io::Result<()> {
+        // Of another kind than that of a file that is missing: what is in the folder is not lost.
+        let moved = |error| {
+            let why =
+                "the data folder was moved, removed or replaced, or another server may have it";
+            io::Error::other(format!("{error}: {why}"))
+        };
+        self.0.as_ref().map_or(Ok(()), |lock| lock.check().map_err(moved))
+    }
 }
 
 impl Append for FileEnd {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         let written = self.file.write_all(bytes).and_then(|()| self.file.sync_data());
+        // An open file takes bytes, and a flush, when nobody will find it any more.
+        let written = written.and_then(|()| self.check());
         match written {
             Ok(()) => self.bytes += bytes.len() as u64,
             // What is in it already is cut off where that is possible.
             Err(_) => drop(self.file.set_len(self.bytes)),
         }
         written
+    }
+
+    fn check(&self) -> io::Result<()> {
+        self.lock.check()?;
+        self.named.check()
     }
 }
 

@@ -1,17 +1,25 @@
 //! The files of one scene: how they come and go, and what they add up to.
 
-use std::{fmt, io, sync::Arc, time::Duration};
+use std::{
+    fmt, io,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use tracing::{error, info, warn};
 
 use super::{
     file_head::{FileError, FileHead, FileKind, HEAD_BYTES, NewerFormat},
+    generations::{end_of, epoch_of, first_generation, next_generation, oldest_kept},
     journal::{JournalFile, JournalReader},
     replay::{JournalReplay, NotMade},
     snapshot::{FoundSnapshot, SceneSnapshot},
 };
-use crate::store::place::{
-    FileForm, FirstFile, PlaceEntry, StorePlace, folder_place::TEMPORARY, key_below, uncertain,
+use crate::{
+    os::lasting::NamedFile,
+    store::place::{
+        FileForm, FirstFile, PlaceEntry, StorePlace, folder_place::TEMPORARY, key_below, uncertain,
+    },
 };
 
 /// The folder of one scene, or what stands for it in an object store.
@@ -20,6 +28,8 @@ pub struct SceneFolder {
     place: Arc<dyn StorePlace>,
     /// The scene's id.
     key: String,
+    /// The folder that was read or made: changes to what was read are of no use in another.
+    home: Arc<OnceLock<NamedFile>>,
 }
 
 /// A scene as its files have it.
@@ -77,23 +87,22 @@ const SNAPSHOT: &str = "snapshot";
 const JOURNAL: &str = "journal";
 /// Of files that were found damaged, and are kept for whoever wants to look at them.
 const DAMAGED: &str = "damaged";
-/// Snapshots that are kept, each with the journals since.
-const SNAPSHOTS_KEPT: usize = 2;
 /// A scene is read so often while its files go; no server writes snapshots as fast as one is read.
 const LIVE_READS_MAX: usize = 5;
-/// A generation's upper half is the epoch of its owner, where servers share a folder: files of a later owner come after
-/// all that an earlier one writes, whenever that is.
-const EPOCH_SHIFT: u32 = 32;
-
-/// Of an owner's first files.
-pub fn first_generation(epoch: u64) -> u64 {
-    debug_assert!(epoch < 1 << EPOCH_SHIFT, "{epoch} epochs");
-    epoch << EPOCH_SHIFT
-}
 
 impl SceneFolder {
     pub(super) fn new(place: &Arc<dyn StorePlace>, id: &str) -> SceneFolder {
-        SceneFolder { place: Arc::clone(place), key: id.to_owned() }
+        SceneFolder { place: Arc::clone(place), key: id.to_owned(), home: Arc::default() }
+    }
+
+    fn note_home(&self) -> io::Result<()> {
+        if self.home.get().is_none()
+            && let Some(home) = self.place.named(&self.key)?
+        {
+            // An error: another thread was first.
+            let _ = self.home.set(home);
+        }
+        Ok(())
     }
 
     /// Makes it, with a first snapshot and an empty journal of a generation. It is a scene once the snapshot is there.
@@ -109,9 +118,10 @@ impl SceneFolder {
         let journal = file(JOURNAL, FileForm::Appended, vec![&head[..]]);
         let snapshot = file(SNAPSHOT, FileForm::Whole, snapshot.parts().to_vec());
         self.place.put_first(&self.key, &[journal, snapshot])?;
-        let end = self.place.go_on(&self.journal(generation)).map_err(|failed| {
+        let begun = self.note_home().and_then(|()| self.place.go_on(&self.journal(generation)));
+        let end = begun.map_err(|failed| {
             // Of this epoch alone: files of a later one are those of a server that has taken the scene over.
-            let removed = self.remove_before((generation >> EPOCH_SHIFT) + 1);
+            let removed = self.remove_before(epoch_of(generation) + 1);
             removed.and_then(|()| self.place.sync("")).map_or_else(uncertain, |()| failed)
         })?;
         Ok(JournalFile::begun(end, head, 0))
@@ -147,7 +157,7 @@ impl SceneFolder {
     /// # Errors
     /// The system's.
     pub fn newest_epoch(&self) -> io::Result<u64> {
-        Ok(self.all_generations()?.iter().flatten().max().map_or(0, |g| g >> EPOCH_SHIFT))
+        Ok(self.all_generations()?.iter().flatten().max().map_or(0, |g| epoch_of(*g)))
     }
 
     /// Whether there is such a folder.
@@ -189,13 +199,13 @@ impl SceneFolder {
     }
 
     /// Goes on with a scene that was read, with files of an epoch of its own: what the owners before it still write is
-    /// not read any more. Returns the journal and its generation.
+    /// not read any more. Returns the journal and its generation. Where servers share the scene, the caller's claim was the
+    /// newest after it was read.
     ///
     /// # Errors
-    /// The system's; nothing has changed for who reads the files then.
+    /// The system's, or when there are files of a later owner; nothing has changed for who reads the files then.
     pub fn take_over(&self, found: &FoundScene, epoch: u64) -> io::Result<(JournalFile, u64)> {
-        // Again in the same epoch when the first try came to nothing.
-        let generation = first_generation(epoch).max(found.generation + 1);
+        let generation = next_generation(epoch, found.generation).map_err(io::Error::other)?;
         let journal = self.begin_journal(generation, found.next_sequence)?;
         self.write_snapshot(&found.kept, generation, found.next_sequence)?;
         Ok((journal, generation))
@@ -206,6 +216,9 @@ impl SceneFolder {
     /// # Errors
     /// The system's; there is no such file then.
     pub fn begin_journal(&self, generation: u64, sequence: u64) -> io::Result<JournalFile> {
+        if let Some(home) = self.home.get() {
+            home.check().map_err(io::Error::other)?;
+        }
         JournalFile::create(&*self.place, &self.journal(generation), (generation, sequence))
     }
 
@@ -233,6 +246,8 @@ impl SceneFolder {
     /// # Errors
     /// When no snapshot can be read, a file is of a later version, or the store does not give what it lists.
     pub fn read(&self) -> Result<FoundScene, Unreadable> {
+        // Not there: neither is there a snapshot.
+        let _ = self.note_home();
         let [snapshots, journals] = self.all_generations()?;
         let (mut damage, mut damaged_files) = (Vec::new(), Vec::new());
         for generation in snapshots.iter().rev().copied() {
@@ -264,7 +279,7 @@ impl SceneFolder {
             Err(error) => return Ok(ReadFrom::Damaged(format!("snapshot {generation} {error}"))),
         };
         let since = self.heads(journals.iter().copied().filter(|g| *g >= generation))?;
-        if head.sequence > first_after(generation, &since) {
+        if head.sequence > end_of(generation, first_records(&since)) {
             info!(folder = self.shown(), "snapshot {generation} is a stale owner's");
             return Ok(ReadFrom::Stale);
         }
@@ -287,7 +302,8 @@ impl SceneFolder {
         Ok(ReadFrom::Scene(Box::new(scene)))
     }
 
-    /// What is damaged of all its files, those too that are kept for when newer ones are. Changes nothing.
+    /// What is damaged of all its files, those too that are kept for when newer ones are, and whether two servers wrote.
+    /// Changes nothing.
     ///
     /// # Errors
     /// As [`SceneFolder::read`].
@@ -306,7 +322,22 @@ impl SceneFolder {
                 }
             }
         }
+        damage.append(&mut self.two_histories()?);
         Ok(damage)
+    }
+
+    /// Generation and first record of all journals whose head is good.
+    pub(super) fn first_records(&self) -> Result<Vec<(u64, u64)>, Unreadable> {
+        Ok(first_records(&self.heads(self.generations(JOURNAL)?.into_iter())?).collect())
+    }
+
+    /// A journal to read; `None` when it does not begin as one.
+    pub(super) fn open_journal(
+        &self,
+        generation: u64,
+    ) -> Result<Option<JournalReader>, Unreadable> {
+        let read = JournalReader::open(&*self.place, &self.journal(generation));
+        Ok(told(read)?.ok())
     }
 
     /// The same while a server may go on with the scene, which removes files that a newer snapshot has made needless: what
@@ -390,9 +421,9 @@ impl SceneFolder {
         }
         let mut changes = JournalReplay::default();
         let mut made = Ok(());
-        for (at, (generation, first)) in journals.iter().copied().enumerate() {
+        for (generation, first) in journals.iter().copied() {
             // Not only the next one's: a stale owner may have begun another after it was taken over.
-            let end = journals[at + 1..].iter().map(|(_, first)| *first).min().unwrap_or(u64::MAX);
+            let end = end_of(generation, journals.iter().copied());
             if first >= end {
                 continue;
             }
@@ -468,15 +499,13 @@ impl SceneFolder {
         let snapshots = self.generations(SNAPSHOT)?;
         let journals = self.generations(JOURNAL)?;
         let heads = self.heads(journals.iter().copied())?;
-        let mut that_count = Vec::new();
-        for generation in snapshots.iter().rev().copied() {
-            // Also when it is a stale owner that tidies up: its own does not push out one that counts.
-            let head = self.head(FileKind::Snapshot, generation)?;
-            if head.map_or(true, |head| head.sequence <= first_after(generation, &heads)) {
-                that_count.push(generation);
-            }
-        }
-        let Some(oldest) = that_count.get(SNAPSHOTS_KEPT - 1).copied() else { return Ok(()) };
+        let first = |generation: &u64| {
+            let head = self.head(FileKind::Snapshot, *generation)?;
+            Ok((*generation, head.ok().map(|head| head.sequence)))
+        };
+        let firsts: Vec<_> = snapshots.iter().map(first).collect::<io::Result<_>>()?;
+        let journal_firsts: Vec<_> = first_records(&heads).collect();
+        let Some(oldest) = oldest_kept(&firsts, &journal_firsts) else { return Ok(()) };
         // Temporary ones: not those of a later owner, who is about to give them their names.
         let whole = [(snapshots, SNAPSHOT), (self.generations(TEMPORARY)?, TEMPORARY)];
         for (generations, extension) in whole {
@@ -567,8 +596,7 @@ fn is_missing(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// The least first record of the journals of later generations.
-fn first_after(generation: u64, journals: &[JournalHead]) -> u64 {
-    let later = journals.iter().filter(|journal| journal.generation > generation);
-    later.filter_map(|journal| Some(journal.head.as_ref().ok()?.sequence)).min().unwrap_or(u64::MAX)
+/// Generation and first record of those journals whose head is good.
+fn first_records(journals: &[JournalHead]) -> impl Iterator<Item = (u64, u64)> {
+    journals.iter().filter_map(|j| Some((j.generation, j.head.as_ref().ok()?.sequence)))
 }

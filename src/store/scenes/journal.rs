@@ -122,6 +122,11 @@ impl JournalFile {
         self.appends
     }
 
+    /// Whether it is gone from its place, with all that was appended to it. Not when that cannot be told.
+    pub fn is_gone(&self) -> bool {
+        self.end.check().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    }
+
     /// Whether another journal has to go on.
     pub fn is_broken(&self) -> bool {
         self.is_broken

@@ -14,7 +14,10 @@ use crate::store::{
     place::{object_address::ObjectAddress, object_place::ObjectPlace},
 };
 use crate::{
-    os::{lasting::sync_folder, regular_file},
+    os::{
+        lasting::{NamedFile, sync_folder},
+        regular_file,
+    },
     store::{
         lease::{claim::ClaimState, claim_folder::ClaimFolder, server_beat::BeatFolder},
         place::{
@@ -202,10 +205,12 @@ impl SceneStore {
             let _ = sync_folder(around);
         }
         // Beside the folder, so that all in it are scenes.
-        let file = lock_file(&data_dir.join("scenes.lock")).map_err(failed)?;
+        let path = data_dir.join("scenes.lock");
+        let file = lock_file(&path).map_err(failed)?;
         match lock(&file) {
             Ok(()) => {
-                let scenes = Arc::new(FolderPlace::new(root, ""));
+                let named = NamedFile::new(&path, &file.metadata().map_err(failed)?);
+                let scenes = Arc::new(FolderPlace::new(root, "").locked_by(named));
                 let kind = StoreKind::Folder { data_dir: data_dir.to_owned(), _locks: vec![file] };
                 Ok(SceneStore { scenes, kind })
             }

@@ -16,7 +16,8 @@ use glam::Vec3;
 
 use super::{
     file_head::FileError,
-    folder::{FoundScene, SceneFolder, Unreadable, first_generation},
+    folder::{FoundScene, SceneFolder, Unreadable},
+    generations::first_generation,
     journal::{JournalReader, JournalRecord},
     scene_store::{LEASES, SceneStore, StoreError},
     snapshot::SceneSnapshot,
@@ -414,6 +415,53 @@ fn what_a_stale_owner_writes_later_is_not_read() {
     drop([stale, again, next]);
     folder.remove_before(3).expect("there");
     assert!(!path.exists());
+}
+
+/// It was stopped between its claim and its look at the files, and sees those of a later owner.
+#[test]
+fn a_folder_with_files_of_a_later_owner_refuses_an_older_one() {
+    let place = place("later-owner");
+    let folder = SceneStore::open_shared(&place.0).expect("a new store").folder(ID);
+    let first = SceneSnapshot { owner: None, scene: SavedScene::new(ID.to_owned()) };
+    let mut journal = folder.create(&first, first_generation(1)).expect("room");
+    journal.append(&[JournalRecord::Change(changes().remove(0))]).expect("room");
+    let (_next, generation) = folder.take_over(&folder.read().expect("whole"), 3).expect("room");
+    assert_eq!(generation, first_generation(3));
+    let scene = place.0.join("scenes").join(ID);
+    let before = files(&scene);
+    let found = folder.read().expect("whole");
+    let refused = folder.take_over(&found, 2).map(drop).expect_err("epoch 3 has it");
+    assert!(refused.to_string().contains("epoch 3"), "{refused}");
+    assert_eq!(files(&scene), before);
+    // The owner itself goes on, as when its first try came to nothing.
+    let (_again, generation) = folder.take_over(&found, 3).expect("its own");
+    assert_eq!(generation, first_generation(3) + 1);
+}
+
+/// Two servers took themselves for the owner: one wrote into the generations of the other.
+#[test]
+fn two_histories_are_told_and_a_change_that_was_never_acknowledged_is_none() {
+    let changes = changes();
+    let record = |at: usize| JournalRecord::Change(changes[at].clone());
+    for n_late in 0..=4 {
+        let place = place(&format!("histories-{n_late}"));
+        let folder = SceneStore::open_shared(&place.0).expect("a new store").folder(ID);
+        let mut scene = SavedScene::new(ID.to_owned());
+        let first = SceneSnapshot { owner: None, scene: scene.clone() };
+        let mut journal = folder.create(&first, first_generation(3)).expect("room");
+        journal.append(&[record(0), record(1)]).expect("room");
+        (0..2).for_each(|at| scene.apply(changes[at].clone()).expect("it fits"));
+        let between = first_generation(3) + 1;
+        folder.begin_journal(between, 2).expect("room");
+        folder.write_snapshot(&SceneSnapshot { owner: None, scene }, between, 2).expect("room");
+        for at in 2..2 + n_late {
+            journal.append(&[record(at)]).expect("room");
+        }
+        let found = folder.damage_live().expect("readable");
+        // Records 2 and 4 are cuts, and 3 has positions, which are kept beside them.
+        let is_told = found.iter().any(|what| what.contains("two servers wrote"));
+        assert_eq!(is_told, n_late > 2, "{n_late} records late: {found:?}");
+    }
 }
 
 #[test]

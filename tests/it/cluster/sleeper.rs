@@ -70,7 +70,7 @@ async fn held(mut to: Scenes, by: SocketAddr, scene: usize, n: usize) -> Option<
 }
 
 /// One that fits whatever has been cut before.
-fn cut(scene: usize, x_m: f32) -> EditTopologyRequest {
+pub fn cut(scene: usize, x_m: f32) -> EditTopologyRequest {
     EditTopologyRequest {
         scene_id: scene_id(scene),
         tissue_id: 1,

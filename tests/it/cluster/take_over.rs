@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-fn taking(scene_id: &str, to: SocketAddr) -> MoveSceneRequest {
+pub fn taking(scene_id: &str, to: SocketAddr) -> MoveSceneRequest {
     let scene_id = scene_id.to_owned();
     MoveSceneRequest { scene_id, to_address: to.to_string(), take_over: true }
 }

@@ -111,7 +111,6 @@ impl Theatre {
     }
 
     /// One more server, which has these variables too.
-    #[cfg(feature = "s3")]
     pub fn join(&mut self, variables: &[(&'static str, String)]) {
         let of_all = self.variables.len();
         self.variables.extend_from_slice(variables);

@@ -62,14 +62,14 @@ fn grow(model: &mut usize) -> EditTopologyRequest {
     }
 }
 
-async fn cut(server: &mut TestServer, done: &mut usize) -> Result<(), Status> {
+pub async fn cut(server: &mut TestServer, done: &mut usize) -> Result<(), Status> {
     let mut after = *done;
     server.scenes.edit_topology(grow(&mut after)).await?;
     *done = after;
     Ok(())
 }
 
-fn assert_no_room(refused: Status) {
+pub fn assert_no_room(refused: Status) {
     let (code, about) = refusal(&refused);
     assert_eq!((code, &*about), (Code::ResourceExhausted, "disk"), "{refused:?}");
     assert!(refused.message().contains("nothing was changed"), "{refused:?}");

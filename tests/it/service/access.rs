@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use palpate::oracle::shapes;
 use palpate::proto::{
-    AddTissueRequest, CreateSceneRequest, DeleteSceneRequest, GetSceneRequest, TrackMode,
-    scene_service_client::SceneServiceClient,
+    AddTissueRequest, CreateSceneRequest, DeleteSceneRequest, EditTopologyRequest, GetSceneRequest,
+    TrackMode, scene_service_client::SceneServiceClient,
 };
 use tokio::time::timeout;
 use tokio_stream::wrappers::ReceiverStream;
@@ -18,6 +19,7 @@ use crate::support::{
     certificates::{Authority, with_tls},
     folder::Folder,
     keys::{ADMIN, OTHER, SURGEON, VIEWER, all_keys, by, key, with_keys},
+    meshes::wire,
     messages::{
         SCENE, start, start_message, tick, tick_message, tissue_upload, tool_head, tool_header,
         tool_piece,
@@ -103,6 +105,40 @@ async fn quotas_are_checked_before_memory_is_taken() {
         "triangles_per_key",
         "header",
     );
+}
+
+/// Lists grow by doubling: a cut of three vertices may take as much as the tissue has.
+#[tokio::test]
+async fn cuts_do_not_take_a_key_over_its_quota_of_bytes() {
+    const QUOTA: u64 = 1_700_000;
+    let folder = Folder::new("quota-of-cuts");
+    let keys = folder.write("keys.toml", &all_keys(&format!("bytes = {QUOTA}")));
+    let mut server = TestServer::configured(with_keys(&keys)).await;
+    create(&mut server, SURGEON, SCENE).await.expect("a full key");
+    let mesh = wire(&shapes::organ(2_000, 1));
+    for name in ["liver", "spleen"] {
+        upload(&mut server, SURGEON, tissue_upload(name, &mesh)).await.expect("room");
+    }
+    let (mut n, first) = (0, mesh.positions.len() as u32 / 3);
+    let refused = loop {
+        let vertex = first + 3 * (n / 2);
+        let cut = EditTopologyRequest {
+            scene_id: SCENE.to_owned(),
+            tissue_id: 1 + n % 2,
+            added_positions_m: vec![0.1, 0.0, 0.0, 0.1, 0.001, 0.0, 0.1, 0.0, 0.001],
+            added_triangles: vec![vertex, vertex + 1, vertex + 2],
+            ..Default::default()
+        };
+        match server.scenes.edit_topology(by(SURGEON, cut)).await {
+            Ok(_) => n += 1,
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(refusal(&refused), (Code::ResourceExhausted, "bytes_per_key".to_owned()));
+    let has = refused.message().split_once("has ").and_then(|(_, rest)| rest.split_once(' '));
+    let used: u64 = has.expect("what it has").0.parse().expect("a number");
+    println!("{n} cuts, {used} of {QUOTA} bytes: {}", refused.message());
+    assert!(used <= QUOTA, "{}", refused.message());
 }
 
 #[tokio::test]

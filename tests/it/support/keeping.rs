@@ -1,6 +1,10 @@
 //! Where the servers of one test keep their scenes, one after the other or beside each other.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::{
+    path::Path,
+    process::Command,
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+};
 
 use super::{folder::Folder, process::Process};
 
@@ -55,6 +59,21 @@ impl Keeping {
             ("AZURITE_BLOB_STORAGE_URL", address),
         ];
         Some(Keeping { variables, ..Keeping::in_folder(name) })
+    }
+
+    /// The folder of the servers that share one.
+    pub fn path(&self) -> &Path {
+        &self.folder.0
+    }
+
+    /// Holds what the command says of all scenes of a folder to be whole.
+    pub fn verify(&self) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        command.args(["scenes", "verify", "--data-dir"]).arg(self.path());
+        let done = command.env("RUST_LOG", "off").output().expect("it was built");
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success() && said.contains("whole"), "{said}{errors}");
     }
 
     /// A server with these variables too.

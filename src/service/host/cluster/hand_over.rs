@@ -136,6 +136,11 @@ fn give_up(
     let (Some(lease), Some(journal)) = (host.lease(), host.journal()) else {
         return Err(NotHandedOver::NotDurable { id: host.scene.id().to_owned() });
     };
+    if journal.is_gone()
+        && let Err(reason) = journal.keep_snapshot(|| host.scene.saved())
+    {
+        error!(scene = host.scene.id(), "what its lost journal had is lost: {reason}");
+    }
     // What is under way comes to its end, and nothing comes after.
     let _turn = SceneJournal::turn_blocking(Some(journal));
     // Before the newest positions are kept: a deformation that was answered was made before, and is among them.

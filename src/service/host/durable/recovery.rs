@@ -15,6 +15,7 @@ use crate::service::host::{
     fields::Fields,
     quota::Share,
     scene_error::{NotLoaded, SceneRegistryError},
+    scene_life::Ended,
     scene_registry::{SceneHost, SceneRegistry},
     unread_scenes::ReadAgain,
 };
@@ -174,7 +175,9 @@ pub fn take_in(
     let (store, commits) = registry.keeping().ok_or(SceneRegistryError::KeepsNone)?;
     let folder = store.folder(id);
     let journal_of = |found: &_| SceneJournal::of_taken(folder.clone(), found, commits, lease);
-    let found = folder.read().map_err(NotLoaded::from);
+    // Owners before this one may still be about to remove what newer files of theirs have made needless.
+    let found = folder.read_live().map_err(NotLoaded::from);
+    check_newest(id, lease)?;
     let host = found
         .and_then(|found| load(registry, fields, (id, &folder), found, journal_of))
         .map_err(|why| {
@@ -208,6 +211,20 @@ pub fn take_in(
     Ok(())
 }
 
+/// Between the look at a scene's files and the first that is written for it: whether its newest claim is this server's. A
+/// server that was stopped until others had claimed the scene may have read what they have written since.
+///
+/// # Errors
+/// Names the owner, or says that the claims cannot be read.
+fn check_newest(id: &str, lease: &SceneLease) -> Result<(), SceneRegistryError> {
+    let id = id.to_owned();
+    match lease.new_owner() {
+        Ok(None) => Ok(()),
+        Ok(Some(owner)) => Err(Ended::Elsewhere { id, owner }.into()),
+        Err(source) => Err(SceneRegistryError::Claims { id, source }),
+    }
+}
+
 /// Reads a scene again whose writer has failed for good, and lets that go on in its place.
 ///
 /// # Errors
@@ -228,7 +245,8 @@ pub fn revive(
     let id = lost.scene.id();
     let folder = store.folder(id);
     let read_again = || {
-        let found = folder.read()?;
+        let found = folder.read_live()?;
+        lost.lease().map_or(Ok(()), |lease| check_newest(id, lease)).map_err(Refused::from)?;
         folder.keep_damaged(&found);
         let journal = SceneJournal::of_found(folder, &found, commits, lost.lease().cloned());
         let scene = restored(registry, fields, id, found)?;

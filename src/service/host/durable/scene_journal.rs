@@ -35,7 +35,8 @@ use crate::{
         transport::background::lower_priority,
     },
     store::scenes::{
-        folder::{FoundScene, SceneFolder, first_generation},
+        folder::{FoundScene, SceneFolder},
+        generations::{first_generation, next_generation},
         journal::{JournalFile, JournalRecord},
         snapshot::SceneSnapshot,
     },
@@ -70,6 +71,8 @@ struct JournalFiles {
     file: Option<JournalFile>,
     /// The last journal has records that may not count: the next one is to begin before them.
     is_torn: bool,
+    /// The journal is gone from the disk, with changes that were acknowledged: nothing is kept before a snapshot has them.
+    is_gone: bool,
     removal: Removal,
     /// Another goes on with the files.
     is_closed: bool,
@@ -192,6 +195,7 @@ impl SceneJournal {
             lease,
             file: None,
             is_torn: false,
+            is_gone: false,
             removal: Removal::NotBegun,
             is_closed: false,
             generation,
@@ -232,11 +236,10 @@ impl SceneJournal {
         journal
     }
 
-    /// The same of a scene that was another server's: with files of its own, so that what that one still writes is not
-    /// read any more.
+    /// The same of a scene that was another server's, as [`SceneFolder::take_over`].
     ///
     /// # Errors
-    /// The system's; nothing has changed for who reads the files then.
+    /// The system's, or when there are files of a later owner; nothing has changed for who reads the files then.
     pub fn of_taken(
         folder: SceneFolder,
         found: &FoundScene,
@@ -332,6 +335,13 @@ impl SceneJournal {
         self.files.lock().lease.clone()
     }
 
+    /// Whether the journal is gone from the disk, so that a snapshot is to be kept at once. Asks the system.
+    pub fn is_gone(&self) -> bool {
+        let mut files = self.files.lock();
+        files.is_gone |= files.file.as_ref().is_some_and(JournalFile::is_gone);
+        files.is_gone
+    }
+
     /// Whether another snapshot is due.
     pub fn is_snapshot_due(&self, settings: &StoreSettings) -> bool {
         let files = self.files.lock();
@@ -390,9 +400,12 @@ impl SceneJournal {
         };
         let kept = SceneSnapshot { owner: self.owner.clone(), scene: saved() };
         drop(turn);
-        let written = folder.write_snapshot(&kept, generation, sequence);
-        self.files.lock().check_own()?;
-        self.snapshot.lock().bytes = written.map_err(failed)?;
+        let written = folder.write_snapshot(&kept, generation, sequence).map_err(failed);
+        let mut files = self.files.lock();
+        files.check_own()?;
+        self.snapshot.lock().bytes = written?;
+        files.is_gone = false;
+        drop(files);
         for tissue in &kept.scene.tissues {
             let mut durable = self.durable.lock();
             if let Some(of_tissue) = durable.get_mut(&tissue.id) {
@@ -474,13 +487,20 @@ impl JournalFiles {
     /// Adds records to the journal, or to the next one. Returns the number of the first, and the bytes of all.
     fn append(&mut self, records: &[JournalRecord]) -> Result<(u64, u64), NotKept> {
         self.check_own()?;
+        if self.is_gone {
+            let why = "a journal is gone from its place, and changes wait for a snapshot that has all of it";
+            return Err(failed(io::Error::other(why)));
+        }
         if self.file.as_ref().is_none_or(JournalFile::is_broken) {
             self.begin_journal()?;
         }
         let file = self.file.as_mut().expect("it was begun");
         let before = file.bytes();
         // Where it is uncertain it counts should this server end before its next journal begins.
-        let first = file.append(records).map_err(NotKept::of_write)?;
+        let first = file.append(records).map_err(|error| {
+            self.is_gone = error.kind() == io::ErrorKind::NotFound;
+            NotKept::of_write(error)
+        })?;
         let more = file.bytes() - before;
         self.check_written()?;
         self.next_sequence = first + records.len() as u64;
@@ -517,7 +537,11 @@ impl JournalFiles {
 
     fn begin_journal(&mut self) -> Result<(), NotKept> {
         // Also of one that fails: should its file stay, the next has another name.
-        self.generation += 1;
+        self.generation = match &self.lease {
+            Some(lease) => next_generation(lease.epoch(), self.generation)
+                .map_err(|later| failed(io::Error::other(later)))?,
+            None => self.generation + 1,
+        };
         self.n_journals += 1;
         // Nor does the last one go on then: from the first number of that file on, no record of it would be read.
         (self.file, self.is_torn) = (None, true);

@@ -101,7 +101,12 @@ fn work(ended: &Receiver<()>, registry: &SceneRegistry, fields: &Fields, setting
             }
             for (host, journal, positions) in under_way {
                 let kept = catch_panic(|| {
-                    positions.map_or(Ok(()), HandedIn::wait)?;
+                    let kept = positions.map_or(Ok(()), HandedIn::wait);
+                    if journal.is_gone() {
+                        keep_snapshot(host, journal, metrics)?;
+                    } else {
+                        kept?;
+                    }
                     journal.settle()?;
                     let is_due = !is_last && journal.is_snapshot_due(settings);
                     if is_due { keep_snapshot(host, journal, metrics) } else { Ok(()) }

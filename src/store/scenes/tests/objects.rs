@@ -22,8 +22,7 @@ use crate::{
         },
         place::{StorePlace, object_address::ObjectAddress, object_place::ObjectPlace},
         scenes::{
-            folder::{SceneFolder, first_generation},
-            journal::JournalRecord,
+            folder::SceneFolder, generations::first_generation, journal::JournalRecord,
             snapshot::SceneSnapshot,
         },
     },

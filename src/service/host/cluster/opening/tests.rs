@@ -154,6 +154,33 @@ fn a_scene_that_has_lost_its_files_is_refused_until_it_is_deleted() {
     let _ = fs::remove_dir_all(&folder);
 }
 
+/// Its claim is there, and it is stopped before it looks at the files; others have claimed the scene since.
+#[test]
+fn a_server_that_goes_on_after_others_have_claimed_writes_nothing_and_names_the_owner() {
+    let (folder, first, first_opener) = lost("stale-taker", &["s"]);
+    let (second, second_opener) = server(&folder, "second:1");
+    let put = |opener: &SceneOpener, epoch, state| {
+        assert!(opener.membership.put("s", &SceneClaim { epoch, state }).expect("room"));
+    };
+    put(&second_opener, 2, ClaimState::Owned(second_opener.membership.own().clone()));
+    put(&first_opener, 3, ClaimState::Free);
+    first_opener.open(&first, "s", ClaimFrom::Silent).expect("nobody's");
+    let files = || {
+        let all = fs::read_dir(folder.join("scenes/s")).expect("a scene");
+        let mut all: Vec<_> = all.map(|file| file.expect("an entry").path()).collect();
+        all.sort();
+        all.into_iter().map(|path| (fs::read(&path).expect("readable"), path)).collect::<Vec<_>>()
+    };
+    let before = files();
+    let lease = Arc::new(SceneLease::new(&second_opener.membership, "s", 2));
+    let refused = take_in(&second, &second_opener.fields, "s", &lease).expect_err("epoch 4 has it");
+    assert!(refused.to_string().contains("first:1 since epoch 4"), "{refused}");
+    assert_eq!(files(), before);
+    first.served("s").expect("it goes on");
+    // An error: the registries have the folder open.
+    let _ = fs::remove_dir_all(&folder);
+}
+
 #[test]
 fn an_id_is_free_again_whose_claimer_was_killed_before_it_had_made_the_scene() {
     let (folder, ..) = lost("never-made", &[]);
