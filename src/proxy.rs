@@ -26,6 +26,8 @@ mod feasibility;
 mod god_object;
 mod grasps;
 mod last_round;
+#[cfg(test)]
+mod late_ticks;
 mod linearised;
 mod local_bounds;
 mod motion;

@@ -105,8 +105,7 @@ impl ContactPlane {
 fn across(mesh: &TriangleMesh, t: TriangleId, edge: usize) -> Option<TriangleId> {
     let vertices = mesh.vertices(t);
     let [a, b]: [u32; 2] = array::from_fn(|k| vertices[(edge + k) % 3]);
-    let mut others =
-        mesh.ring(a).map(|(o, _)| o).filter(|o| *o != t && mesh.vertices(*o).contains(&b));
+    let mut others = mesh.at_edge(a, b).filter(|o| *o != t);
     let other = others.next();
     other.filter(|_| others.next().is_none())
 }
