@@ -26,10 +26,9 @@ mod feasibility;
 mod god_object;
 mod grasps;
 mod last_round;
-#[cfg(test)]
-mod late_ticks;
 mod linearised;
 mod local_bounds;
+mod margins;
 mod motion;
 mod near;
 mod near_contact;
@@ -41,6 +40,8 @@ mod rendered_session;
 mod rendering;
 mod rows;
 mod seen_tissues;
+#[cfg(test)]
+mod tests;
 mod tissue_loads;
 mod tissue_velocity;
 mod tissue_view;

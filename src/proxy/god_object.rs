@@ -12,6 +12,7 @@ use super::{
     contact_list::NEAR_CONTACTS_MAX,
     contact_memory::FrictionAnchor,
     last_round::LastRound,
+    margins::Margins,
     motion::ProxyMotion,
     near::{NEAR_PAIRS_MAX, NearSearch, NearTriangles, SearchEnd},
     near_contact::{ContactKey, NearContact, ProxyForce},
@@ -29,8 +30,7 @@ use crate::coupling::{
     },
 };
 use crate::geometry::tolerance::{
-    CONE_SHARE_SLACK, PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, PROXY_MARGIN_MIN_M,
-    PROXY_MARGIN_ROUND_M, PROXY_MARGIN_SMALL_M, STAND_OFF_M,
+    CONE_SHARE_SLACK, PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, STAND_OFF_M,
 };
 use crate::scene::{RevisionGuard, TissueId, Tool};
 use crate::time_left::TimeLeft;
@@ -53,13 +53,6 @@ const PAIRS_PREFERRED: usize = 256;
 /// devices need; with less the radius is small in a fine mesh.
 const SURVEY_PAIRS_MAX: usize = 512;
 
-/// The least margin of a tool of few millimetres, as a share of its largest link: all of a vessel would be within that of
-/// a larger tool, and a round would test every pair.
-const MARGIN_MIN_SHARE: f64 = 0.06;
-
-/// After a search that had too little time margins grow by this factor from tick to tick.
-const LATE_MARGIN_GROWTH: f64 = 1.1;
-
 /// A proxy that is nearer to tissue than this was stopped there twice, metres.
 const MET_M: f64 = 0.3 * STAND_OFF_M;
 
@@ -77,17 +70,7 @@ pub(super) struct GodObject {
     pub(super) posture: Posture,
     screws: LinkScrews,
     margin_m: f64,
-    /// It looks no nearer than this of itself, and in later rounds of a tick no nearer than that.
-    margin_min_m: f64,
-    margin_round_m: f64,
-    /// Of the first round towards a pose.
-    first_margin_m: f64,
-    /// Beyond this, in the last ticks, there were more pairs than are preferred.
-    margin_top_m: f64,
-    /// The first round looks no farther for a while, because a search had too little time.
-    late_margin_m: f64,
-    /// How far a local model looks about.
-    survey_margin_m: f64,
+    margins: Margins,
     pub(super) search: NearSearch,
     /// Of the last complete search, as many as a programme has rows.
     pub(super) contacts: Vec<NearContact>,
@@ -107,8 +90,7 @@ pub(super) struct GodObject {
 impl GodObject {
     pub(super) fn new(tool: Arc<Tool>, options: &RenderOptions) -> GodObject {
         let is_constrained = |link: &usize| !options.cutting_links.contains(link);
-        let share = MARGIN_MIN_SHARE * tool.link_size_max();
-        let margin_min_m = share.clamp(PROXY_MARGIN_SMALL_M, PROXY_MARGIN_MIN_M);
+        let margins = Margins::of(&tool);
         GodObject {
             hold: options.hold_point_m,
             friction: options.friction,
@@ -117,13 +99,8 @@ impl GodObject {
             posture: Posture::AT_ORIGIN,
             screws: LinkScrews::default(),
             margin_m: PROXY_MARGIN_MAX_M,
-            margin_min_m,
-            margin_round_m: margin_min_m.min(PROXY_MARGIN_ROUND_M),
-            first_margin_m: PROXY_MARGIN_MAX_M,
-            margin_top_m: PROXY_MARGIN_MAX_M,
-            late_margin_m: f64::INFINITY,
-            survey_margin_m: PROXY_MARGIN_MAX_M,
-            search: NearSearch::new(0.5 * margin_min_m),
+            search: NearSearch::new(0.5 * margins.min_m),
+            margins,
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             forces: Vec::with_capacity(ROWS_MAX),
             residual_m: 0.0,
@@ -164,11 +141,8 @@ impl GodObject {
         }
         self.contacts.truncate(n);
         self.forces.truncate(n);
-        self.margin_top_m = (2.0 * self.margin_top_m).min(PROXY_MARGIN_MAX_M);
-        self.first_margin_m = (0.5 * self.first_margin_m).max(self.margin_min_m);
-        self.first_margin_m = self.first_margin_m.min(self.late_margin_m);
-        self.late_margin_m *= LATE_MARGIN_GROWTH;
-        self.margin_m = self.first_margin_m;
+        self.margins.begin_tick();
+        self.margin_m = self.margins.first_m;
         self.search.list.begin_tick();
         self.active.clear();
         let bears = |(_, f): &(&NearContact, &ProxyForce)| f.normal_n > 0.0;
@@ -182,10 +156,10 @@ impl GodObject {
         let around =
             Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
         for _ in 0..MARGIN_HALVINGS_MAX {
-            let margin = self.survey_margin_m;
+            let margin = self.margins.survey_m;
             let within = (margin, SURVEY_PAIRS_MAX);
             match self.search.run(motion, &around, within, deadline) {
-                SearchEnd::Full => self.survey_margin_m = 0.5 * margin,
+                SearchEnd::Full => self.margins.survey_m = 0.5 * margin,
                 SearchEnd::OutOfTime => return None,
                 SearchEnd::Complete if self.search.clearance_m == 0.0 => return None,
                 SearchEnd::Complete => {
@@ -201,7 +175,7 @@ impl GodObject {
                     let NearSearch { pairs, contacts, .. } = &mut self.search;
                     // Four times as many are near at twice the margin, on a flat patch.
                     if 4 * pairs.len() < SURVEY_PAIRS_MAX {
-                        self.survey_margin_m = (2.0 * margin).min(PROXY_MARGIN_MAX_M);
+                        self.margins.survey_m = (2.0 * margin).min(PROXY_MARGIN_MAX_M);
                     }
                     let ids =
                         |p: &NearTriangles| (p.tissue, p.tissue_triangle, p.link, p.link_triangle);
@@ -253,7 +227,7 @@ impl GodObject {
     ) -> bool {
         let (mut stalls, mut was_moved_off) = (0, false);
         self.last_round.forget();
-        self.margin_m = self.first_margin_m;
+        self.margin_m = self.margins.first_m;
         for _ in 0..ROUNDS_MAX {
             let x_d = self.posture.displacement_to(to, &self.tool, self.hold, &mut self.screws);
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
@@ -279,11 +253,11 @@ impl GodObject {
             let way = (&scaled(&x, limit), 1.0);
             let share = limit * self.go(&motion, way, Some(to), &x_d, deadline);
             self.margin_m = if limit < 1.0 {
-                (2.0 * self.margin_m).min(self.margin_top_m).max(self.margin_m)
+                (2.0 * self.margin_m).min(self.margins.top_m).max(self.margin_m)
             } else {
-                self.margin_m.min(extent.length_m.max(self.margin_round_m))
+                self.margin_m.min(extent.length_m.max(self.margins.round_m))
             };
-            self.first_margin_m = self.first_margin_m.max(self.margin_m);
+            self.margins.first_m = self.margins.first_m.max(self.margin_m);
             if self.posture == *to {
                 return true;
             }
@@ -340,8 +314,8 @@ impl GodObject {
             }
             // What is near grows with the square of the margin: several short steps cost less than one long.
             let wanted = displacement * (1.0 - time);
-            let wanted = wanted.min(self.margin_top_m).max(self.margin_min_m);
-            self.margin_m = wanted.min(self.late_margin_m);
+            let wanted = wanted.min(self.margins.top_m).max(self.margins.min_m);
+            self.margin_m = wanted.min(self.margins.late_m);
             match self.search(&motion, deadline) {
                 SearchEnd::Complete => (),
                 SearchEnd::OutOfTime => {
@@ -399,7 +373,7 @@ impl GodObject {
         for _ in 0..MARGIN_HALVINGS_MAX {
             let around =
                 Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
-            let is_wide = self.margin_m > self.margin_min_m;
+            let is_wide = self.margin_m > self.margins.min_m;
             let pairs_max = if is_wide { PAIRS_PREFERRED } else { NEAR_PAIRS_MAX };
             let within = (self.margin_m, pairs_max);
             match self.search.run(motion, &around, within, deadline) {
@@ -413,12 +387,11 @@ impl GodObject {
                         }
                         self.take_contacts();
                     }
-                    self.margin_m = if is_wide { half.max(self.margin_min_m) } else { half };
-                    self.margin_top_m = self.margin_m;
+                    self.margin_m = if is_wide { half.max(self.margins.min_m) } else { half };
+                    self.margins.top_m = self.margin_m;
                 }
                 SearchEnd::OutOfTime => {
-                    // So that the next tick gets on where this one did not.
-                    self.late_margin_m = (0.5 * self.margin_m).max(self.margin_round_m);
+                    self.margins.note_late(self.margin_m);
                     return SearchEnd::OutOfTime;
                 }
                 SearchEnd::Complete => {

@@ -26,7 +26,7 @@ use crate::{
         tolerance::{BOUND_COVER, CONTACT_SLACK},
     },
     sdf::Reading,
-    time_left::{TimeLeft, note_step},
+    time_left::TimeLeft,
 };
 
 /// The deepest point of a triangle, as far as it was looked for.
@@ -243,9 +243,6 @@ impl TissueTriangle<'_> {
         debug_assert!(waiting.capacity() >= PARTS_MAX, "room for {}", waiting.capacity());
         best.lower = self.add_first_parts(Part { near, ..whole }, waiting);
         let mut n_reads = 0;
-        // To begin with the parts that the last search left, each as much less outside as the triangle has moved, was tried: 16
-        // reads of the field in the place of 26, but the bounds of 42 parts. A probe's tick took 4 % less, pliers' 6 at
-        // p50 and more at p99.
         // Best first: going down where it looks deepest now would spend all reads in one flat place.
         while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
             // Deeper by less than the tolerance is not worth looking for, nor is what stays beyond the margin.
@@ -255,7 +252,6 @@ impl TissueTriangle<'_> {
             if is_wanted(lower, &best) && n_reads < READS_MAX && !self.time.is_over() {
                 let barycentric = middle(&corners);
                 // An interval wider than the part does not get narrower by splitting the part.
-                note_step();
                 let (p, slack) = (point(barycentric), radius.max(0.5 * tolerance));
                 let reading = link.read(p, slack, near[0], self.time);
                 n_reads += 1;
@@ -449,7 +445,6 @@ impl TissueTriangle<'_> {
                 }
                 (n_reads, *reads_left) = (n_reads + 1, *reads_left - 1);
                 let middle = point(middle(&corners));
-                note_step();
                 let reading = link.read(middle, radius.max(0.5 * tolerance), near[0], self.time);
                 best.offer(self::middle(&corners), reading);
                 let near = nearer_by(&reading, near);

@@ -16,7 +16,7 @@ use crate::{
         tolerance::BOUND_COVER,
     },
     sdf::Reading,
-    time_left::TimeLeft,
+    time_left::{TimeLeft, note_step},
 };
 
 impl Link {
@@ -43,6 +43,7 @@ impl Link {
         near: Option<TriangleId>,
         time: &TimeLeft,
     ) -> Reading {
+        note_step();
         let reading = self.field.read(self.surface.mesh(), p);
         let is_narrow = reading.upper - reading.lower <= slack;
         if is_narrow { reading } else { self.refined(p, reading, near, time) }
