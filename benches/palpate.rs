@@ -24,6 +24,8 @@ mod guigue_devillers;
 mod in_process;
 #[path = "palpate/inputs.rs"]
 mod inputs;
+#[path = "palpate/late_ticks.rs"]
+mod late_ticks;
 #[path = "palpate/memory_given_back.rs"]
 mod memory_given_back;
 #[path = "palpate/moller.rs"]
@@ -76,7 +78,7 @@ static ALLOCATOR: Counting = Counting;
 /// What is measured: its id in the targets, its name, and how.
 type Measure = (&'static str, &'static str, fn(&mut Run));
 
-const MEASURES: [Measure; 18] = [
+const MEASURES: [Measure; 19] = [
     ("P1", "triangle_pairs", triangle_pairs::run),
     ("P2", "tissue_distance", tissue_distance::run),
     ("P3", "tool_field", tool_field::run),
@@ -95,6 +97,7 @@ const MEASURES: [Measure; 18] = [
     ("P15", "servo_step", servo_step::run),
     ("A1", "attacks", attacks::run),
     ("A2", "memory_given_back", memory_given_back::run),
+    ("A3", "late_ticks", late_ticks::run),
 ];
 
 fn main() -> ExitCode {

@@ -28,6 +28,7 @@ mod grasps;
 mod last_round;
 mod linearised;
 mod local_bounds;
+mod margins;
 mod motion;
 mod near;
 mod near_contact;
@@ -39,6 +40,8 @@ mod rendered_session;
 mod rendering;
 mod rows;
 mod seen_tissues;
+#[cfg(test)]
+mod tests;
 mod tissue_loads;
 mod tissue_velocity;
 mod tissue_view;

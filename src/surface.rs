@@ -20,9 +20,10 @@ use crate::{
         },
         side::{Side, SideWitness},
         tolerance::{ON_SURFACE, SIDE_IS_CLEAR},
-        winding::{Winding, winding_number},
+        winding::{Winding, winding_of},
     },
     index::{BoxTest, LatLonOptions, NearestTriangle, Quality, SkipList, Updated},
+    time_left::{TimeLeft, Visited, note_step},
 };
 pub use crossing_search::CrossingSearch;
 use crossing_search::Searched;
@@ -197,16 +198,19 @@ impl Surface {
     }
 
     /// The certainty of a point's side: 1 where the surface is not open about it and encloses no point negatively.
-    /// `nearest`: the triangle nearest to the point.
-    pub fn certainty_about(&self, p: DVec3, nearest: TriangleId) -> f64 {
+    /// `nearest`: the triangle nearest to the point. 0 when the time is over before that is known.
+    pub fn certainty_about(&self, p: DVec3, nearest: TriangleId, time: &TimeLeft) -> f64 {
         let may_cross = || {
             self.is_closed()
                 && self.is_by_winding_at(nearest)
                 && self.bounds().distance_squared(p) == 0.0
         };
         let is_near = self.boundary.is_near(p, 0.0) || may_cross();
-        let near = is_near.then(|| self.signed_distance(p, f64::INFINITY, None));
-        near.flatten().map_or(1.0, |d| d.certainty)
+        if !is_near {
+            return 1.0;
+        }
+        let found = self.signed_distance_in_time(p, f64::INFINITY, None, time);
+        found.map_or(if time.was_over() { 0.0 } else { 1.0 }, |d| d.certainty)
     }
 
     /// The box of all triangles, exact.
@@ -214,8 +218,8 @@ impl Surface {
         self.list.bounds()
     }
 
-    /// Gives every triangle whose box passes to `visit`.
-    pub fn overlap(&self, test: &impl BoxTest, visit: impl FnMut(TriangleId)) {
+    /// Gives every triangle whose box passes to `visit`, until that says no.
+    pub fn overlap<V: Visited>(&self, test: &impl BoxTest, visit: impl FnMut(TriangleId) -> V) {
         self.list.overlap(test, visit);
     }
 
@@ -230,6 +234,17 @@ impl Surface {
         self.list.nearest(to, max_distance, hint)
     }
 
+    /// [`Surface::nearest`] until the time is over: then the nearest of the triangles that were looked at.
+    pub fn nearest_in_time(
+        &self,
+        to: DVec3,
+        max_distance: f64,
+        hint: Option<TriangleId>,
+        time: &TimeLeft,
+    ) -> Option<NearestTriangle> {
+        self.list.nearest_in_time(to, max_distance, hint, time)
+    }
+
     /// The signed distance of a point, when the surface is within `max_distance` metres.
     pub fn signed_distance(
         &self,
@@ -237,39 +252,63 @@ impl Surface {
         max_distance: f64,
         hint: Option<TriangleId>,
     ) -> Option<SignedNearest> {
-        let NearestTriangle { triangle, closest } = self.nearest(p, max_distance, hint)?;
-        Some(self.signed(p, triangle, closest))
+        self.signed_distance_in_time(p, max_distance, hint, &TimeLeft::endless())
     }
 
-    /// [`Surface::signed_distance`] of a point that is asked for again and again: the same answer, and faster while the
-    /// point moves little.
+    /// [`Surface::signed_distance`]; `None` also when the time is over before it is known.
+    pub fn signed_distance_in_time(
+        &self,
+        p: DVec3,
+        max_distance: f64,
+        hint: Option<TriangleId>,
+        time: &TimeLeft,
+    ) -> Option<SignedNearest> {
+        let NearestTriangle { triangle, closest } =
+            self.nearest_in_time(p, max_distance, hint, time)?;
+        if time.was_over() {
+            return None;
+        }
+        self.signed(p, triangle, closest, time)
+    }
+
+    /// [`Surface::signed_distance_in_time`] of a point that is asked for again and again: the same answer, and faster while
+    /// the point moves little.
     pub fn signed_distance_tracked(
         &self,
         p: DVec3,
         max_distance: f64,
         point: &mut TrackedPoint,
+        time: &TimeLeft,
     ) -> Option<SignedNearest> {
-        let nearest = self.list.nearest_tracked(p, max_distance, &mut point.tangents);
-        let NearestTriangle { triangle, closest } = nearest?;
+        let nearest = self.list.nearest_tracked(p, max_distance, &mut point.tangents, time);
+        let NearestTriangle { triangle, closest } = nearest.filter(|_| !time.was_over())?;
         let radius = closest.distance_squared.sqrt() - SIDE_IS_CLEAR * self.bounds().diagonal();
         let witness = if !self.asks_winding(triangle, &closest) {
             SideWitness::Normal(point.normal_at(&self.mesh, triangle, closest.feature))
         } else if self.is_closed() && radius > 0.0 {
-            SideWitness::Winding(point.winding_at(p, radius, || self.winding(p)))
+            let count = || self.winding_in_time(p, time);
+            SideWitness::Winding(point.winding_at(p, radius, count)?)
         } else {
-            SideWitness::Winding(self.winding(p))
+            SideWitness::Winding(self.winding_in_time(p, time)?)
         };
         Some(self.signed_by(p, triangle, closest, &witness))
     }
 
-    /// The signed distance of a point whose nearest triangle, and closest point on it, are known.
-    pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
+    /// The signed distance of a point whose nearest triangle, and closest point on it, are known; `None` when the time is
+    /// over before its side is known.
+    pub fn signed(
+        &self,
+        p: DVec3,
+        triangle: TriangleId,
+        closest: ClosestPoint,
+        time: &TimeLeft,
+    ) -> Option<SignedNearest> {
         let witness = if self.asks_winding(triangle, &closest) {
-            SideWitness::Winding(self.winding(p))
+            SideWitness::Winding(self.winding_in_time(p, time)?)
         } else {
             SideWitness::Normal(pseudonormal(&self.mesh, triangle, closest.feature))
         };
-        self.signed_by(p, triangle, closest, &witness)
+        Some(self.signed_by(p, triangle, closest, &witness))
     }
 
     /// Whether the winding number tells the side of a point whose nearest triangle is known.
@@ -307,11 +346,21 @@ impl Surface {
 
     /// The winding number around a point, on the surface that of triangles seen edge on. O(n) where no ray is clear of
     /// the edges, as in a soup of slivers, and a ray meets as many boxes as overlap there: 25 ns for each triangle at
-    /// most, 5 ms for 200 k. A tick asks whether its time is over before each.
+    /// most, 5 ms for 200 k.
     pub fn winding(&self, p: DVec3) -> Winding {
+        self.winding_in_time(p, &TimeLeft::endless()).expect("there is time")
+    }
+
+    /// [`Surface::winding`]; `None` when the time is over before it is known.
+    pub fn winding_in_time(&self, p: DVec3, time: &TimeLeft) -> Option<Winding> {
         // Near an open end the side changes without a triangle: the winding number says so, a normal cannot.
-        let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p);
-        counted.unwrap_or_else(|| Winding { number: winding_number(&self.mesh, p), error: 0.0 })
+        let counted = counted_winding(&self.list, &self.mesh, self.boundary.cap(), p, time);
+        let summed = || {
+            let in_time = self.mesh.triangle_ids().take_while(|_| !time.is_over());
+            let number = winding_of(in_time.inspect(|_| note_step()), &self.mesh, p);
+            Winding { number, error: 0.0 }
+        };
+        Some(counted.unwrap_or_else(summed)).filter(|_| !time.was_over())
     }
 
     /// Whether a point is inside, and how certain that is. Works at any distance.
@@ -442,7 +491,7 @@ impl Surface {
 mod tests {
     use super::*;
     use crate::{
-        geometry::MeshData,
+        geometry::{MeshData, winding::winding_number},
         oracle::{random::Random, shapes},
     };
 
@@ -465,8 +514,9 @@ mod tests {
             data.positions.iter_mut().for_each(|p| *p *= Vec3::new(factor(), factor(), 1.0));
             let s = surface(data);
             let (mesh, cap) = (s.mesh(), s.boundary().cap());
+            let time = TimeLeft::endless();
             let counted =
-                |p: DVec3| counted_winding(&s.list, mesh, cap, p).expect("a ray is clear");
+                |p: DVec3| counted_winding(&s.list, mesh, cap, p, &time).expect("a ray is clear");
             let is_near = |got: Winding, exact: f64| (got.number - exact).abs() < got.error + 1e-4;
             let corners = |t: &[u32; 3]| t.map(|v| mesh.position(v));
             let middle = |[a, b, c]: [DVec3; 3]| (a + b + c) / 3.0;

@@ -2,9 +2,10 @@
 //!
 //! Every search of a tick asks inside its loops, so that it ends soon after the time does, whatever a client has sent.
 //! What a search returns then is what it found so far, and whoever called it asks [`TimeLeft::is_over`] once more
-//! before it takes that for the whole truth: once the time is over it stays over.
+//! before it takes that for the whole truth: once the time is over it stays over. A search that gives what it finds to a
+//! visitor also ends when the visitor says so ([`Visited`]).
 
-use std::cell::Cell;
+use std::{cell::Cell, ops::ControlFlow};
 
 /// Questions between two readings of the clock. Work of 10 ns (a box) to 2 us (two triangles in motion) goes with a
 /// question, so a search notices within 32 us, and the 25 ns of a reading are lost in it.
@@ -17,13 +18,63 @@ pub struct TimeLeft<'a> {
     until_ns: u64,
     /// Questions before the clock is read again.
     to_reading: Cell<u32>,
+    questions_a_reading: u32,
     is_over: Cell<bool>,
+}
+
+/// What a visitor returns: [`ControlFlow`], or nothing when it wants all that a search finds.
+pub trait Visited {
+    /// Whether the search goes on.
+    fn flow(self) -> ControlFlow<()>;
+}
+
+impl Visited for () {
+    fn flow(self) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
+}
+
+impl Visited for ControlFlow<()> {
+    fn flow(self) -> ControlFlow<()> {
+        self
+    }
+}
+
+/// Counts a step of a search in unit tests, where a clock that counts steps shows how many follow a deadline.
+#[inline(always)]
+pub(crate) fn note_step() {
+    #[cfg(test)]
+    STEPS.with(|steps| steps.set(steps.get() + 1));
+}
+
+/// Work that tests do not count: assertions, which the program as it is delivered leaves out.
+#[inline(always)]
+pub(crate) fn uncounted<T>(work: impl FnOnce() -> T) -> T {
+    #[cfg(test)]
+    let steps = STEPS.with(Cell::get);
+    let done = work();
+    #[cfg(test)]
+    STEPS.with(|s| s.set(steps));
+    done
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Of all searches of the thread.
+    pub(crate) static STEPS: Cell<u64> = const { Cell::new(0) };
 }
 
 impl<'a> TimeLeft<'a> {
     /// Until an instant of the caller's clock, nanoseconds.
     pub fn until(now_ns: &'a dyn Fn() -> u64, until_ns: u64) -> TimeLeft<'a> {
-        TimeLeft { now_ns, until_ns, to_reading: Cell::new(0), is_over: Cell::new(false) }
+        let (to_reading, is_over) = (Cell::new(0), Cell::new(false));
+        let questions_a_reading = QUESTIONS_A_READING;
+        TimeLeft { now_ns, until_ns, to_reading, questions_a_reading, is_over }
+    }
+
+    /// With a clock that is read at every question, because it reads another one only once in a while.
+    pub fn read_each_time(self) -> TimeLeft<'a> {
+        TimeLeft { questions_a_reading: 0, ..self }
     }
 
     /// As much as is needed.
@@ -64,7 +115,7 @@ impl<'a> TimeLeft<'a> {
 
     /// Whether it is over, by the clock: before work that may take long.
     pub fn is_over_now(&self) -> bool {
-        self.to_reading.set(QUESTIONS_A_READING);
+        self.to_reading.set(self.questions_a_reading);
         if !self.is_over.get() && !self.is_endless() && (self.now_ns)() >= self.until_ns {
             self.is_over.set(true);
         }

@@ -16,6 +16,7 @@ use palpate::{
     index::LatLonOptions,
     oracle::{Random, brute_force::nearest, solid_angle::winding_number},
     surface::{Surface, TrackedPoint},
+    time_left::TimeLeft,
 };
 use parry3d::{
     query::PointQueryWithLocation,
@@ -147,7 +148,10 @@ impl Stage {
         for p in points {
             let (p, reach) = (p.as_dvec3(), f64::INFINITY);
             let found = match &mut last {
-                Some(last) => self.surface.signed_distance_tracked(p, reach, last),
+                Some(last) => {
+                    let time = &TimeLeft::endless();
+                    self.surface.signed_distance_tracked(p, reach, last, time)
+                }
                 None => self.surface.signed_distance(p, reach, None),
             };
             give(found.expect("a surface").signed_distance);

@@ -14,7 +14,8 @@ use crate::geometry::{
     tolerance::UNITY_ROUNDING,
     triangle_triangle::Triangle,
 };
-use crate::time_left::TimeLeft;
+use crate::time_left::{TimeLeft, note_step};
+use std::ops::ControlFlow;
 
 /// A point or triangle whose nearest triangle is wanted, in the tree's frame.
 pub trait NearestTo {
@@ -149,18 +150,19 @@ impl BoxTree {
     }
 
     /// Gives every triangle that is within `reach` metres of one in the tree's frame to `visit`, and some that
-    /// are farther, each with a lower bound of its distance in metres, until it says no.
+    /// are farther, each with a lower bound of its distance in metres, until it says no or the time is over.
     pub fn each_within(
         &self,
         to: &Triangle,
         reach: f64,
-        mut visit: impl FnMut(TriangleId, f64) -> bool,
+        time: &TimeLeft,
+        mut visit: impl FnMut(TriangleId, f64) -> ControlFlow<()>,
     ) {
         if !self.wide_nodes.is_empty() {
             let single = SingleTriangle::of(to, self.farthest(), 0.0);
             // What is within a triangle's displacement, and not what its swept box overlaps: a fifth of the pairs,
             // and of the time of a sweep.
-            self.within(0, &single, reach * reach, &mut visit);
+            let _ = self.within(0, &single, reach * reach, time, &mut visit);
         }
     }
 
@@ -169,8 +171,13 @@ impl BoxTree {
         wide_node: u32,
         single: &SingleTriangle,
         limit: f64,
-        visit: &mut impl FnMut(TriangleId, f64) -> bool,
-    ) -> bool {
+        time: &TimeLeft,
+        visit: &mut impl FnMut(TriangleId, f64) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        note_step();
+        if time.is_over() {
+            return ControlFlow::Break(());
+        }
         let wide_node = &self.wide_nodes[wide_node as usize];
         let bounds = wide_node.distances_squared(single);
         for (bound, below) in bounds.into_iter().zip(wide_node.below) {
@@ -178,41 +185,48 @@ impl BoxTree {
             if f64::from(bound) > limit || below == u32::MAX {
                 continue;
             }
-            let goes_on = if below & LEAF == 0 {
-                self.within(below, single, limit, visit)
+            if below & LEAF == 0 {
+                self.within(below, single, limit, time, visit)?;
             } else {
-                visit(self.triangles[(below & !LEAF) as usize], f64::from(bound).sqrt())
-            };
-            if !goes_on {
-                return false;
+                visit(self.triangles[(below & !LEAF) as usize], f64::from(bound).sqrt())?;
             }
         }
-        true
+        ControlFlow::Continue(())
     }
 
     /// The least projection of all triangles of `mesh`, which the tree was built of, on a unit vector in the tree's frame,
-    /// metres; infinite for an empty tree.
-    pub fn begins_along(&self, mesh: &TriangleMesh, along: DVec3) -> f64 {
+    /// metres; infinite for an empty tree. `None` when the time was over before it is known.
+    pub fn begins_along(&self, mesh: &TriangleMesh, along: DVec3, time: &TimeLeft) -> Option<f64> {
         debug_assert!((along.length() - 1.0).abs() <= UNITY_ROUNDING, "{along}");
         let mut least = f64::INFINITY;
         if !self.wide_nodes.is_empty() {
-            self.begin(0, mesh, along, &mut least);
+            self.begin(0, (mesh, along), &mut least, time)?;
         }
-        least
+        Some(least)
     }
 
-    fn begin(&self, wide_node: u32, mesh: &TriangleMesh, along: DVec3, least: &mut f64) {
+    fn begin(
+        &self,
+        wide_node: u32,
+        (mesh, along): (&TriangleMesh, DVec3),
+        least: &mut f64,
+        time: &TimeLeft,
+    ) -> Option<()> {
         let wide_node = &self.wide_nodes[wide_node as usize];
         let mut begins = wide_node.begins(along.as_vec3().to_array(), self.farthest());
         loop {
             let lane = least_lane(&begins);
             // Nearest first, so nothing that is left can begin earlier.
             if f64::from(begins[lane]) >= *least {
-                return;
+                return Some(());
+            }
+            note_step();
+            if time.is_over() {
+                return None;
             }
             let below = wide_node.below[lane];
             if below & LEAF == 0 {
-                self.begin(below, mesh, along, least);
+                self.begin(below, (mesh, along), least, time)?;
             } else {
                 // A box of a triangle has corners that the triangle has not: of a long one, far before it.
                 let triangle = mesh.triangle(self.triangles[(below & !LEAF) as usize]);
@@ -267,6 +281,7 @@ impl<T: NearestTo> TreeSearch<'_, T> {
                 self.apart = bound;
                 break;
             }
+            note_step();
             if self.time.is_over() {
                 return;
             }
@@ -402,11 +417,11 @@ mod tests {
                 let t = triangle_about(&mesh, &mut random);
                 let reach = random.range(0.0, 0.01);
                 let mut visited = Vec::new();
-                tree.each_within(&t, reach, |own, bound| {
+                tree.each_within(&t, reach, &TimeLeft::endless(), |own, bound| {
                     let distance = triangle_distance(&t, &mesh.triangle(own));
                     assert!(bound <= distance, "{own:?} is {distance} m from {t:?}, bound {bound}");
                     visited.push(own);
-                    true
+                    ControlFlow::Continue(())
                 });
                 given += visited.len();
                 for own in mesh.triangle_ids() {
@@ -430,7 +445,7 @@ mod tests {
                 let along = random.unit_vector();
                 let first = mesh.positions().iter().map(|p| p.as_dvec3().dot(along));
                 let first = first.fold(f64::INFINITY, f64::min);
-                assert_eq!(tree.begins_along(&mesh, along), first);
+                assert_eq!(tree.begins_along(&mesh, along, &TimeLeft::endless()), Some(first));
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::{
         tolerance::POSE_ROUNDING,
         triangle_triangle::{PairVerdict, meet},
     },
-    time_left::TimeLeft,
+    time_left::{TimeLeft, note_step},
 };
 
 /// Two triangles that meet.
@@ -51,6 +51,7 @@ impl Rigid<'_> {
         let mut stack = [(0u32, 0u32); 2 * DEPTH_MAX + 2];
         let mut height = 1;
         while height > 0 && !time.is_over() {
+            note_step();
             height -= 1;
             let (i, j) = stack[height];
             debug_assert!(height + 2 <= stack.len(), "{height} pairs wait");

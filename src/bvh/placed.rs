@@ -13,7 +13,7 @@ use crate::geometry::{
     tolerance::{POSE_ROUNDING, SLAB_ROUNDING, UNITY_ROUNDING},
     triangle_triangle::{PairVerdict, Rounded, Triangle, meet},
 };
-use crate::time_left::TimeLeft;
+use crate::time_left::{TimeLeft, note_step};
 
 /// A mesh and its tree somewhere in the scene.
 #[derive(Clone, Debug)]
@@ -111,6 +111,7 @@ impl PlacedTree<'_> {
         let wide_node = &self.tree.wide_nodes[wide_node as usize];
         for lane in lanes(wide_node.meet(&query.single)) {
             let below = wide_node.below[lane];
+            note_step();
             if time.is_over() {
                 return;
             }

@@ -250,7 +250,8 @@ pub const NORMAL_CONE_SLACK: f64 = 1e-4;
 pub const FLAT_CONE_SLACK: f64 = 0.02;
 
 /// A proxy looks for contacts within this distance at least, metres: ten times its stand-off, and what a hand at
-/// 200 mm/s goes in a millisecond. With less, motion takes more rounds; with more, each round tests more pairs.
+/// 200 mm/s goes in a millisecond. With less, motion takes more rounds; with more, each round tests more pairs. A tool of
+/// less than 3 mm has less, down to [`PROXY_MARGIN_SMALL_M`].
 pub const PROXY_MARGIN_MIN_M: f64 = 2e-4;
 
 /// And within this at most, metres: no round moves a proxy farther. With more, a round in a fine mesh tests thousands
@@ -262,11 +263,12 @@ pub const PROXY_MARGIN_MAX_M: f64 = 2e-3;
 /// cannot reach; with less, a contact that opens a little is lost.
 pub const PROXY_MARGIN_ROUND_M: f64 = 6e-5;
 
-/// The list of what may be near a proxy looks farther than the proxy by this at least, metres: half the least margin.
-/// With less, a hand at rest lists anew what trembles; with more, lists in fine meshes are long.
-pub const PROXY_SKIN_MIN_M: f64 = 1e-4;
+/// The least margin of the smallest tools, in all rounds, metres: one and a half times the stand-off. With more, all of a
+/// tool of a tenth of a millimetre is near what it touches; with less, contacts at rest are not seen.
+pub const PROXY_MARGIN_SMALL_M: f64 = 3e-5;
 
-/// And by this at most, metres: half the largest margin. With more, a fast hand's lists hold thousands of pairs.
+/// The list of what may be near a proxy looks farther than the proxy by half the least margin at least, and by this at
+/// most, metres: half the largest margin. With more, a fast hand's lists hold thousands of pairs.
 pub const PROXY_SKIN_MAX_M: f64 = 1e-3;
 
 /// A contact of the proxy that is on other features than a contact of the last tick, but no farther from it than this,

@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 
 use glam::{DMat3, DVec2, DVec3};
 
-use super::{Aabb, TriangleMesh, tolerance::SPREAD_ROUNDING};
+use super::{Aabb, TriangleId, TriangleMesh, tolerance::SPREAD_ROUNDING};
 
 /// A winding number and how far the true one may be from it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -44,7 +44,16 @@ impl Winding {
 
 /// The winding number of the whole mesh around `p`, exact to rounding, in O(n).
 pub fn winding_number(mesh: &TriangleMesh, p: DVec3) -> f64 {
-    mesh.triangle_ids().map(|t| solid_angle(p, &mesh.triangle(t))).sum::<f64>() / (4.0 * PI)
+    winding_of(mesh.triangle_ids(), mesh, p)
+}
+
+/// The share that some of its triangles have.
+pub fn winding_of(
+    triangles: impl Iterator<Item = TriangleId>,
+    mesh: &TriangleMesh,
+    p: DVec3,
+) -> f64 {
+    triangles.map(|t| solid_angle(p, &mesh.triangle(t))).sum::<f64>() / (4.0 * PI)
 }
 
 /// Signed solid angle of a triangle seen from `p`, in (-2 pi, 2 pi); positive from behind. 0 for a point

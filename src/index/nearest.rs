@@ -8,12 +8,15 @@ use super::{
     skip_list::{SkipList, TABLE_LEVELS},
     tangents::Tangents,
 };
-use crate::geometry::{
-    Aabb, TriangleId,
-    direction::direction,
-    distance::point_triangle::{ClosestPoint, closest_point},
-    lanes::{LANES, are_wide, lesser, prefetch},
-    tolerance::{BOX_DISTANCE_SLACK, SINGLE_DISTANCE_ROUNDING as ROUNDING},
+use crate::{
+    geometry::{
+        Aabb, TriangleId,
+        direction::direction,
+        distance::point_triangle::{ClosestPoint, closest_point},
+        lanes::{LANES, are_wide, lesser, prefetch},
+        tolerance::{BOX_DISTANCE_SLACK, SINGLE_DISTANCE_ROUNDING as ROUNDING},
+    },
+    time_left::{TimeLeft, note_step},
 };
 
 /// The nearest triangle; the smallest id among equally near ones.
@@ -28,6 +31,10 @@ pub struct NearestTriangle {
 /// Runs above one another: those of the tallest list and of the largest table.
 const DEPTH: usize = LEVELS + TABLE_LEVELS;
 
+/// Runs and leaves for which the time is asked once: few searches look at many more, and each costs as much as many
+/// questions.
+const STEPS_A_QUESTION: u32 = 16;
+
 /// The state of one query.
 struct ListSearch<'a> {
     list: &'a SkipList,
@@ -40,6 +47,7 @@ struct ListSearch<'a> {
     /// `limit` in single precision, rounded up, and finite.
     limit_above: f32,
     best: Option<NearestTriangle>,
+    time: &'a TimeLeft<'a>,
 }
 
 /// A run of the search's stack, and its links that are still to be visited.
@@ -58,8 +66,19 @@ impl SkipList {
         max_distance: f64,
         hint: Option<TriangleId>,
     ) -> Option<NearestTriangle> {
+        self.nearest_in_time(to, max_distance, hint, &TimeLeft::endless())
+    }
+
+    /// [`SkipList::nearest`] until the time is over: then the nearest of those that were looked at.
+    pub fn nearest_in_time(
+        &self,
+        to: DVec3,
+        max_distance: f64,
+        hint: Option<TriangleId>,
+        time: &TimeLeft,
+    ) -> Option<NearestTriangle> {
         debug_assert!(to.is_finite() && max_distance >= 0.0, "{max_distance} m about {to}");
-        let mut search = self.search(to, max_distance);
+        let mut search = self.search(to, max_distance, time);
         if let Some((n, lane)) = hint.and_then(|t| self.handle(t)) {
             search.offer(n, lane);
         }
@@ -67,16 +86,17 @@ impl SkipList {
         search.best
     }
 
-    /// [`SkipList::nearest`] of a point that is asked for again and again: the same answer. `tangents`: what the last
-    /// searches for it told, true of the surface as it is.
+    /// [`SkipList::nearest_in_time`] of a point that is asked for again and again: the same answer. `tangents`: what the
+    /// last searches for it told, true of the surface as it is.
     pub fn nearest_tracked(
         &self,
         to: DVec3,
         max_distance: f64,
         tangents: &mut Tangents,
+        time: &TimeLeft,
     ) -> Option<NearestTriangle> {
         debug_assert!(to.is_finite() && max_distance >= 0.0, "{max_distance} m about {to}");
-        let mut search = self.search(to, max_distance);
+        let mut search = self.search(to, max_distance, time);
         if let Some((n, lane)) = tangents.nearest().and_then(|t| self.handle(t)) {
             search.offer(n, lane);
         }
@@ -85,6 +105,9 @@ impl SkipList {
             && let Some(skin) = tangents.skin(to, search.slack)
         {
             search.keep_within(skin, tangents);
+            if time.was_over() {
+                tangents.forget();
+            }
         }
         if tangents.covers(to, search.limit.sqrt()) {
             search.offer_kept(tangents);
@@ -95,13 +118,18 @@ impl SkipList {
         search.best
     }
 
-    fn search(&self, to: DVec3, max_distance: f64) -> ListSearch<'_> {
+    fn search<'a>(
+        &'a self,
+        to: DVec3,
+        max_distance: f64,
+        time: &'a TimeLeft<'a>,
+    ) -> ListSearch<'a> {
         // The point itself may be no f32: its box is at most one step wide, and a distance from it is never too
         // large.
         let bounds = Aabb::around([to]);
         let limit = max_distance * max_distance;
         let (slack, limit_above) = (self.slack(&bounds), above(limit));
-        ListSearch { list: self, to, slack, bounds, limit, limit_above, best: None }
+        ListSearch { list: self, to, slack, bounds, limit, limit_above, best: None, time }
     }
 
     /// How much an `f32` distance along one axis between the two boxes may be too large, metres.
@@ -159,16 +187,21 @@ impl ListSearch<'_> {
         self.descend_by(Some(tangents));
     }
 
-    /// Depth first from the table of the lists, nearest first. With tangents it keeps what is within the limit, without
-    /// it offers what is there.
+    /// Depth first from the table of the lists, nearest first, until the time is over. With tangents it keeps what is
+    /// within the limit, without it offers what is there.
     // Not a closure for what is done with a leaf: it is compiled for narrow instructions, and cold queries take 16 %
     // longer.
     #[inline(always)]
     fn descend_by(&mut self, mut tangents: Option<&mut Tangents>) {
         let list = self.list;
         let mut open = [self.open(list.root); DEPTH];
-        let mut depth = 0;
+        let (mut depth, mut steps) = (0, 0u32);
         loop {
+            note_step();
+            steps += 1;
+            if steps.is_multiple_of(STEPS_A_QUESTION) && self.time.is_over() {
+                return;
+            }
             let OpenRun { near, run } = &mut open[depth];
             let run = &list.runs[*run as usize];
             // What is as near as the limit is still wanted: a smaller id may tie.
@@ -336,7 +369,8 @@ mod tests {
         let mut random = Random::new(4);
         for _ in 0..1_000 {
             let p = random.point(list.bounds().min.as_dvec3(), list.bounds().max.as_dvec3());
-            let [mut narrow, mut wide] = [(); 2].map(|()| list.search(p, f64::INFINITY));
+            let time = TimeLeft::endless();
+            let [mut narrow, mut wide] = [(); 2].map(|()| list.search(p, f64::INFINITY, &time));
             narrow.descend_by(None);
             wide.descend();
             assert!(narrow.best.is_some() && narrow.best == wide.best, "at {p}");

@@ -5,7 +5,11 @@ use super::{
     link_run::LinkRun,
     skip_list::SkipList,
 };
-use crate::geometry::{Aabb, TriangleId};
+use crate::{
+    geometry::{Aabb, TriangleId},
+    time_left::{Visited, note_step},
+};
+use std::ops::ControlFlow;
 
 /// A test on boxes that stays true when the box grows. Closures and boxes (overlap) are tests.
 pub trait BoxTest {
@@ -62,42 +66,53 @@ impl<F: Fn(&Aabb) -> bool> BoxTest for F {
 }
 
 impl SkipList {
-    /// Gives every triangle whose box passes to `visit`, in list order. Returns the links and leaves that
-    /// were looked at: O(lists + found) for a test on a small box, O(n) at worst.
-    pub fn overlap(&self, test: &impl BoxTest, mut visit: impl FnMut(TriangleId)) -> usize {
-        self.overlap_run(test, self.root, &mut visit)
-    }
-
-    fn overlap_run(
+    /// Gives every triangle whose box passes to `visit`, in list order, until that says no. Returns the links and leaves
+    /// that were looked at: O(lists + found) for a test on a small box, O(n) at worst. A test that asks the time ends the
+    /// search when it is over: no box passes any more, and a few on each level are left to be refused.
+    pub fn overlap<V: Visited>(
         &self,
         test: &impl BoxTest,
-        run: u32,
-        visit: &mut impl FnMut(TriangleId),
+        mut visit: impl FnMut(TriangleId) -> V,
     ) -> usize {
-        let LinkRun { boxes, below, level, .. } = self.run(run);
-        let len = self.run(run).len();
-        // Counted in what was looked at and not in what was found: the count is the measure of a worn list.
-        let mut visited = len;
-        for lane in passing(test, boxes, len) {
-            visited += match level {
-                0 => self.overlap_leaf(test, below[lane], visit),
-                _ => self.overlap_run(test, below[lane], visit),
-            };
-        }
+        let mut visited = 0;
+        let _ = self.overlap_run(test, self.root, &mut visited, &mut visit);
         visited
     }
 
-    fn overlap_leaf(
+    fn overlap_run<V: Visited>(
+        &self,
+        test: &impl BoxTest,
+        run: u32,
+        visited: &mut usize,
+        visit: &mut impl FnMut(TriangleId) -> V,
+    ) -> ControlFlow<()> {
+        note_step();
+        let LinkRun { boxes, below, level, .. } = self.run(run);
+        let len = self.run(run).len();
+        // Counted in what was looked at and not in what was found: the count is the measure of a worn list.
+        *visited += len;
+        for lane in passing(test, boxes, len) {
+            match level {
+                0 => {
+                    *visited += 1;
+                    self.overlap_leaf(test, below[lane], visit)?;
+                }
+                _ => self.overlap_run(test, below[lane], visited, visit)?,
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn overlap_leaf<V: Visited>(
         &self,
         test: &impl BoxTest,
         leaf: u32,
-        visit: &mut impl FnMut(TriangleId),
-    ) -> usize {
+        visit: &mut impl FnMut(TriangleId) -> V,
+    ) -> ControlFlow<()> {
+        note_step();
         let leaf = self.leaf(leaf);
-        for lane in passing(test, &leaf.corners.boxes(), leaf.len()) {
-            visit(leaf.triangles[lane]);
-        }
-        1
+        let mut passing = passing(test, &leaf.corners.boxes(), leaf.len());
+        passing.try_for_each(|lane| visit(leaf.triangles[lane]).flow())
     }
 }
 

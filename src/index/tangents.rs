@@ -195,6 +195,7 @@ mod tests {
         geometry::{TriangleMesh, distance::point_triangle::closest_point},
         index::{LatLonOptions, SkipList},
         oracle::{Random, shapes},
+        time_left::TimeLeft,
     };
 
     /// A point wanders about an organ as a tip does: what is nearest to it is what a search without memory finds, and few
@@ -226,7 +227,8 @@ mod tests {
             let to_last = |t| closest_point(p, &mesh.triangle(t)).distance_squared.sqrt();
             let limit = tangents.nearest.map_or(f64::INFINITY, to_last);
             searches += usize::from(!tangents.covers(p, limit));
-            let found = list.nearest_tracked(p, f64::INFINITY, &mut tangents);
+            let time = &TimeLeft::endless();
+            let found = list.nearest_tracked(p, f64::INFINITY, &mut tangents, time);
             let truth = list.nearest(p, f64::INFINITY, found.map(|f| f.triangle));
             assert_eq!(found, truth, "question {question}, at {p}");
             along = list.nearest(along, f64::INFINITY, None).expect("a surface").closest.point;

@@ -183,6 +183,29 @@ pub fn jaw(length: f64, n: u32) -> MeshData {
     swept(&rings, cap(0.0), cap(1.0))
 }
 
+/// A hook of large faces, as a retractor has it: two arms of 2 mm along z, 8 mm apart, closed at the end; 28 triangles.
+pub fn hook() -> MeshData {
+    const OUTLINE: [[f32; 2]; 8] = [
+        [-6e-3, 0.0],
+        [-4e-3, 0.0],
+        [-4e-3, 0.02],
+        [4e-3, 0.02],
+        [4e-3, 0.0],
+        [6e-3, 0.0],
+        [6e-3, 0.024],
+        [-6e-3, 0.024],
+    ];
+    const FACE: [[u32; 3]; 6] = [[0, 1, 2], [0, 2, 7], [2, 3, 6], [2, 6, 7], [3, 4, 5], [3, 5, 6]];
+    let n = OUTLINE.len() as u32;
+    let at = |y: f32| OUTLINE.map(|[x, z]| Vec3::new(x, y, z));
+    let mut triangles = FACE.to_vec();
+    triangles.extend(FACE.map(|t| [t[2] + n, t[1] + n, t[0] + n]));
+    for (i, j) in (0..n).map(|i| (i, (i + 1) % n)) {
+        triangles.extend([[i, j + n, j], [i, i + n, j + n]]);
+    }
+    MeshData { positions: [at(-2e-3), at(2e-3)].concat(), triangles }
+}
+
 /// The mirror image in z = 0, its winding turned so that it faces outwards still.
 pub fn mirrored_z(mesh: &MeshData) -> MeshData {
     MeshData {

@@ -12,6 +12,7 @@ use super::{
     contact_list::NEAR_CONTACTS_MAX,
     contact_memory::FrictionAnchor,
     last_round::LastRound,
+    margins::Margins,
     motion::ProxyMotion,
     near::{NEAR_PAIRS_MAX, NearSearch, NearTriangles, SearchEnd},
     near_contact::{ContactKey, NearContact, ProxyForce},
@@ -29,10 +30,10 @@ use crate::coupling::{
     },
 };
 use crate::geometry::tolerance::{
-    CONE_SHARE_SLACK, PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, PROXY_MARGIN_MIN_M,
-    PROXY_MARGIN_ROUND_M, STAND_OFF_M,
+    CONE_SHARE_SLACK, PROXY_AT_REST_M, PROXY_MARGIN_MAX_M, STAND_OFF_M,
 };
 use crate::scene::{RevisionGuard, TissueId, Tool};
+use crate::time_left::TimeLeft;
 
 /// Rounds towards one pose: a device 50 mm off is followed in some thirty.
 const ROUNDS_MAX: usize = 64;
@@ -69,12 +70,7 @@ pub(super) struct GodObject {
     pub(super) posture: Posture,
     screws: LinkScrews,
     margin_m: f64,
-    /// Of the first round towards a pose.
-    first_margin_m: f64,
-    /// Beyond this, in the last ticks, there were more pairs than are preferred.
-    margin_top_m: f64,
-    /// How far a local model looks about.
-    survey_margin_m: f64,
+    margins: Margins,
     pub(super) search: NearSearch,
     /// Of the last complete search, as many as a programme has rows.
     pub(super) contacts: Vec<NearContact>,
@@ -94,6 +90,7 @@ pub(super) struct GodObject {
 impl GodObject {
     pub(super) fn new(tool: Arc<Tool>, options: &RenderOptions) -> GodObject {
         let is_constrained = |link: &usize| !options.cutting_links.contains(link);
+        let margins = Margins::of(&tool);
         GodObject {
             hold: options.hold_point_m,
             friction: options.friction,
@@ -102,10 +99,8 @@ impl GodObject {
             posture: Posture::AT_ORIGIN,
             screws: LinkScrews::default(),
             margin_m: PROXY_MARGIN_MAX_M,
-            first_margin_m: PROXY_MARGIN_MAX_M,
-            margin_top_m: PROXY_MARGIN_MAX_M,
-            survey_margin_m: PROXY_MARGIN_MAX_M,
-            search: NearSearch::new(),
+            search: NearSearch::new(0.5 * margins.min_m),
+            margins,
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             forces: Vec::with_capacity(ROWS_MAX),
             residual_m: 0.0,
@@ -146,9 +141,8 @@ impl GodObject {
         }
         self.contacts.truncate(n);
         self.forces.truncate(n);
-        self.margin_top_m = (2.0 * self.margin_top_m).min(PROXY_MARGIN_MAX_M);
-        self.first_margin_m = (0.5 * self.first_margin_m).max(PROXY_MARGIN_MIN_M);
-        self.margin_m = self.first_margin_m;
+        self.margins.begin_tick();
+        self.margin_m = self.margins.first_m;
         self.search.list.begin_tick();
         self.active.clear();
         let bears = |(_, f): &(&NearContact, &ProxyForce)| f.normal_n > 0.0;
@@ -158,18 +152,14 @@ impl GodObject {
 
     /// Looks farther than the last round did, for a local model: every pair, nearest first, and contacts as many as a
     /// programme has rows. How far it has looked, metres; `None` when there was no time, or something crosses.
-    pub(super) fn survey(
-        &mut self,
-        motion: &TissuesInMotion,
-        late: &dyn Fn() -> bool,
-    ) -> Option<f64> {
+    pub(super) fn survey(&mut self, motion: &TissuesInMotion, deadline: &TimeLeft) -> Option<f64> {
         let around =
             Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
         for _ in 0..MARGIN_HALVINGS_MAX {
-            let margin = self.survey_margin_m;
+            let margin = self.margins.survey_m;
             let within = (margin, SURVEY_PAIRS_MAX);
-            match self.search.run(motion, &around, within, late) {
-                SearchEnd::Full => self.survey_margin_m = 0.5 * margin,
+            match self.search.run(motion, &around, within, deadline) {
+                SearchEnd::Full => self.margins.survey_m = 0.5 * margin,
                 SearchEnd::OutOfTime => return None,
                 SearchEnd::Complete if self.search.clearance_m == 0.0 => return None,
                 SearchEnd::Complete => {
@@ -185,7 +175,7 @@ impl GodObject {
                     let NearSearch { pairs, contacts, .. } = &mut self.search;
                     // Four times as many are near at twice the margin, on a flat patch.
                     if 4 * pairs.len() < SURVEY_PAIRS_MAX {
-                        self.survey_margin_m = (2.0 * margin).min(PROXY_MARGIN_MAX_M);
+                        self.margins.survey_m = (2.0 * margin).min(PROXY_MARGIN_MAX_M);
                     }
                     let ids =
                         |p: &NearTriangles| (p.tissue, p.tissue_triangle, p.link, p.link_triangle);
@@ -227,21 +217,21 @@ impl GodObject {
         self.residual_m = 0.0;
     }
 
-    /// Draws the proxy to a posture. False when it has not arrived: it became `late`, or rounds ran out.
+    /// Draws the proxy to a posture. False when it has not arrived: it was past the deadline, or rounds ran out.
     pub(super) fn draw_to(
         &mut self,
         to: &Posture,
         tissues: TickTissues,
         seen: &mut [SeenTissue],
-        late: &dyn Fn() -> bool,
+        deadline: &TimeLeft,
     ) -> bool {
         let (mut stalls, mut was_moved_off) = (0, false);
         self.last_round.forget();
-        self.margin_m = self.first_margin_m;
+        self.margin_m = self.margins.first_m;
         for _ in 0..ROUNDS_MAX {
             let x_d = self.posture.displacement_to(to, &self.tool, self.hold, &mut self.screws);
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
-            match self.search(&motion, late) {
+            match self.search(&motion, deadline) {
                 SearchEnd::Complete => (),
                 SearchEnd::OutOfTime | SearchEnd::Full => return false,
             }
@@ -249,7 +239,7 @@ impl GodObject {
                 continue;
             }
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
-            was_moved_off = !was_moved_off && self.moves_off(&motion);
+            was_moved_off = !was_moved_off && self.moves_off(&motion, deadline);
             if was_moved_off {
                 continue;
             }
@@ -260,13 +250,14 @@ impl GodObject {
             }
             self.last_round.note(&x, (&self.contacts, &self.forces));
             let limit = extent.share_within(self.step_max_m());
-            let share = limit * self.go(&motion, &scaled(&x, limit), 1.0, Some(to), &x_d);
+            let way = (&scaled(&x, limit), 1.0);
+            let share = limit * self.go(&motion, way, Some(to), &x_d, deadline);
             self.margin_m = if limit < 1.0 {
-                (2.0 * self.margin_m).min(self.margin_top_m).max(self.margin_m)
+                (2.0 * self.margin_m).min(self.margins.top_m).max(self.margin_m)
             } else {
-                self.margin_m.min(extent.length_m.max(PROXY_MARGIN_ROUND_M))
+                self.margin_m.min(extent.length_m.max(self.margins.round_m))
             };
-            self.first_margin_m = self.first_margin_m.max(self.margin_m);
+            self.margins.first_m = self.margins.first_m.max(self.margin_m);
             if self.posture == *to {
                 return true;
             }
@@ -281,14 +272,14 @@ impl GodObject {
     /// Moves a proxy that is nearer to tissue than [`MET_M`] off to where it should stand, before it goes on. On a long
     /// way a little of which is off, what it meets stops it at half the gap, round after round, until the gap is rounding
     /// and nothing moves it any more. False when it is not so near, or cannot.
-    fn moves_off(&mut self, motion: &TissuesInMotion) -> bool {
+    fn moves_off(&mut self, motion: &TissuesInMotion, deadline: &TimeLeft) -> bool {
         if self.search.clearance_m >= MET_M {
             return false;
         }
         let x = self.solve(&[0.0; COORDINATES_MAX], motion, 1.0);
         let extent = self.extent(&x);
         let limit = extent.share_within(self.step_max_m());
-        let share = limit * self.go(motion, &scaled(&x, limit), 1.0, None, &x);
+        let share = limit * self.go(motion, (&scaled(&x, limit), 1.0), None, &x, deadline);
         share * extent.length_m > PROXY_AT_REST_M
     }
 
@@ -306,12 +297,12 @@ impl GodObject {
     }
 
     /// Follows the tissues from where they were seen last to where they are: what they sweep of the proxy pushes it.
-    /// Returns the share of their motion that was followed: less than 1 when it became `late`.
+    /// Returns the share of their motion that was followed: less than 1 when it was past the deadline.
     pub(super) fn follow_tissues(
         &mut self,
         tissues: TickTissues,
         seen: &mut [SeenTissue],
-        late: &dyn Fn() -> bool,
+        deadline: &TimeLeft,
     ) -> f64 {
         let (mut time, mut stalls) = (0.0, 0);
         self.last_round.forget();
@@ -323,8 +314,9 @@ impl GodObject {
             }
             // What is near grows with the square of the margin: several short steps cost less than one long.
             let wanted = displacement * (1.0 - time);
-            self.margin_m = wanted.min(self.margin_top_m).max(PROXY_MARGIN_MIN_M);
-            match self.search(&motion, late) {
+            let wanted = wanted.min(self.margins.top_m).max(self.margins.min_m);
+            self.margin_m = wanted.min(self.margins.late_m);
+            match self.search(&motion, deadline) {
                 SearchEnd::Complete => (),
                 SearchEnd::OutOfTime => {
                     // They will be remembered where they are now, which rounds.
@@ -350,7 +342,7 @@ impl GodObject {
             let together = Extent { length_m: extent.length_m + displacement * step, ..extent };
             let limit = together.share_within(self.step_max_m());
             let stop = if limit == 1.0 { end } else { time + step * limit };
-            let share = self.go(&motion, &scaled(&x, limit), stop, None, &x);
+            let share = self.go(&motion, (&scaled(&x, limit), stop), None, &x, deadline);
             let gone = (stop - time) * share;
             self.search.list.note_travel(displacement * gone);
             time = if share == 1.0 { stop } else { time + gone };
@@ -376,29 +368,32 @@ impl GodObject {
     /// Finds what is near at a time of the tissues' motion. A search that is not in time changes no contacts. Where more
     /// lies within the stand-off than a search may hold, as under a fine plate that lies flat, contacts are some of it, and
     /// the margin, in which all is known, ends before them.
-    fn search(&mut self, motion: &TissuesInMotion, late: &dyn Fn() -> bool) -> SearchEnd {
+    fn search(&mut self, motion: &TissuesInMotion, deadline: &TimeLeft) -> SearchEnd {
         let mut is_crowded = false;
         for _ in 0..MARGIN_HALVINGS_MAX {
             let around =
                 Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
-            let is_wide = self.margin_m > PROXY_MARGIN_MIN_M;
+            let is_wide = self.margin_m > self.margins.min_m;
             let pairs_max = if is_wide { PAIRS_PREFERRED } else { NEAR_PAIRS_MAX };
             let within = (self.margin_m, pairs_max);
-            match self.search.run(motion, &around, within, late) {
+            match self.search.run(motion, &around, within, deadline) {
                 SearchEnd::Full => {
                     let half = 0.5 * self.margin_m;
                     if half < 2.0 * STAND_OFF_M && !is_crowded {
                         is_crowded = true;
-                        let end = self.search.run_in_part(motion, &around, self.margin_m, late);
+                        let end = self.search.run_in_part(motion, &around, self.margin_m, deadline);
                         if end == SearchEnd::OutOfTime {
                             return end;
                         }
                         self.take_contacts();
                     }
-                    self.margin_m = if is_wide { half.max(PROXY_MARGIN_MIN_M) } else { half };
-                    self.margin_top_m = self.margin_m;
+                    self.margin_m = if is_wide { half.max(self.margins.min_m) } else { half };
+                    self.margins.top_m = self.margin_m;
                 }
-                SearchEnd::OutOfTime => return SearchEnd::OutOfTime,
+                SearchEnd::OutOfTime => {
+                    self.margins.note_late(self.margin_m);
+                    return SearchEnd::OutOfTime;
+                }
                 SearchEnd::Complete => {
                     if !is_crowded {
                         self.take_contacts();
@@ -520,15 +515,15 @@ impl GodObject {
         found.displacement
     }
 
-    /// Goes as far along a displacement as collisions allow, while tissues move on to `time_end`; returns the share. A
-    /// displacement that is all of `x_d` ends at the posture `to` itself.
+    /// Goes as far along a displacement as collisions and the deadline allow, while tissues move on to `time_end`; returns
+    /// the share. A displacement that is all of `x_d` ends at the posture `to` itself.
     fn go(
         &mut self,
         motion: &TissuesInMotion,
-        x: &Displacement,
-        time_end: f64,
+        (x, time_end): (&Displacement, f64),
         to: Option<&Posture>,
         x_d: &Displacement,
+        deadline: &TimeLeft,
     ) -> f64 {
         let share = ProxyMotion {
             tool: &self.tool,
@@ -541,6 +536,7 @@ impl GodObject {
             screws: &self.screws,
             radius: self.posture.radius(&self.tool, self.hold),
             clearance_m: self.search.clearance_m,
+            deadline,
         }
         .share();
         self.last_round.was_stopped = share < 1.0;

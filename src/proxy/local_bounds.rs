@@ -24,6 +24,7 @@ use crate::coupling::{
 };
 use crate::geometry::clipped_triangle::ClippedTriangle;
 use crate::scene::Tool;
+use crate::time_left::TimeLeft;
 
 /// A pair counts as held apart by rows that are wrong by at most this share of the radius. With less the radius ends at
 /// the first facet that is not flat; with more the rows say little.
@@ -44,7 +45,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) margin_m: f64,
     /// No point of the tool is farther from its hold point, metres.
     pub(super) reach_m: f64,
-    pub(super) late: &'a dyn Fn() -> bool,
+    pub(super) deadline: &'a TimeLeft<'a>,
 }
 
 /// What a displacement within a radius may do at most.
@@ -106,7 +107,7 @@ impl Surroundings<'_> {
     fn complete(&self, planes: &[ContactPlane], errors: &mut [f64], a: &Allowance) -> f64 {
         for pair in self.pairs.iter().take_while(|p| p.distance_m < a.radius_m) {
             // A pair that there was no time to look at may be one that nothing holds.
-            if (self.late)() || !self.is_held(pair, planes, errors, a) {
+            if self.deadline.is_over() || !self.is_held(pair, planes, errors, a) {
                 return pair.distance_m;
             }
         }

@@ -17,6 +17,7 @@ use crate::{
         Pose,
         tolerance::{STAND_OFF_M, STAND_OFF_MIN_M},
     },
+    time_left::{TimeLeft, note_step},
 };
 use glam::DVec3;
 
@@ -42,6 +43,8 @@ pub(super) struct ProxyMotion<'a> {
     pub(super) radius: f64,
     /// Of all pairs, metres.
     pub(super) clearance_m: f64,
+    /// Where it passes, the motion ends.
+    pub(super) deadline: &'a TimeLeft<'a>,
 }
 
 impl ProxyMotion<'_> {
@@ -65,7 +68,8 @@ impl ProxyMotion<'_> {
         if is_stopped && gap < STAND_OFF_MIN_M { 0.0 } else { share }
     }
 
-    /// When a pair comes within the thickness, as a share of the displacement; `most` when none does.
+    /// When a pair comes within the thickness, or where the time is over, as a share of the displacement; `most` when
+    /// neither does.
     fn first_contact(&self, n: usize, most: f64, thickness: f64, reach: f64) -> f64 {
         let share_at = |part: usize| most * part as f64 / n as f64;
         let near = |p: &&NearTriangles| p.distance_m <= reach;
@@ -79,6 +83,11 @@ impl ProxyMotion<'_> {
             // Pairs of a link follow each other.
             let mut posed: Option<(usize, [Pose; 2])> = None;
             for pair in self.pairs.iter().filter(near) {
+                note_step();
+                // Not all pairs were tested in this part.
+                if self.deadline.is_over() {
+                    return ends[0];
+                }
                 let (_, poses) = match &mut posed {
                     Some(posed) if posed.0 == pair.link => posed,
                     posed => posed.insert((

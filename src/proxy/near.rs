@@ -25,6 +25,7 @@ use crate::geometry::{
     tolerance::{BOUND_COVER, FLAT_CONE_SLACK, NORMAL_CONE_SLACK, SINGLE_UNIT_SLACK},
 };
 use crate::scene::TissueId;
+use crate::time_left::{TimeLeft, note_step};
 
 /// Pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
 pub(super) const NEAR_PAIRS_MAX: usize = 8_192;
@@ -81,10 +82,11 @@ pub(super) enum SearchEnd {
 }
 
 impl NearSearch {
-    /// With room for all that a search may find.
-    pub(super) fn new() -> NearSearch {
+    /// With room for all that a search may find. `skin_min_m`: half the least margin. With less, a hand at rest lists anew
+    /// what trembles; with more, lists in fine meshes are long.
+    pub(super) fn new(skin_min_m: f64) -> NearSearch {
         NearSearch {
-            list: PairList::new(NEAR_PAIRS_MAX),
+            list: PairList::new(NEAR_PAIRS_MAX, skin_min_m),
             pairs: Vec::with_capacity(NEAR_PAIRS_MAX),
             contacts: ContactList::new(),
             clearance_m: 0.0,
@@ -110,10 +112,10 @@ impl NearSearch {
         tissues: &TissuesInMotion,
         around: &Around,
         (margin, pairs_max): (f64, usize),
-        late: &dyn Fn() -> bool,
+        deadline: &TimeLeft,
     ) -> SearchEnd {
         debug_assert!(pairs_max <= NEAR_PAIRS_MAX, "room for {pairs_max} pairs");
-        let end = self.list.reach(margin, tissues, around, pairs_max, late);
+        let end = self.list.reach(margin, tissues, around, pairs_max, deadline);
         let standing = self.list.standing();
         let known = self.known.take().filter(|k| {
             let goes_on = k.has_contacts && (margin <= k.margin_m || k.grows);
@@ -134,7 +136,8 @@ impl NearSearch {
         }
         let mut grows = known.is_none_or(|k| k.grows);
         if margin > from {
-            let end = self.measure(tissues, around, (from, margin, pairs_max), late, &mut grows);
+            let end =
+                self.measure(tissues, around, (from, margin, pairs_max), deadline, &mut grows);
             if end != SearchEnd::Complete {
                 return end;
             }
@@ -150,13 +153,13 @@ impl NearSearch {
         tissues: &TissuesInMotion,
         around: &Around,
         margin: f64,
-        late: &dyn Fn() -> bool,
+        deadline: &TimeLeft,
     ) -> SearchEnd {
         self.known = None;
         self.pairs.clear();
         self.contacts.keep_within(-1.0);
         let within = (-1.0, margin, NEAR_PAIRS_MAX);
-        let end = self.measure(tissues, around, within, late, &mut true);
+        let end = self.measure(tissues, around, within, deadline, &mut true);
         self.contacts.order();
         end
     }
@@ -168,7 +171,7 @@ impl NearSearch {
         tissues: &TissuesInMotion,
         around: &Around,
         (from, margin, pairs_max): (f64, f64, usize),
-        late: &dyn Fn() -> bool,
+        deadline: &TimeLeft,
         grows: &mut bool,
     ) -> SearchEnd {
         // Those that are a little farther are told apart too, so that the next round need not measure them again.
@@ -183,7 +186,8 @@ impl NearSearch {
             if bound > margin * BOUND_COVER || bound * BOUND_COVER <= from {
                 continue;
             }
-            if late() {
+            note_step();
+            if deadline.is_over() {
                 return SearchEnd::OutOfTime;
             }
             let view = tissues.view(listed.tissue as usize);
@@ -202,7 +206,7 @@ impl NearSearch {
             corners = Some(((listed.tissue, t), tissue));
             let link = posed.link.surface.mesh().triangle(own);
             let (place, ids) = (listed.tissue as usize, (t, own));
-            let pair = PairInLink { place, view: &view, posed, ids, tissue, link };
+            let pair = PairInLink { place, view: &view, posed, ids, tissue, link, deadline };
             // Where they were nearest hardly turns: of those beyond the margin half are told apart so.
             let apart = pair.apart_along(listed.along.as_dvec3());
             if apart > margin * BOUND_COVER {
@@ -228,6 +232,9 @@ impl NearSearch {
             self.clearance_m = self.clearance_m.min(distance_m);
             self.pairs.push(pair.near(distance_m, along));
             *grows &= !self.offer(&pair, &found, margin);
+            if deadline.was_over() {
+                return SearchEnd::OutOfTime;
+            }
         }
         SearchEnd::Complete
     }
@@ -259,6 +266,7 @@ struct PairInLink<'a> {
     ids: (TriangleId, TriangleId),
     tissue: [DVec3; 3],
     link: [DVec3; 3],
+    deadline: &'a TimeLeft<'a>,
 }
 
 impl PairInLink<'_> {
@@ -340,13 +348,14 @@ impl PairInLink<'_> {
             if faces || crosses { FLAT_CONE_SLACK } else { NORMAL_CONE_SLACK }
         };
         let (place, joined) = (|v: u32| link_mesh.position(v), |v: u32| link_mesh.joined(v));
-        let cone = Cone { mesh: link_mesh, at: of_link, along: -normal };
+        let deadline = self.deadline;
+        let cone = Cone { mesh: link_mesh, at: of_link, along: -normal, deadline };
         if !cone.holds(&on_link_key, slack(&on_link_key, &on_tissue_key), place, joined) {
             return None;
         }
         let normal = scene_from_link.vector(normal);
         let at = scene_from_link.point(on_tissue);
-        let cone = Cone { mesh: tissue_mesh, at, along: normal };
+        let cone = Cone { mesh: tissue_mesh, at, along: normal, deadline };
         let (place, joined) = (|v: u32| self.view.vertex(v), |v: u32| self.view.joined(v));
         if !cone.holds(&on_tissue_key, slack(&on_tissue_key, &on_link_key), place, joined) {
             return None;
@@ -406,12 +415,14 @@ struct Cone<'a> {
     at: DVec3,
     /// Unit.
     along: DVec3,
+    deadline: &'a TimeLeft<'a>,
 }
 
 impl Cone<'_> {
     /// No triangle at the feature leads nearer to what lies along the direction: each edge out of the feature is at
     /// least at a right angle to it, to `slack` as a cosine. On an open border the cone is that of what is there, and
-    /// on either side of a face its normal serves. `joined`: what stands for a vertex.
+    /// on either side of a face its normal serves. `joined`: what stands for a vertex. False too when the deadline passes
+    /// before all were looked at.
     fn holds(
         &self,
         feature: &[u32; 3],
@@ -424,14 +435,21 @@ impl Cone<'_> {
             self.along.dot(out) <= slack * out.length()
         };
         let [first, second, _] = *feature;
-        if is_face(feature) {
-            return true;
-        }
-        self.mesh.around(first).all(|(t, k)| {
+        // At a vertex of very many triangles a walk takes longer than a tick.
+        let all_lead_away = |t: TriangleId| {
+            note_step();
             let vertices = self.mesh.vertices(t).map(&joined);
-            let is_at = vertices[k] == first && (is_vertex(feature) || vertices.contains(&second));
-            let others = vertices.into_iter().filter(|v| !feature.contains(v));
-            !is_at || others.into_iter().all(leads_away)
-        })
+            // Of a seam that is open here, the triangles beyond it are at another feature.
+            let is_at = vertices.contains(&first) && (is_vertex(feature) || vertices.contains(&second));
+            let mut others = vertices.into_iter().filter(|v| !feature.contains(v));
+            !self.deadline.is_over() && (!is_at || others.all(leads_away))
+        };
+        if is_face(feature) {
+            true
+        } else if is_edge(feature) {
+            self.mesh.at_edge(first, second).all(all_lead_away)
+        } else {
+            self.mesh.around(first).all(|(t, _)| all_lead_away(t))
+        }
     }
 }

@@ -5,6 +5,8 @@
 //! near pair is listed. Each listed pair also knows how far apart it was when it was last measured, so that of some
 //! hundred pairs a round measures those that can be near by now.
 
+use std::ops::ControlFlow;
+
 use glam::Vec3;
 
 use super::{posed_link::PosedLink, seen_tissues::TissuesInMotion};
@@ -12,9 +14,10 @@ use crate::coupling::posture::Posture;
 use crate::geometry::{
     Aabb, TriangleId,
     distance::triangle_triangle::closest_pair,
-    tolerance::{BOUND_COVER, PROXY_MARGIN_ROUND_M, PROXY_SKIN_MAX_M, PROXY_SKIN_MIN_M},
+    tolerance::{BOUND_COVER, PROXY_MARGIN_ROUND_M, PROXY_SKIN_MAX_M},
 };
 use crate::scene::{TissueId, Tool};
+use crate::time_left::{TimeLeft, note_step};
 
 /// The skin is as thick as the motion of so many ticks.
 const SKIN_TICKS: f64 = 6.0;
@@ -34,6 +37,8 @@ pub(super) struct PairList {
     /// The tissues that had a say then, and their topology revisions.
     of: Vec<(TissueId, u64)>,
     skin_m: f64,
+    /// As thick as this at least where there is room for the pairs, metres.
+    skin_min_m: f64,
     /// Since the last tick began, metres.
     tick_travel_m: f64,
     /// The motion noted last, metres.
@@ -84,14 +89,15 @@ pub(super) struct Around<'a> {
 }
 
 impl PairList {
-    /// Tells nothing, and has room for so many pairs.
-    pub(super) fn new(pairs_max: usize) -> PairList {
+    /// Tells nothing, and has room for so many pairs. `skin_min_m`: of lists with room for it.
+    pub(super) fn new(pairs_max: usize, skin_min_m: f64) -> PairList {
         PairList {
             pairs: Vec::with_capacity(pairs_max),
             reach_m: TELLS_NOTHING,
             travel_m: 0.0,
             of: Vec::new(),
-            skin_m: PROXY_SKIN_MIN_M,
+            skin_m: skin_min_m,
+            skin_min_m,
             tick_travel_m: 0.0,
             last_step_m: 0.0,
             n_made: 0,
@@ -129,8 +135,8 @@ impl PairList {
     /// Begins a tick: the next list will be good for some more like the last one.
     pub(super) fn begin_tick(&mut self) {
         let wanted = SKIN_TICKS * std::mem::take(&mut self.tick_travel_m);
-        let top = (2.0 * self.skin_m).max(PROXY_SKIN_MIN_M);
-        self.skin_m = wanted.clamp(PROXY_SKIN_MIN_M, PROXY_SKIN_MAX_M).min(top);
+        let top = (2.0 * self.skin_m).max(self.skin_min_m);
+        self.skin_m = wanted.clamp(self.skin_min_m, PROXY_SKIN_MAX_M).min(top);
     }
 
     /// How far apart a listed pair is at least, metres.
@@ -151,7 +157,7 @@ impl PairList {
         tissues: &TissuesInMotion,
         around: &Around,
         pairs_max: usize,
-        late: &dyn Fn() -> bool,
+        deadline: &TimeLeft,
     ) -> ListEnd {
         let is_listed = margin * BOUND_COVER <= self.reach_m - self.travel_m;
         if is_listed && self.is_of(tissues) {
@@ -159,7 +165,7 @@ impl PairList {
         }
         let listed_max = (PAIRS_WITH_SKIN * pairs_max).min(self.pairs.capacity());
         loop {
-            let end = self.list(margin + self.skin_m, tissues, around, listed_max, late);
+            let end = self.list(margin + self.skin_m, tissues, around, listed_max, deadline);
             if end != ListEnd::Complete {
                 self.forget();
             }
@@ -168,7 +174,7 @@ impl PairList {
             }
             // A quarter of the skin has a sixteenth of the pairs that it alone brings in; after that none.
             let quarter = 0.25 * self.skin_m;
-            self.skin_m = if quarter < PROXY_SKIN_MIN_M { 0.0 } else { quarter };
+            self.skin_m = if quarter < self.skin_min_m { 0.0 } else { quarter };
         }
     }
 
@@ -183,7 +189,7 @@ impl PairList {
         tissues: &TissuesInMotion,
         around: &Around,
         listed_max: usize,
-        late: &dyn Fn() -> bool,
+        deadline: &TimeLeft,
     ) -> ListEnd {
         self.pairs.clear();
         self.of.clear();
@@ -198,20 +204,17 @@ impl PairList {
                 let posed = PosedLink::new(&around.tool.links[number], number, around.posture);
                 let link = posed.link;
                 let bounds = posed.scene_from_link.aabb(link.surface.bounds()).grown(about);
-                let near = |b: &Aabb| link.may_be_near(&posed.link_from_scene, b, about);
-                let mut end = ListEnd::Complete;
+                let near = |b: &Aabb| {
+                    !deadline.is_over() && link.may_be_near(&posed.link_from_scene, b, about)
+                };
+                let mut is_full = false;
                 view.surface.overlap(&(bounds, &near), |t| {
-                    if end == ListEnd::Complete && late() {
-                        end = ListEnd::OutOfTime;
-                    }
-                    if end != ListEnd::Complete {
-                        return;
-                    }
                     let corners = posed.in_link(&view, t);
-                    link.tree.each_within(&corners, reach, |own, beyond_m| {
+                    link.tree.each_within(&corners, reach, deadline, |own, beyond_m| {
+                        note_step();
                         if self.pairs.len() == listed_max {
-                            end = ListEnd::Full;
-                            return false;
+                            is_full = true;
+                            return ControlFlow::Break(());
                         }
                         self.pairs.push(ListedPair {
                             tissue: place as u32,
@@ -221,11 +224,16 @@ impl PairList {
                             beyond_m,
                             along: Vec3::ZERO,
                         });
-                        true
+                        ControlFlow::Continue(())
                     });
+                    let ends = is_full || deadline.was_over();
+                    if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 });
-                if end != ListEnd::Complete {
-                    return end;
+                if deadline.was_over() {
+                    return ListEnd::OutOfTime;
+                }
+                if is_full {
+                    return ListEnd::Full;
                 }
             }
         }
@@ -246,11 +254,11 @@ impl PairList {
                 let bounds = posed.scene_from_link.aabb(link.surface.bounds()).grown(reach);
                 view.surface.overlap(&(bounds, &|_: &Aabb| true), |t| {
                     let corners = posed.in_link(&view, t);
-                    link.tree.each_within(&corners, reach, |own, _| {
+                    link.tree.each_within(&corners, reach, &TimeLeft::endless(), |own, _| {
                         let at = closest_pair(&corners, &link.surface.mesh().triangle(own));
                         let distance = at.distance_squared.sqrt();
                         if distance > reach {
-                            return true;
+                            return ControlFlow::Continue(());
                         }
                         let is_it = |p: &&ListedPair| {
                             (p.tissue as usize, p.tissue_triangle) == (place, t)
@@ -261,7 +269,7 @@ impl PairList {
                             bound.is_some_and(|b| b <= distance * BOUND_COVER),
                             "{t:?} and {own:?} of link {number}: {distance} m, listed {bound:?}"
                         );
-                        true
+                        ControlFlow::Continue(())
                     });
                 });
             }

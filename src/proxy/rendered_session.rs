@@ -189,8 +189,8 @@ impl RenderedSession {
             tissues: self.session.tick_tissues(),
             forbidden: &self.forbidden,
             dt_s: since as f64 / NS_PER_S,
-            late_to_draw: &|| to_draw.is_over(),
-            late: &|| time.is_over(),
+            deadline_to_draw: &to_draw,
+            deadline: time,
         };
         for proxy in &mut self.proxies {
             let tool = proxy.options().tool;

@@ -33,7 +33,7 @@ use crate::scene::{
     LinkAnswer, TissueId, Tool,
     tick::{ToolPose, scene_from_link},
 };
-use crate::time_left::TimeLeft;
+use crate::time_left::{TimeLeft, uncounted};
 
 /// Coalesced poses that are kept; of more, every second one is.
 const WAYPOINTS_MAX: usize = 64;
@@ -86,10 +86,10 @@ pub struct ProxyTick<'a> {
     pub forbidden: &'a [TissueId],
     /// Since the last tick, seconds, >= 0.
     pub dt_s: f64,
-    /// Says that there is no more time to draw the proxies; asked before every triangle.
-    pub late_to_draw: &'a dyn Fn() -> bool,
-    /// Says that the deadline has passed: of local models, which come after.
-    pub late: &'a dyn Fn() -> bool,
+    /// The time to draw the proxies.
+    pub deadline_to_draw: &'a TimeLeft<'a>,
+    /// The whole time, with that for local models, which come after.
+    pub deadline: &'a TimeLeft<'a>,
 }
 
 impl ToolProxy {
@@ -240,7 +240,7 @@ impl ToolProxy {
     /// Draws the proxy to where the device is. What the hand is to feel of it is told by [`ToolProxy::send`]. Allocates
     /// nothing once the buffers have grown.
     pub fn tick(&mut self, pose: &ToolPose, tick: &ProxyTick) {
-        let ProxyTick { tissues, late_to_draw: late, .. } = *tick;
+        let ProxyTick { tissues, deadline_to_draw, .. } = *tick;
         self.coalesce(pose);
         self.god_object.begin_tick(tissues);
         seen_tissues::follow(&mut self.seen, tissues, tick.dt_s);
@@ -259,7 +259,7 @@ impl ToolProxy {
             last = Some(*posture);
             // Late, it begins the next tick at the newest pose all the same: a way that is too long is cut short.
             if arrived {
-                arrived = god_object.draw_to(posture, tissues, &mut self.seen, late);
+                arrived = god_object.draw_to(posture, tissues, &mut self.seen, deadline_to_draw);
             }
         }
         self.waypoints.clear();
@@ -302,7 +302,7 @@ impl ToolProxy {
         for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
             let surface = &revision.surface;
             seen.is_embedding =
-                !is_feasible(surface, &self.tool, &posture, constrained, tick.late_to_draw);
+                !is_feasible(surface, &self.tool, &posture, constrained, tick.deadline_to_draw);
             seen.is_new = false;
         }
     }
@@ -314,7 +314,7 @@ impl ToolProxy {
             if std::mem::take(&mut seen.is_new) {
                 let surface = &revision.surface;
                 seen.is_embedding |=
-                    !is_feasible(surface, &self.tool, &posture, constrained, tick.late_to_draw);
+                    !is_feasible(surface, &self.tool, &posture, constrained, tick.deadline_to_draw);
             }
         }
     }
@@ -322,7 +322,7 @@ impl ToolProxy {
     /// False when the deadline came before the tissues were where they are.
     fn follow_tissues(&mut self, tick: &ProxyTick) -> bool {
         let (tissues, seen) = (tick.tissues, &mut self.seen);
-        let followed = self.god_object.follow_tissues(tissues, seen, tick.late_to_draw);
+        let followed = self.god_object.follow_tissues(tissues, seen, tick.deadline_to_draw);
         if followed < 1.0 {
             seen_tissues::stay_all_at(seen, tissues, followed);
             return false;
@@ -339,7 +339,7 @@ impl ToolProxy {
             if seen.is_embedding {
                 let surface = &revision.surface;
                 seen.is_embedding =
-                    !is_feasible(surface, &self.tool, &posture, constrained, tick.late);
+                    !is_feasible(surface, &self.tool, &posture, constrained, tick.deadline);
             }
         }
     }
@@ -397,7 +397,7 @@ impl ToolProxy {
                 pairs: self.god_object.surveyed().0,
                 margin_m,
                 reach_m: posture.radius(&self.tool, self.options.hold_point_m),
-                late: tick.late,
+                deadline: tick.deadline,
             };
             if let Some(mut model) = self.spare_model.take() {
                 (model.tool, model.sequence) = (self.tool.id.0, tick.sequence);
@@ -409,7 +409,7 @@ impl ToolProxy {
             }
         }
         if cfg!(debug_assertions) {
-            self.assert_well_formed(tick);
+            uncounted(|| self.assert_well_formed(tick));
         }
     }
 
@@ -423,7 +423,7 @@ impl ToolProxy {
             self.spare_model = Some(model);
         }
         let motion = TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 };
-        followed.then(|| self.god_object.survey(&motion, tick.late)).flatten()
+        followed.then(|| self.god_object.survey(&motion, tick.deadline)).flatten()
     }
 
     /// Contacts with their ids: those with a force first. `with_survey`: those of the survey get theirs too.

@@ -9,16 +9,20 @@ use super::{
 use crate::{
     geometry::{Pose, TriangleId},
     surface::{SignedNearest, Surface},
+    time_left::TimeLeft,
 };
 
-/// Signed distance to a surface: within `max_distance` metres outside it, and at any depth inside.
+/// Signed distance to a surface: within `max_distance` metres outside it, and at any depth inside. `None` also when the
+/// time is over before it is known.
 pub fn to_surface(
     surface: &Surface,
     p: DVec3,
     max_distance: f64,
     hint: Option<TriangleId>,
+    time: &TimeLeft,
 ) -> Option<SignedNearest> {
-    within(surface, p, max_distance, |reach| surface.signed_distance(p, reach, hint))
+    let ask = |reach| surface.signed_distance_in_time(p, reach, hint, time);
+    within(surface, p, max_distance, ask)
 }
 
 /// `ask`: for the surface's answer within a reach.
@@ -35,13 +39,15 @@ fn within(
     ask(reach).filter(|d| d.signed_distance <= max_distance)
 }
 
-/// Signed distance of a scene point to the nearest of the tissues, the deepest when inside several.
+/// Signed distance of a scene point to the nearest of the tissues, the deepest when inside several. `None` when the time
+/// is over before it is known.
 pub(in crate::scene) fn to_tissues(
     tissues: &[(TissueId, RevisionGuard)],
     p: DVec3,
     max_distance: f64,
     memory: &mut ProbeMemory,
-) -> Distance<NearestSurface> {
+    time: &TimeLeft,
+) -> Option<Distance<NearestSurface>> {
     let mut best: Option<(TissueId, SignedNearest)> = None;
     for (id, revision) in tissues {
         // Once inside one tissue only those count that hold the point too, and these are found at any reach.
@@ -49,35 +55,39 @@ pub(in crate::scene) fn to_tissues(
         debug_assert!(reach >= 0.0, "reach {reach} m");
         let surface = &revision.surface;
         let found = within(surface, p, reach, |reach| match memory.follow(*id, revision) {
-            Some(point) => surface.signed_distance_tracked(p, reach, point),
-            None => surface.signed_distance(p, reach, None),
+            Some(point) => surface.signed_distance_tracked(p, reach, point, time),
+            None => surface.signed_distance_in_time(p, reach, None, time),
         });
+        if time.was_over() {
+            return None;
+        }
         if let Some(found) = found
             && best.is_none_or(|(_, b)| found.signed_distance < b.signed_distance)
         {
             best = Some((*id, found));
         }
     }
-    match best {
+    Some(match best {
         Some((id, found)) => {
             memory.go_to(id, found.triangle);
             Distance::Within(nearest(found, Some(id), &Pose::IDENTITY))
         }
         None => Distance::Beyond(max_distance),
-    }
+    })
 }
 
-/// Signed distance of a scene point to a link.
+/// Signed distance of a scene point to a link. `None` when the time is over before it is known.
 pub fn to_link(
     link: &Surface,
     scene_from_link: &Pose,
     p: DVec3,
     max_distance: f64,
     hint: Option<TriangleId>,
-) -> Distance<NearestSurface> {
-    match to_surface(link, scene_from_link.inverse().point(p), max_distance, hint) {
-        Some(found) => Distance::Within(nearest(found, None, scene_from_link)),
-        None => Distance::Beyond(max_distance),
+    time: &TimeLeft,
+) -> Option<Distance<NearestSurface>> {
+    match to_surface(link, scene_from_link.inverse().point(p), max_distance, hint, time) {
+        Some(found) => Some(Distance::Within(nearest(found, None, scene_from_link))),
+        None => (!time.was_over()).then_some(Distance::Beyond(max_distance)),
     }
 }
 

@@ -18,8 +18,7 @@ pub enum QueryTarget<'a> {
 }
 
 /// Signed distance of each point (scene frame, metres) to the target: within `max_distance_m` outside it, at
-/// any depth inside. `None` when the time was over before all were measured; it is asked before each, and one takes
-/// 2 us, or as long as [`Surface::winding`](crate::surface::Surface::winding) does.
+/// any depth inside. `None` when the time was over before all were measured.
 pub fn distances(
     target: &QueryTarget,
     points: &[DVec3],
@@ -30,14 +29,15 @@ pub fn distances(
     let mut last = None;
     // Neighbouring points of a query are mostly neighbours in space: each search starts where the last one ended.
     let mut one = |p: &DVec3| match target {
-        QueryTarget::Tissues(tissues) => to_tissues(tissues, *p, max_distance_m, &mut memory),
+        QueryTarget::Tissues(tissues) => to_tissues(tissues, *p, max_distance_m, &mut memory, time),
         QueryTarget::Link(tool, link, pose) => {
-            let answer = to_link(&tool.links[*link].surface, pose, *p, max_distance_m, last);
-            if let Distance::Within(found) = &answer {
+            let link = &tool.links[*link].surface;
+            let answer = to_link(link, pose, *p, max_distance_m, last, time);
+            if let Some(Distance::Within(found)) = &answer {
                 last = Some(found.on_surface.triangle);
             }
             answer
         }
     };
-    points.iter().map(|p| (!time.is_over_now()).then(|| one(p))).collect()
+    points.iter().map(|p| (!time.is_over_now()).then(|| one(p)).flatten()).collect()
 }

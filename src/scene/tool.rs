@@ -64,6 +64,11 @@ impl Tool {
         Tool { id: ToolId(0), name, links, probes }
     }
 
+    /// The diagonal of its largest link's box, metres.
+    pub fn link_size_max(&self) -> f64 {
+        self.links.iter().map(|link| link.surface.bounds().diagonal()).fold(0.0, f64::max)
+    }
+
     /// No point of the tool at rest is farther than this from its origin, metres.
     pub(super) fn reach_at_rest(&self) -> f64 {
         self.links.iter().map(Link::reach_at_rest).fold(0.0, f64::max)

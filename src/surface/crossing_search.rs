@@ -376,6 +376,7 @@ mod tests {
         assert_eq!(s.contains(DVec3::splat(0.01)), (false, 0.0));
         assert_eq!(s.contains(DVec3::splat(0.06)), (false, 1.0));
         let nearest = s.nearest(DVec3::splat(0.01), 1.0, None).expect("a ball").triangle;
-        assert_eq!(s.certainty_about(DVec3::splat(0.01), nearest), 0.0);
+        let time = &crate::time_left::TimeLeft::endless();
+        assert_eq!(s.certainty_about(DVec3::splat(0.01), nearest, time), 0.0);
     }
 }

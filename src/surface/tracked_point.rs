@@ -78,11 +78,14 @@ impl TrackedPoint {
         &mut self,
         centre: DVec3,
         radius: f64,
-        count: impl FnOnce() -> Winding,
-    ) -> Winding {
+        count: impl FnOnce() -> Option<Winding>,
+    ) -> Option<Winding> {
         let known = self.clear.iter().flatten().find(|ball| ball.touches(centre, radius));
         let number = known.map(|ball| ball.winding);
-        let found = number.map_or_else(count, |number| Winding { number, error: 0.0 });
+        let found = match number {
+            Some(number) => Winding { number, error: 0.0 },
+            None => count()?,
+        };
         // Not where it is the mean of two sides, or summed.
         if found.error == 0.0 && found.number == found.number.round() {
             let ball = ClearBall { centre, radius, winding: found.number };
@@ -92,7 +95,7 @@ impl TrackedPoint {
                 *widest = Some(ball);
             }
         }
-        found
+        Some(found)
     }
 
     /// The pseudonormal at a feature.

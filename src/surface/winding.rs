@@ -1,5 +1,7 @@
 //! How often a surface encloses a point: by crossings of a ray with it and with the cap over its boundary.
 
+use std::ops::ControlFlow;
+
 use glam::DVec3;
 
 use crate::{
@@ -10,6 +12,7 @@ use crate::{
         winding::Winding,
     },
     index::{BoxTest, SkipList},
+    time_left::TimeLeft,
 };
 
 /// Directions without symmetry, so that a ray seldom meets an edge of a made shape: for points from which
@@ -26,17 +29,21 @@ struct Capped<'a> {
     list: &'a SkipList,
     mesh: &'a TriangleMesh,
     cap: &'a Cap,
+    time: &'a TimeLeft<'a>,
 }
 
 /// The winding number of a surface around `p`: what a ray counts with the boundary capped, less the cap's share. On the
-/// surface or on the cap it is the mean of both sides. `None` when all rays that were tried graze an edge.
+/// surface or on the cap it is the mean of both sides. `None` when all rays that were tried graze an edge, or the time is
+/// over.
 pub(super) fn counted_winding(
     list: &SkipList,
     mesh: &TriangleMesh,
     cap: &Cap,
     p: DVec3,
+    time: &TimeLeft,
 ) -> Option<Winding> {
-    Capped { list, mesh, cap }.winding(p)
+    let winding = Capped { list, mesh, cap, time }.winding(p);
+    winding.filter(|_| !time.was_over())
 }
 
 impl Capped<'_> {
@@ -44,7 +51,7 @@ impl Capped<'_> {
         let at = |p: DVec3| {
             // A ray counts whole numbers, which only a closed surface has; what the cap itself winds is taken off
             // again.
-            let Winding { number, error } = self.cap.winding(self.mesh, p);
+            let Winding { number, error } = self.cap.winding(self.mesh, p, self.time);
             Some(Winding { number: self.crossings(p)? - number, error })
         };
         let beside = |direction: &DVec3| {
@@ -71,9 +78,12 @@ impl Capped<'_> {
             } else {
                 ray.max[axis] = f32::INFINITY;
             }
-            self.crossings_of_ray(p, direction, &ray)
+            self.crossings_of_ray(p, direction, &(ray, |_: &Aabb| !self.time.is_over()))
         };
-        let aslant = |d: &DVec3| self.crossings_of_ray(p, *d, &|b: &Aabb| ray_meets_box(p, *d, b));
+        let aslant = |d: &DVec3| {
+            let is_met = |b: &Aabb| !self.time.is_over() && ray_meets_box(p, *d, b);
+            self.crossings_of_ray(p, *d, &is_met)
+        };
         // Axes first: such a ray is a box, which the index tests eight at a time.
         (0..3).find_map(along_axis).or_else(|| RAYS.iter().find_map(aslant))
     }
@@ -83,10 +93,11 @@ impl Capped<'_> {
         let mut add = |triangle: [DVec3; 3]| {
             let crossing = sum.and(crossing(p, d, &triangle));
             sum = sum.zip(crossing).map(|(s, c)| s + c);
+            if sum.is_some() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         };
         self.list.overlap(met, |t| add(self.mesh.triangle(t)));
-        self.cap.overlap(self.mesh, |b| met.passes(b), add);
-        sum
+        self.cap.overlap(self.mesh, |b| met.passes(b), |t| _ = add(t));
+        sum.filter(|_| !self.time.was_over())
     }
 }
 

@@ -22,7 +22,8 @@ const LAYERS: [&[&str]; 7] = [
     &["proto", "config", "os", "store"],
     &["service", "client", "load", "inspect", "doctor", "scene_files", "plan", "replay"],
 ];
-const SIBLINGS: [(&str, &str); 6] = [
+const SIBLINGS: [(&str, &str); 7] = [
+    ("geometry", "time_left"),
     ("mesh_io", "geometry"),
     ("oracle", "geometry"),
     ("store", "os"),

@@ -8,8 +8,9 @@ use glam::DVec3;
 
 pub use super::hubs::Pseudonormal;
 use super::topology::has_three_vertices;
-use crate::geometry::{
-    TriangleId, TriangleMesh, direction::direction, distance::point_triangle::Feature,
+use crate::{
+    geometry::{TriangleId, TriangleMesh, direction::direction, distance::point_triangle::Feature},
+    time_left::note_step,
 };
 
 /// The pseudonormal at a feature of a triangle of the mesh.
@@ -21,6 +22,7 @@ pub fn pseudonormal(mesh: &TriangleMesh, t: TriangleId, feature: Feature) -> Pse
     // is where the targets are tightest. Of a rigid link normals stored at all vertices were tried: a probe's tick took
     // 1 % less.
     let mut add = |t: TriangleId, weight: f64| {
+        note_step();
         if !has_three_vertices(mesh.joined_vertices(t)) {
             return;
         }

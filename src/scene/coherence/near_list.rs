@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::{
         geometry::{LoadOptions, LoadedMesh, MeshData, mesh::load::load},
-        oracle::{Random, shapes},
+        oracle::{Random, brute_force, shapes},
         scene::{
             Limits, Scene, TissueOptions,
             tick::closest_pair::closest_pair,
@@ -198,7 +198,7 @@ mod tests {
         },
         sdf::FieldOptions,
         surface::Surface,
-        time_left::TimeLeft,
+        time_left::{STEPS, TimeLeft},
     };
 
     fn loaded(data: MeshData) -> LoadedMesh {
@@ -258,5 +258,37 @@ mod tests {
             searches += usize::from(near.ticks == 0);
         }
         assert!(searches < TICKS / 4, "{searches} of {TICKS}");
+    }
+
+    /// Tissue in a hook of few large faces, which no plane parts from it: what is near is listed and found in few steps.
+    #[test]
+    fn tissue_in_a_hook_is_found_in_few_steps() {
+        let field = |surface: &Surface| field_of(surface, &FieldOptions::default());
+        let hook = Link::new("hook".to_owned(), loaded(shapes::hook()), Pose::IDENTITY, field);
+        let scene = Scene::new("test".to_owned(), Limits::default());
+        let ball = loaded(shapes::sphere(0.003, 12));
+        let tissue = scene.add_tissue("ball", ball, TissueOptions::default(), 0).expect("room");
+        let (held, mut near, time) = (tissue.current(), NearList::new(), TimeLeft::endless());
+        const TICKS: u64 = 100;
+        let mut n_steps = 0;
+        for tick in 0..TICKS {
+            let at = DVec3::new(1e-4, 2e-4, -0.008 - 3e-5 * tick as f64);
+            let pose = Pose::new(DQuat::IDENTITY, at).expect("unit");
+            let before = STEPS.get();
+            let of = (tissue.id(), &**held);
+            let found = closest_pair(of, &hook, &pose, 0.05, &mut near, &time).expect("near");
+            n_steps += STEPS.get() - before;
+            if tick % 30 == 0 {
+                let mesh = held.surface.mesh();
+                let placed = [
+                    brute_force::placed(mesh, &Pose::IDENTITY),
+                    brute_force::placed(hook.surface.mesh(), &pose),
+                ];
+                let truth = brute_force::surface_distance(&placed[0], &placed[1]);
+                let got = found.closest.distance_squared.sqrt();
+                assert!((got - truth).abs() < 1e-12, "tick {tick}: {got} {truth}");
+            }
+        }
+        assert!(n_steps < 3_000 * TICKS, "{} steps a tick", n_steps / TICKS);
     }
 }

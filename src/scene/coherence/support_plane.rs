@@ -6,7 +6,7 @@
 
 use glam::DVec3;
 
-use crate::{geometry::direction::span_along, scene::Link};
+use crate::{geometry::direction::span_along, scene::Link, time_left::TimeLeft};
 
 /// A plane of a link's frame with all of the link behind it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,12 +22,13 @@ impl SupportPlane {
     pub(in crate::scene) const UNKNOWN: SupportPlane =
         SupportPlane { along: DVec3::ZERO, begins: f64::NEG_INFINITY };
 
-    /// Across a direction, unit or zero.
-    pub(in crate::scene) fn across(along: DVec3, link: &Link) -> SupportPlane {
+    /// Across a direction, unit or zero; no plane where the time is over first.
+    pub(in crate::scene) fn across(along: DVec3, link: &Link, time: &TimeLeft) -> SupportPlane {
         if along == DVec3::ZERO {
             return SupportPlane::UNKNOWN;
         }
-        SupportPlane { along, begins: link.tree.begins_along(link.surface.mesh(), along) }
+        let begins = link.tree.begins_along(link.surface.mesh(), along, time);
+        begins.map_or(SupportPlane::UNKNOWN, |begins| SupportPlane { along, begins })
     }
 
     /// How far before the plane a triangle in link frame is at least, metres; less than nothing when it is not.

@@ -4,7 +4,7 @@
 //! list. Only when triangles beyond the list may be nearer does it go through the tissue's index, and makes the next
 //! list of what it comes by. Once a pair is known, its direction is an axis along which nearly all else is farther.
 
-use std::cell::Cell;
+use std::{cell::Cell, ops::ControlFlow};
 
 use glam::DVec3;
 
@@ -144,13 +144,15 @@ impl PairSearch<'_> {
                 };
                 if self.best.get().is_none_or(|b| is_before(&pair, &b)) {
                     self.best.set(Some(pair));
-                    self.slab.set(Slab::between(&pair, self.link, &self.link_from_scene));
+                    let slab = Slab::between(&pair, self.link, &self.link_from_scene, self.time);
+                    self.slab.set(slab);
                 }
                 let distance = pair.distance() / BOUND_COVER - self.rounding;
                 TriangleBound { distance: distance.max(0.0), plane }
             }
             Err(AllBeyond { distance, along }) => {
-                TriangleBound { distance, plane: SupportPlane::across(along, self.link) }
+                let plane = SupportPlane::across(along, self.link, self.time);
+                TriangleBound { distance, plane }
             }
         };
         if self.time.was_over() { TriangleBound::UNKNOWN } else { bound }
@@ -176,11 +178,17 @@ impl PairSearch<'_> {
         // listed triangles beyond the last radius go.
         near.begin(self.scene_from_link);
         self.tissue.overlap(&(bounds, &is_near), |t| {
-            if is_near(&self.tissue.mesh().triangle_box(t)) && may_be_near(t) {
-                let is_late = self.time.is_over_now();
-                let offer = || self.offer(t, None, SupportPlane::UNKNOWN);
-                near.note(t, if is_late { TriangleBound::UNKNOWN } else { offer() });
+            if self.time.is_over_now() {
+                return ControlFlow::Break(());
             }
+            if is_near(&self.tissue.mesh().triangle_box(t)) && may_be_near(t) {
+                let bound = self.offer(t, None, SupportPlane::UNKNOWN);
+                // A list of what boxes alone let pass would be full of what is farther.
+                if bound.distance <= list_radius() {
+                    near.note(t, bound);
+                }
+            }
+            ControlFlow::Continue(())
         });
         if self.time.was_over() {
             near.abandon();
@@ -197,7 +205,7 @@ impl PairSearch<'_> {
         let mut nearest = None;
         for v in self.link.extremes.iter().take_while(|_| !self.time.is_over_now()) {
             let p = self.scene_from_link.point(surface.mesh().position(*v));
-            if let Some(found) = self.tissue.nearest(p, far, None) {
+            if let Some(found) = self.tissue.nearest_in_time(p, far, None, self.time) {
                 far = found.closest.distance_squared.sqrt();
                 nearest = Some(found.triangle);
             }
@@ -254,13 +262,18 @@ impl Slab {
     const UNKNOWN: Slab = Slab { plane: SupportPlane::UNKNOWN, in_scene: DVec3::ZERO, origin: 0.0 };
 
     /// Across the line between the closest points.
-    fn between(pair: &ClosestTriangles, link: &Link, link_from_scene: &Pose) -> Slab {
+    fn between(
+        pair: &ClosestTriangles,
+        link: &Link,
+        link_from_scene: &Pose,
+        time: &TimeLeft,
+    ) -> Slab {
         let Some(along) = pair.closest.direction() else {
             return Slab::UNKNOWN;
         };
         debug_assert!((along.length() - 1.0).abs() <= CONTACT_SLACK, "direction {along}");
         Slab {
-            plane: SupportPlane::across(along, link),
+            plane: SupportPlane::across(along, link, time),
             in_scene: link_from_scene.rotation.transpose() * along,
             origin: link_from_scene.translation.dot(along),
         }

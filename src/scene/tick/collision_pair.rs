@@ -14,6 +14,7 @@ use crate::{
         mesh::pseudonormal::some_normal,
     },
     surface::SignedNearest,
+    time_left::TimeLeft,
 };
 
 /// One link at its pose and one tissue.
@@ -35,21 +36,28 @@ impl CollisionPair<'_> {
     }
 
     /// How deep a scene point is in the tissue, and where the tissue's surface is nearest; `None` when the point is not
-    /// inside. `hint`: a triangle that is likely near.
-    pub(super) fn inside(&self, p: DVec3, hint: Option<TriangleId>) -> Option<SignedNearest> {
+    /// inside, or the time is over before that is known. `hint`: a triangle that is likely near.
+    pub(super) fn inside(
+        &self,
+        p: DVec3,
+        hint: Option<TriangleId>,
+        time: &TimeLeft,
+    ) -> Option<SignedNearest> {
         // Nothing outside is wanted, so that a point beside the tissue's box is answered without a search.
         debug_assert!(p.is_finite(), "a vertex at {p}");
-        let found = to_surface(&self.revision.surface, p, 0.0, hint)?;
+        let found = to_surface(&self.revision.surface, p, 0.0, hint, time)?;
         (found.signed_distance < 0.0).then_some(found)
     }
 
-    /// The first of these vertices of the link that is inside the tissue.
+    /// The first of these vertices of the link that is inside the tissue, as far as there is time.
     pub(super) fn first_inside(
         &self,
         vertices: impl IntoIterator<Item = u32>,
+        time: &TimeLeft,
     ) -> Option<(u32, SignedNearest)> {
         let place = |v: u32| self.scene_from_link.point(self.link.surface.mesh().position(v));
-        vertices.into_iter().find_map(|v| Some((v, self.inside(place(v), None)?)))
+        let mut in_time = vertices.into_iter().take_while(|_| !time.was_over());
+        in_time.find_map(|v| Some((v, self.inside(place(v), None, time)?)))
     }
 
     /// A contact of a vertex of the link with the point of the tissue's surface that is nearest to it.
@@ -69,14 +77,15 @@ impl CollisionPair<'_> {
     }
 
     /// A contact of the closest points of two triangles.
-    pub(super) fn contact_of_closest(&self, found: &ClosestTriangles) -> Contact {
+    pub(super) fn contact_of_closest(&self, found: &ClosestTriangles, time: &TimeLeft) -> Contact {
         let ClosestPair { on_a, barycentric_a, on_b, barycentric_b, distance_squared } =
             found.closest;
         let scene = |p| self.scene_from_link.point(p);
         let apart = found.closest.direction();
         // Each surface says how certain it is of the other's point: less than 1 about open ends only.
-        let of_tissue = self.revision.surface.certainty_about(scene(on_b), found.tissue_triangle);
-        let of_link = self.link.surface.certainty_about(on_a, found.link_triangle);
+        let (tissue, link) = (&self.revision.surface, &self.link.surface);
+        let of_tissue = tissue.certainty_about(scene(on_b), found.tissue_triangle, time);
+        let of_link = link.certainty_about(on_a, found.link_triangle, time);
         // Triangles that touch have no direction between their closest points.
         let into_link = || -some_normal(self.link.surface.mesh(), found.link_triangle);
         let on_tissue = SurfacePoint {

@@ -3,6 +3,8 @@
 //! A search that takes longer than its tick has goes on in the next one. It then looks at the triangles of known
 //! contacts first and goes round the others by their ids, so that each has its turn.
 
+use std::ops::ControlFlow;
+
 use glam::DVec3;
 
 use super::{
@@ -69,9 +71,11 @@ impl<'a> ContactSearch<'a> {
         let near = |b: &Aabb| !time.is_over() && pair.may_touch(&link_from_scene, b);
         let bounds = pair.link_bounds().grown(pair.margin);
         pair.revision.surface.overlap(&(bounds, near), |t| {
-            if !time.is_over_now() {
-                self.look_at(t);
+            if time.is_over_now() {
+                return ControlFlow::Break(());
             }
+            self.look_at(t);
+            ControlFlow::Continue(())
         });
         !time.was_over()
     }

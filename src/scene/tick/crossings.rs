@@ -8,7 +8,7 @@ use crate::geometry::{
     triangle_triangle::{Crossing, crossing},
 };
 use crate::scene::{Link, RevisionGuard, TissueId, ToolId, limits::PAIRS_MAX};
-use crate::time_left::TimeLeft;
+use crate::time_left::{TimeLeft, note_step};
 
 /// Two triangles with a point in common.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -139,7 +139,7 @@ impl TrianglePairs {
         self.total = found.len();
         self.given.clear();
         let in_time = found.iter().take(max_pairs).take_while(|_| !time.is_over());
-        self.given.extend(in_time.map(pair));
+        self.given.extend(in_time.inspect(|_| note_step()).map(pair));
     }
 
     /// Nothing was looked for.

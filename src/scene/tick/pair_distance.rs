@@ -4,6 +4,8 @@
 //! that do not cross leave little to decide: each body of the link is inside as a whole or not at all, so that one
 //! vertex of it tells. Only through an open end may a part of it have come in without crossing anything.
 
+use std::cell::Cell;
+
 use super::{
     answer::Contact,
     closest_pair::{closest_of, closest_pair, touching_m},
@@ -16,6 +18,9 @@ use crate::{
     scene::coherence::{distance_samples::DistanceSamples, near_list::NearList},
     time_left::TimeLeft,
 };
+
+/// Questions that a look at a glance may ask of the time: a thousand steps of a search for what is nearest.
+const GLANCE: u64 = 64;
 
 /// What was closest or deepest last time: changes the work of the next search, never its answer.
 #[derive(Debug)]
@@ -84,7 +89,8 @@ impl CollisionPair<'_> {
         // alone.
         let tissue = &self.revision.surface;
         let with_both = |c: Contact| {
-            let of_tissue = tissue.certainty_about(c.on_tool.position, c.on_tissue.triangle);
+            let (p, nearest) = (c.on_tool.position, c.on_tissue.triangle);
+            let of_tissue = tissue.certainty_about(p, nearest, time);
             Contact { sign_certainty: c.sign_certainty.min(of_tissue), ..c }
         };
         let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance).map(with_both);
@@ -100,7 +106,7 @@ impl CollisionPair<'_> {
     }
 
     /// For a tick without time: the pair of triangles that was closest last, or one vertex of the link if that is
-    /// inside the tissue, the one that was deepest last. Takes some microseconds.
+    /// inside the tissue, the one that was deepest last, if so few steps tell. Takes some microseconds.
     fn at_a_glance(
         &self,
         max_distance: f64,
@@ -110,7 +116,10 @@ impl CollisionPair<'_> {
         memory.depth_max = None;
         let apart = self.apart(max_distance, memory, time);
         let tried = memory.deepest_vertex.into_iter().chain(self.link.vertex_of_each_body());
-        let inside = self.first_inside(tried.take(1));
+        let asked = Cell::new(0);
+        let clock = || asked.replace(asked.get() + 1);
+        let glance = TimeLeft::until(&clock, GLANCE).read_each_time();
+        let inside = self.first_inside(tried.take(1), &glance);
         inside.map(|(v, found)| self.contact_of_vertex(v, &found)).or(apart)
     }
 
@@ -119,7 +128,7 @@ impl CollisionPair<'_> {
     fn has_come_in(&self, last: Option<u32>, time: &TimeLeft) -> bool {
         // A link may have as many bodies as triangles.
         let bodies = self.link.vertex_of_each_body().take_while(|_| !time.is_over_now());
-        if self.first_inside(bodies).is_some() {
+        if self.first_inside(bodies, time).is_some() {
             return true;
         }
         // Far from any open end the first vertices have told. Near one the tips may be on the other side than they; the
@@ -128,7 +137,7 @@ impl CollisionPair<'_> {
         let bounds = self.link_bounds();
         let is_open = || tissue.boundary().is_near(bounds.centre(), 0.5 * bounds.diagonal());
         let tips = self.link.extremes.iter().copied().chain(last);
-        !tissue.is_closed() && is_open() && self.first_inside(tips).is_some()
+        !tissue.is_closed() && is_open() && self.first_inside(tips, time).is_some()
     }
 
     /// The closest points of the two surfaces, sign aside.
@@ -151,7 +160,7 @@ impl CollisionPair<'_> {
                 closest_pair((tissue, revision), link, pose, max_distance, near, time)
             }
         };
-        found.map(|found| self.contact_of_closest(&found))
+        found.map(|found| self.contact_of_closest(&found, time))
     }
 
     /// The vertex of the link that is deepest in the tissue, if any is deeper than `at_least` metres.

@@ -156,6 +156,8 @@ pub(super) fn deepest_point(
             bound.barycentric = best.barycentric;
         }
     }
+    // Without time to find out its exact distance it is no contact.
+    found = found.filter(|best| best.reading.exact.is_some());
     if cfg!(debug_assertions) {
         found.iter().for_each(DeepestPoint::assert_sound);
     }
@@ -211,7 +213,7 @@ impl TissueTriangle<'_> {
     /// A point with the link's exact distance there. A contact has it from here alone.
     fn exactly(&self, best: DeepestPoint, near: Option<TriangleId>) -> DeepestPoint {
         let p = at(self.triangle, best.barycentric);
-        DeepestPoint { reading: self.link.refined(p, best.reading, near), ..best }
+        DeepestPoint { reading: self.link.refined(p, best.reading, near, self.time), ..best }
     }
 
     /// By branch and bound. `start`: a point that is likely deep.
@@ -241,9 +243,6 @@ impl TissueTriangle<'_> {
         debug_assert!(waiting.capacity() >= PARTS_MAX, "room for {}", waiting.capacity());
         best.lower = self.add_first_parts(Part { near, ..whole }, waiting);
         let mut n_reads = 0;
-        // To begin with the parts that the last search left, each as much less outside as the triangle has moved, was tried: 16
-        // reads of the field in the place of 26, but the bounds of 42 parts. A probe's tick took 4 % less, pliers' 6 at
-        // p50 and more at p99.
         // Best first: going down where it looks deepest now would spend all reads in one flat place.
         while let Some(Part { corners, radius, mut lower, near }) = waiting.pop() {
             // Deeper by less than the tolerance is not worth looking for, nor is what stays beyond the margin.
@@ -253,7 +252,8 @@ impl TissueTriangle<'_> {
             if is_wanted(lower, &best) && n_reads < READS_MAX && !self.time.is_over() {
                 let barycentric = middle(&corners);
                 // An interval wider than the part does not get narrower by splitting the part.
-                let reading = link.read(point(barycentric), radius.max(0.5 * tolerance), near[0]);
+                let (p, slack) = (point(barycentric), radius.max(0.5 * tolerance));
+                let reading = link.read(p, slack, near[0], self.time);
                 n_reads += 1;
                 best.offer(barycentric, reading);
                 lower = lower.max(reading.lower - radius);
@@ -387,7 +387,8 @@ impl TissueTriangle<'_> {
         let direction = found.map_or(DVec3::ZERO, |best| -best.reading.gradient);
         let mut offer = |barycentric: DVec3| {
             let guess = Guess { triangle: near, direction: DVec3::ZERO };
-            let reading = link.exactly_at(at(triangle, barycentric), guess);
+            let p = at(triangle, barycentric);
+            let Some(reading) = link.exactly_at(p, guess, self.time) else { return };
             if reading.value < found.map_or(margin * BOUND_COVER, |best| best.reading.value) {
                 found = Some(DeepestPoint { barycentric, reading, lower: reading.value });
             }
@@ -444,13 +445,13 @@ impl TissueTriangle<'_> {
                 }
                 (n_reads, *reads_left) = (n_reads + 1, *reads_left - 1);
                 let middle = point(middle(&corners));
-                let reading = link.read(middle, radius.max(0.5 * tolerance), near[0]);
+                let reading = link.read(middle, radius.max(0.5 * tolerance), near[0], self.time);
                 best.offer(self::middle(&corners), reading);
                 let near = nearer_by(&reading, near);
                 let farthest = reading.lower.abs().max(reading.upper.abs());
                 lower = lower.max(-farthest - radius);
                 lower = lower.max(link.depth_bound(&near, &corners.map(point)));
-                let holds = || link.side_holds(middle, radius + slack);
+                let holds = || link.side_holds(middle, radius + slack, self.time);
                 if is_wanted(lower, &best) && reading.lower > 0.0 && holds() {
                     lower = lower.max(reading.lower - radius);
                 }
@@ -518,7 +519,7 @@ impl TissueTriangle<'_> {
         let (mesh, distance) = (self.link.surface.mesh(), distance_squared.sqrt());
         let reading = if self.is_open {
             // At the closest point itself, to learn its side; a contact is refined at the point that its weights give.
-            self.link.refined(on_a, self.link.field.read(mesh, on_a), Some(t))
+            self.link.refined(on_a, self.link.field.read(mesh, on_a), Some(t), self.time)
         } else {
             // The point of the link once more, with the feature that it is on.
             let closest = closest_point(on_a, &mesh.triangle(t));

@@ -41,6 +41,8 @@ pub struct Session {
     /// Which link, and which two links, the next tick begins with: the first that had no time in the last.
     first_link: usize,
     first_pair: usize,
+    /// The last tick had too little time for its probes: each has its share.
+    probes_in_turn: bool,
 }
 
 /// A tool of the session and what is known of it.
@@ -95,6 +97,7 @@ impl Session {
             n_ticks: 0,
             first_link: 0,
             first_pair: 0,
+            probes_in_turn: false,
         }
     }
 
@@ -200,11 +203,8 @@ impl Session {
         self.log.begin_tick(self.n_ticks, &self.tissues);
         self.answer.probes.clear();
         let for_probes = time.share(PROBES_SHARE);
-        for i in 0..self.tools.len() {
-            let pose = &poses[self.tools[i].at];
-            if self.options.probes {
-                self.answer_probes(i, pose, &for_probes);
-            }
+        if self.options.probes {
+            self.answer_probes(poses, &for_probes);
         }
         self.answer_links(poses, known, time);
         self.answer_link_pairs(poses, time);
@@ -305,28 +305,36 @@ impl Session {
         tracked.last_pose = Some(here);
     }
 
-    fn answer_probes(&mut self, tool: usize, pose: &ToolPose, time: &TimeLeft) {
-        let TrackedTool { tool, probes: memories, .. } = &mut self.tools[tool];
-        for (i, (probe, memory)) in tool.probes.iter().zip(memories).enumerate() {
-            let centre = scene_from_link(tool, probe.link, pose).point(probe.position);
-            // The sphere is as far as asked for when its centre is a radius farther.
-            let reach = self.options.max_distance_m + probe.radius;
-            if time.is_over_now() {
-                let bound = bound_by_boxes(&self.tissues, centre).min(reach) - probe.radius;
-                let distance = Distance::Beyond(bound);
+    fn answer_probes(&mut self, poses: &[ToolPose], time: &TimeLeft) {
+        let mut n_left = self.tools.iter().map(|t| t.probes.len()).sum::<usize>();
+        let is_in_turn = mem::take(&mut self.probes_in_turn);
+        for TrackedTool { tool, probes: memories, at, .. } in &mut self.tools {
+            for (i, (probe, memory)) in tool.probes.iter().zip(memories).enumerate() {
+                let centre = scene_from_link(tool, probe.link, &poses[*at]).point(probe.position);
+                // The sphere is as far as asked for when its centre is a radius farther.
+                let reach = self.options.max_distance_m + probe.radius;
+                // A probe whose search takes longer than a tick has keeps no other from its own.
+                let share = is_in_turn.then(|| time.share(1.0 / n_left as f64));
+                n_left -= 1;
+                let time = share.as_ref().unwrap_or(time);
+                let in_time = !time.is_over_now();
+                let ask = || to_tissues(&self.tissues, centre, reach, memory, time);
+                let distance = match in_time.then(ask).flatten() {
+                    Some(Distance::Within(mut found)) => {
+                        self.answer.flags.sign_uncertain |= is_uncertain(found.sign_certainty);
+                        found.signed_distance_m -= probe.radius;
+                        Distance::Within(found)
+                    }
+                    Some(Distance::Beyond(_)) => Distance::Beyond(self.options.max_distance_m),
+                    None => {
+                        self.answer.flags.degraded = true;
+                        self.probes_in_turn = true;
+                        let bound = bound_by_boxes(&self.tissues, centre).min(reach);
+                        Distance::Beyond(bound - probe.radius)
+                    }
+                };
                 self.answer.probes.push(ProbeAnswer { tool: tool.id, probe: i, distance });
-                self.answer.flags.degraded = true;
-                continue;
             }
-            let distance = match to_tissues(&self.tissues, centre, reach, memory) {
-                Distance::Within(mut found) => {
-                    self.answer.flags.sign_uncertain |= is_uncertain(found.sign_certainty);
-                    found.signed_distance_m -= probe.radius;
-                    Distance::Within(found)
-                }
-                Distance::Beyond(_) => Distance::Beyond(self.options.max_distance_m),
-            };
-            self.answer.probes.push(ProbeAnswer { tool: tool.id, probe: i, distance });
         }
     }
 

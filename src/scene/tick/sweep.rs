@@ -6,6 +6,8 @@
 //!
 //! A sweep does what its time allows and goes on in the next tick, from a [`SweepCursor`].
 
+use std::ops::ControlFlow;
+
 use glam::DVec3;
 
 use super::{
@@ -23,7 +25,7 @@ use crate::{
         tolerance::{BOUND_COVER, CHORD_ERROR_SHARE},
         triangle_triangle::{Crossing, crossing},
     },
-    time_left::TimeLeft,
+    time_left::{TimeLeft, note_step},
 };
 
 /// One segment of a link's path and one tissue.
@@ -306,8 +308,9 @@ impl Sweep<'_> {
             let is_over = if may_meet { time.is_over_now() } else { time.is_over() };
             if is_over {
                 is_cut = true;
-                return false;
+                return ControlFlow::Break(());
             }
+            note_step();
             if may_meet {
                 let corners = link.surface.mesh().triangle(own);
                 // Two meshes share no vertex, so all features of both are tested.
@@ -321,16 +324,22 @@ impl Sweep<'_> {
                     earliest = Some((found, own));
                 }
             }
-            true
+            ControlFlow::Continue(())
         };
         match from {
             // A link has all its ids.
             Some(from) => {
                 let ids = link.surface.mesh().triangle_ids().skip(from.0 as usize);
-                *own_next =
-                    ids.take_while(|own| test(*own)).last().map_or(from, |t| TriangleId(t.0 + 1));
+                *own_next = ids
+                    .take_while(|own| test(*own).is_continue())
+                    .last()
+                    .map_or(from, |t| TriangleId(t.0 + 1));
             }
-            None => link.tree.each_within(&moving.t1, chord.reach_of(moving), |own, _| test(own)),
+            None => {
+                let reach = chord.reach_of(moving);
+                link.tree.each_within(&moving.t1, reach, time, |own, _| test(own));
+                is_cut |= time.was_over();
+            }
         }
         match earliest {
             _ if is_cut => Met::CutShort(earliest),

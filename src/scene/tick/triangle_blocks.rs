@@ -8,7 +8,7 @@
 use crate::{
     geometry::{Aabb, TriangleId},
     surface::Surface,
-    time_left::TimeLeft,
+    time_left::{TimeLeft, note_step},
 };
 
 /// Ids of a block at most. A pass through the index costs some 20 ns for each triangle that is left out again, and a
@@ -99,6 +99,7 @@ impl BlockCursor {
     ) -> Option<TriangleId> {
         let mesh = surface.mesh();
         for t in (self.next.0..mesh.triangle_id_end()).map(TriangleId) {
+            note_step();
             if time.is_over() {
                 self.next = t;
                 return None;

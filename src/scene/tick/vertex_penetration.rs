@@ -5,7 +5,7 @@
 //! open end of the tissue no distance bounds depth; there a box is left out only when the winding number says that the
 //! side of its centre holds as far as the box reaches.
 
-use std::cell::Cell;
+use std::{cell::Cell, ops::ControlFlow};
 
 use glam::DVec3;
 
@@ -71,6 +71,7 @@ impl DeepestVertex<'_> {
             // Each vertex is offered with its first triangle; where that was left out, the vertex is too shallow.
             let first = |v: &u32| mesh.around(*v).next().is_some_and(|(first, _)| first == t);
             mesh.vertices(t).into_iter().filter(first).for_each(|v| search.offer(v));
+            if time.was_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         let told = search.depth.get() + 2.0 * pair.link.field.tolerance();
         (search.best.get(), Some(search.unasked_depth.get()).filter(|depth| *depth > told))
@@ -90,7 +91,7 @@ impl DeepestVertex<'_> {
         if self.time.is_over_now() {
             return;
         }
-        let Some(found) = self.pair.inside(p, self.near.get()) else { return };
+        let Some(found) = self.pair.inside(p, self.near.get(), self.time) else { return };
         self.near.set(Some(found.triangle));
         let is_deeper = match self.best.get() {
             Some((u, best)) => {
@@ -141,7 +142,7 @@ impl DeepestVertex<'_> {
         // About an open end the side changes without a triangle, so that distance alone leaves no box out. Without a
         // query left boxes go by their distance all the same, and only vertices are asked for their side.
         let is_blind = tissue.boundary().is_near(centre, radius) && !self.takes_a_query();
-        let found = to_surface(tissue, centre, f64::INFINITY, self.near.get());
+        let found = to_surface(tissue, centre, f64::INFINITY, self.near.get(), self.time);
         let Some(found) = found else { return false };
         self.near.set(Some(found.triangle));
         let is_within = found.signed_distance <= reach;

@@ -11,6 +11,7 @@ use crate::{
     index::LatLonOptions,
     sdf::Field,
     surface::Surface,
+    time_left::TimeLeft,
 };
 use glam::DVec3;
 
@@ -132,11 +133,12 @@ impl Link {
     }
 
     /// Whether the side of a point in link frame is that of all within `radius` metres, but for triangles of the link.
-    pub(in crate::scene) fn side_holds(&self, p: DVec3, radius: f64) -> bool {
+    /// Not known when the time is over, and then not.
+    pub(in crate::scene) fn side_holds(&self, p: DVec3, radius: f64, time: &TimeLeft) -> bool {
         !self.is_open_near(p, radius) || {
             // The field knows sides, but not how far the winding number is from changing them.
-            let (_, certainty) = self.surface.winding(p).inside(false);
-            self.surface.side_holds(p, certainty, radius)
+            let winding = self.surface.winding_in_time(p, time);
+            winding.is_some_and(|w| self.surface.side_holds(p, w.inside(false).1, radius))
         }
     }
 

@@ -16,7 +16,7 @@ use crate::{
         tolerance::BOUND_COVER,
     },
     sdf::Reading,
-    time_left::TimeLeft,
+    time_left::{TimeLeft, note_step},
 };
 
 impl Link {
@@ -31,24 +31,32 @@ impl Link {
     pub(in crate::scene) fn may_be_within(&self, p: DVec3, radius: f64) -> bool {
         debug_assert!(p.is_finite() && radius >= 0.0, "{radius} m about {p}");
         let to_box = self.surface.bounds().distance_squared(p).sqrt();
-        to_box <= radius && self.field.lower_bound(p) <= radius
+        to_box <= radius && self.field.may_be_within(self.surface.mesh(), p, radius)
     }
 
     /// The field at a point in link frame, or the exact surface where the field's interval is wider than
     /// `slack` metres. `near`: a triangle that is likely near.
-    pub(in crate::scene) fn read(&self, p: DVec3, slack: f64, near: Option<TriangleId>) -> Reading {
+    pub(in crate::scene) fn read(
+        &self,
+        p: DVec3,
+        slack: f64,
+        near: Option<TriangleId>,
+        time: &TimeLeft,
+    ) -> Reading {
+        note_step();
         let reading = self.field.read(self.surface.mesh(), p);
         let is_narrow = reading.upper - reading.lower <= slack;
-        if is_narrow { reading } else { self.refined(p, reading, near) }
+        if is_narrow { reading } else { self.refined(p, reading, near, time) }
     }
 
     /// The exact surface at a point where the field was read. Where the field is sure of the side, only the
-    /// nearest point is looked for, no farther than the field allows.
+    /// nearest point is looked for, no farther than the field allows. Once the time is over the field's reading.
     pub(in crate::scene) fn refined(
         &self,
         p: DVec3,
         reading: Reading,
         near: Option<TriangleId>,
+        time: &TimeLeft,
     ) -> Reading {
         debug_assert!(reading.lower <= reading.upper, "{reading:?} at {p}");
         let is_sure = reading.certainty == 1.0 && (reading.lower > 0.0 || reading.upper < 0.0);
@@ -60,31 +68,45 @@ impl Link {
         let near = reading.exact.map(|(t, _)| t).or(near);
         let reach = reading.lower.abs().max(reading.upper.abs()) * BOUND_COVER;
         let guess = Guess { triangle: near, direction: -reading.value * reading.gradient };
-        let Some(found) =
-            self.tree.nearest(self.surface.mesh(), &p, reach, guess, &TimeLeft::endless())
-        else {
-            return self.exactly_at(p, guess);
+        let found = self.tree.nearest(self.surface.mesh(), &p, reach, guess, time);
+        if time.was_over() {
+            return reading;
+        }
+        let Some(found) = found else {
+            return self.exactly_at(p, guess, time).unwrap_or(reading);
         };
         // The side costs a pseudonormal or a winding number; the field often knows it.
         let Some(away) = direction(p - found.closest.point).filter(|_| is_sure) else {
-            return self.signed(p, found);
+            return self.signed(p, found, time).unwrap_or(reading);
         };
         let side = if reading.lower > 0.0 { 1.0 } else { -1.0 };
         let distance = found.closest.distance_squared.sqrt();
         exact_reading(distance * side, away * side, (found.triangle, found.closest), 1.0)
     }
 
-    /// The exact surface at a point in link frame.
-    pub(in crate::scene) fn exactly_at(&self, p: DVec3, guess: Guess) -> Reading {
-        let found =
-            self.tree.nearest(self.surface.mesh(), &p, f64::INFINITY, guess, &TimeLeft::endless());
-        self.signed(p, found.expect("a link has triangles"))
+    /// The exact surface at a point in link frame; `None` when the time is over before it is known.
+    pub(in crate::scene) fn exactly_at(
+        &self,
+        p: DVec3,
+        guess: Guess,
+        time: &TimeLeft,
+    ) -> Option<Reading> {
+        let found = self.tree.nearest(self.surface.mesh(), &p, f64::INFINITY, guess, time);
+        if time.was_over() {
+            return None;
+        }
+        self.signed(p, found.expect("a link has triangles"), time)
     }
 
     /// The same where it is known which triangle is nearest.
-    fn signed(&self, p: DVec3, nearest: NearestInTree<ClosestPoint>) -> Reading {
-        let d = self.surface.signed(p, nearest.triangle, nearest.closest);
-        exact_reading(d.signed_distance, d.normal, (d.triangle, d.closest), d.certainty)
+    fn signed(
+        &self,
+        p: DVec3,
+        nearest: NearestInTree<ClosestPoint>,
+        time: &TimeLeft,
+    ) -> Option<Reading> {
+        let d = self.surface.signed(p, nearest.triangle, nearest.closest, time)?;
+        Some(exact_reading(d.signed_distance, d.normal, (d.triangle, d.closest), d.certainty))
     }
 
     /// Nothing between three points (link frame) is deeper than this, metres (negative inside). `near`: triangles of
@@ -133,5 +155,42 @@ pub(in crate::scene) fn exact_reading(
         gradient,
         exact: Some(nearest),
         certainty,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        geometry::{LoadOptions, mesh::load::load},
+        oracle::{Random, brute_force, shapes, solid_angle::winding_number},
+        scene::tool::field::field_of,
+        sdf::FieldOptions,
+    };
+
+    /// In the cavity of a hook of few large faces, where a cell of the field is as wide as the cavity, points are told to
+    /// be beyond a radius when they are, and only then.
+    #[test]
+    fn what_is_in_a_cavity_is_beyond_what_is_nearer() {
+        let hook = load(shapes::hook(), &LoadOptions::default()).expect("a mesh");
+        let field = |surface: &crate::surface::Surface| field_of(surface, &FieldOptions::default());
+        let link = Link::new("hook".to_owned(), hook, Pose::IDENTITY, field);
+        let mesh = link.surface.mesh();
+        let mut random = Random::new(31);
+        let (mut n_beyond, mut n_told) = (0, 0);
+        for _ in 0..4_000 {
+            let p = random.point(DVec3::new(-7e-3, -5e-3, -2e-3), DVec3::new(7e-3, 5e-3, 25e-3));
+            let is_inside = winding_number(mesh, p) > 0.5;
+            let distance = brute_force::nearest(mesh, p).expect("a mesh").distance;
+            let radius = random.range(0.0, 4e-3);
+            let may_be = link.may_be_within(p, radius);
+            assert!(may_be || !is_inside && distance > radius, "{p}, {radius}: {distance}");
+            let is_in_cavity = p.x.abs() < 4e-3 && p.y.abs() < 2e-3 && (0.0..0.02).contains(&p.z);
+            if is_in_cavity && distance > 1.3 * radius {
+                n_beyond += 1;
+                n_told += u32::from(!may_be);
+            }
+        }
+        assert!(n_beyond > 200 && 20 * n_told > 19 * n_beyond, "{n_told} of {n_beyond}");
     }
 }

@@ -49,6 +49,9 @@ pub enum Mode {
     Every,
 }
 
+/// The usual margin is no more than this share of the largest link's diagonal.
+const MARGIN_SHARE: f64 = 0.25;
+
 /// How a stream begins.
 pub fn start(start: &proto::TrackStart, limits: &Limits) -> Result<Start, FieldError> {
     let ids = &start.tool_ids;
@@ -149,6 +152,15 @@ pub fn options(report: &proto::ReportOptions) -> Result<TickOptions, FieldError>
             us => Some(us.saturating_mul(1000)),
         },
     })
+}
+
+/// The usual margin about small tools: a millimetre about a tool of a hundredth of that holds all of a vessel, and each of
+/// its triangles would be a contact.
+pub fn fit_margin(options: &mut TickOptions, report: &proto::ReportOptions, tools: &[Arc<Tool>]) {
+    if report.contact_margin_m == 0.0 {
+        let size = tools.iter().map(|tool| tool.link_size_max()).fold(0.0, f64::max);
+        options.contact_margin_m = options.contact_margin_m.min(MARGIN_SHARE * size);
+    }
 }
 
 /// The poses of a tick, into a buffer that keeps its room.

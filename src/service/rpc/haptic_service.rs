@@ -175,7 +175,8 @@ fn touch(
     let tool = scene.tool(pose.tool)?;
     convert::tick::check_link_poses(&tool, &pose).map_err(within("tool"))?;
     let report = request.report.unwrap_or_default();
-    let options = convert::tick::options(&report).map_err(within("report"))?;
+    let mut options = convert::tick::options(&report).map_err(within("report"))?;
+    convert::tick::fit_margin(&mut options, &report, slice::from_ref(&tool));
     let mut forbidden = Vec::new();
     scene.forbidden_regions(&mut forbidden);
     // A session of one tick: nothing is coherent with it, so it pays the cold searches of every link.

@@ -48,9 +48,10 @@ impl LoopEngine {
         start: Start,
         sent: &proto::TrackStart,
     ) -> Result<LoopEngine, Refused> {
-        let Start { tools, options, render, .. } = start;
-        let mut session = RenderedSession::new(Arc::clone(scene), &tools, options, &render)?;
-        let tools = tools.iter().map(|id| scene.tool(*id)).collect::<Result<Vec<_>, _>>()?;
+        let Start { tools: ids, mut options, render, .. } = start;
+        let tools = ids.iter().map(|id| scene.tool(*id)).collect::<Result<Vec<_>, _>>()?;
+        convert::tick::fit_margin(&mut options, &sent.report.unwrap_or_default(), &tools);
+        let mut session = RenderedSession::new(Arc::clone(scene), &ids, options, &render)?;
         let last = convert::tick::last_poses(sent, &tools, scene.limits());
         if let Some(last) = last.map_err(|e| e.within("start"))? {
             session.go_on_from(&last.devices, &last.proxies);

@@ -98,8 +98,8 @@ fn a_surface_without_triangles_answers_nothing_and_can_be_filled() {
             assert_eq!(s.nearest(glam::DVec3::ZERO, f64::INFINITY, None), None);
             assert_eq!(s.signed_distance(glam::DVec3::ZERO, 1.0, Some(TriangleId(0))), None);
             assert_eq!(s.contains(glam::DVec3::ZERO), (false, 0.0));
-            s.overlap(&s.mesh().used_box(), |t| panic!("gives {t:?}"));
-            s.overlap(&|_: &_| true, |t| panic!("gives {t:?}"));
+            s.overlap(&s.mesh().used_box(), |t| -> () { panic!("gives {t:?}") });
+            s.overlap(&|_: &_| true, |t| -> () { panic!("gives {t:?}") });
         };
         none(&surface);
         surface.move_all(&vec![Vec3::splat(0.5 * round as f32); data.positions.len()]);

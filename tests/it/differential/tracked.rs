@@ -6,6 +6,7 @@ use palpate::{
     geometry::{MeshData, TriangleId},
     oracle::{Random, shapes},
     surface::{Surface, TrackedPoint},
+    time_left::TimeLeft,
 };
 
 use super::{
@@ -39,7 +40,7 @@ fn a_tracked_point_is_answered_as_one_without_a_past() {
                 0 => walk.diagonal * 10f64.powf(random.range(-6.0, 0.0)),
                 _ => f64::INFINITY,
             };
-            let found = surface.signed_distance_tracked(p, reach, &mut point);
+            let found = surface.signed_distance_tracked(p, reach, &mut point, &TimeLeft::endless());
             let anew = surface.signed_distance(p, reach, None);
             assert_eq!(found, anew, "{}, question {question}: {p} within {reach}", input.name);
         }

@@ -16,6 +16,7 @@ use palpate::{
     },
     sdf::{Field, FieldOptions},
     surface::Surface,
+    time_left::TimeLeft,
 };
 
 /// What a proxy keeps from tissue, metres: as its documentation states it.
@@ -101,14 +102,15 @@ impl ProxyStage {
     ) -> Rendering {
         let tissues = self.revisions();
         self.sequence += 1;
+        let [draw_clock, clock] = [late_to_draw, late].map(|late| move || u64::from(late()));
         let tick = ProxyTick {
             sequence: self.sequence,
             now_ns: 0,
             tissues: &tissues,
             forbidden: &self.forbidden,
             dt_s: self.dt_s,
-            late_to_draw,
-            late,
+            deadline_to_draw: &TimeLeft::until(&draw_clock, 1).read_each_time(),
+            deadline: &TimeLeft::until(&clock, 1).read_each_time(),
         };
         self.proxy.tick(&self.pose, &tick);
         let rendering = self.proxy.send(self.dt_s).clone();

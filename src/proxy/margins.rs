@@ -1,0 +1,55 @@
+//! How far a proxy looks about itself for contacts.
+
+use crate::geometry::tolerance::{
+    PROXY_MARGIN_MAX_M, PROXY_MARGIN_MIN_M, PROXY_MARGIN_ROUND_M, PROXY_MARGIN_SMALL_M,
+};
+use crate::scene::Tool;
+
+/// The least margin of a tool of few millimetres, as a share of its largest link: all of a vessel would be within that of
+/// a larger tool, and a round would test every pair.
+const MIN_SHARE: f64 = 0.06;
+/// After a search that had too little time margins grow by this factor from tick to tick.
+const LATE_GROWTH: f64 = 1.1;
+
+/// Margins, metres.
+pub(super) struct Margins {
+    /// The least, and that of later rounds of a tick.
+    pub(super) min_m: f64,
+    pub(super) round_m: f64,
+    /// Of the first round towards a pose.
+    pub(super) first_m: f64,
+    /// Beyond this, in the last ticks, there were more pairs than are preferred.
+    pub(super) top_m: f64,
+    /// The first round looks no farther for a while, because a search had too little time.
+    pub(super) late_m: f64,
+    /// How far a local model looks about.
+    pub(super) survey_m: f64,
+}
+
+impl Margins {
+    /// Of a tool whose first tick is to come.
+    pub(super) fn of(tool: &Tool) -> Margins {
+        let share = MIN_SHARE * tool.link_size_max();
+        let min_m = share.clamp(PROXY_MARGIN_SMALL_M, PROXY_MARGIN_MIN_M);
+        Margins {
+            min_m,
+            round_m: min_m.min(PROXY_MARGIN_ROUND_M),
+            first_m: PROXY_MARGIN_MAX_M,
+            top_m: PROXY_MARGIN_MAX_M,
+            late_m: f64::INFINITY,
+            survey_m: PROXY_MARGIN_MAX_M,
+        }
+    }
+
+    /// They shrink to what the last motions needed.
+    pub(super) fn begin_tick(&mut self) {
+        self.top_m = (2.0 * self.top_m).min(PROXY_MARGIN_MAX_M);
+        self.first_m = (0.5 * self.first_m).max(self.min_m).min(self.late_m);
+        self.late_m *= LATE_GROWTH;
+    }
+
+    /// A search within a margin had too little time: the next tick gets on where this one did not.
+    pub(super) fn note_late(&mut self, margin_m: f64) {
+        self.late_m = (0.5 * margin_m).max(self.round_m);
+    }
+}

@@ -1,0 +1,223 @@
+//! How far searches go on after a tick's deadline, counted in steps instead of time.
+
+use std::sync::Arc;
+
+use glam::{DQuat, DVec3};
+
+use super::{RenderOptions, RenderedSession};
+use crate::{
+    geometry::{LoadOptions, LoadedMesh, MeshData, Pose, TriangleMesh, mesh::load::load},
+    oracle::{Random, shapes},
+    scene::{
+        Distance, Limits, Link, LinkAnswer, Probe, Scene, TickAnswer, TissueOptions, Tool,
+        ToolParts,
+        tick::{Session, TickOptions, ToolPose},
+        tool::field::field_of,
+    },
+    sdf::FieldOptions,
+    surface::Surface,
+    time_left::{STEPS, TimeLeft},
+};
+
+/// Steps that follow a deadline at most. A step is a node of a tree, a pair of triangles or a triangle of a ring: 10 ns
+/// to 2 us.
+const STEPS_MAX: u64 = 2_000;
+/// Steps that a tick has, in turn: a millisecond has some 10,000.
+const BUDGETS: [u64; 7] = [0, 20, 200, 1_000, 5_000, 20_000, 3];
+const TICKS: u32 = 28;
+/// What truth and a late answer may differ by, metres: the tolerance of a coarse field.
+const TOLERANCE_M: f64 = 1e-3;
+
+fn loaded(data: MeshData) -> LoadedMesh {
+    load(data, &LoadOptions::default()).expect("a mesh")
+}
+
+/// Triangles of one size about one point, each turned at random.
+fn crowd(n: u32, size: f64, same: bool) -> MeshData {
+    let mut random = Random::new(11);
+    let mut corner = || (random.unit_vector() * size).as_vec3();
+    let first = [corner(), corner(), corner()];
+    let corners = (0..n).map(|_| if same { first } else { [corner(), corner(), corner()] });
+    let positions = corners.flatten().collect();
+    MeshData { positions, triangles: (0..n).map(|t| [3 * t, 3 * t + 1, 3 * t + 2]).collect() }
+}
+
+/// A scene, and where its surface is met from above, metres.
+fn scenes() -> [(&'static str, MeshData, f64); 5] {
+    [
+        ("ball", shapes::sphere(0.05, 30), 0.05),
+        ("fan", shapes::spindle(2_000, 0.05, 0.02), 0.02),
+        ("point", crowd(1_500, 1e-6, false), 0.0),
+        ("cluster", crowd(1_500, 0.01, false), 0.01),
+        ("copies", crowd(1_500, 0.02, true), 0.01),
+    ]
+}
+
+struct Stage {
+    scene: Arc<Scene>,
+    tool: Arc<Tool>,
+    session: RenderedSession,
+    sequence: u64,
+}
+
+impl Stage {
+    fn new(tissue: MeshData, links: Vec<MeshData>, options: TickOptions, renders: bool) -> Stage {
+        let scene = Arc::new(Scene::new("test".to_owned(), Limits::default()));
+        scene.add_tissue("tissue", loaded(tissue), TissueOptions::default(), 0).expect("room");
+        let link = |(i, data): (u32, MeshData)| {
+            let rest = Pose::new(DQuat::IDENTITY, DVec3::X * 0.005 * f64::from(i)).expect("unit");
+            let tolerance_m = Some(0.01 * TriangleMesh::new(data.clone()).used_box().diagonal());
+            let field = FieldOptions { tolerance_m, ..FieldOptions::default() };
+            let field = |surface: &Surface| field_of(surface, &field);
+            Link::new(format!("link {i}"), loaded(data), rest, field)
+        };
+        let probe = |z: f64| {
+            let (name, position) = (format!("at {z}"), DVec3::Z * z);
+            Probe { name, link: 0, position, radius: 1e-3 }
+        };
+        let parts = ToolParts {
+            name: "tool".to_owned(),
+            links: (0..).zip(links).map(link).collect(),
+            probes: vec![probe(-0.012), probe(0.0), probe(-0.01)],
+        };
+        let tool = scene.add_tool(parts).expect("added");
+        let render =
+            RenderOptions { local_model: true, friction: 0.3, ..RenderOptions::of(tool.id) };
+        let render = if renders { vec![render] } else { Vec::new() };
+        let session = RenderedSession::new(Arc::clone(&scene), &[tool.id], options, &render);
+        Stage { session: session.expect("options"), scene, tool, sequence: 0 }
+    }
+
+    /// Steps that followed the deadline of a tick.
+    fn tick(&mut self, pose: &ToolPose, budget: u64) -> u64 {
+        self.sequence += 1;
+        let clock = || STEPS.get();
+        let until = clock().saturating_add(budget);
+        let time = TimeLeft::until(&clock, until);
+        let now_ns = self.sequence * 1_000_000;
+        self.session.tick(self.sequence, &[pose.clone()], now_ns, &time).expect("accepted");
+        clock().saturating_sub(until)
+    }
+
+    /// What a loop without memory and deadline answers where the last tick was answered.
+    fn truth(&self, pose: &ToolPose) -> TickAnswer {
+        let mut pose = pose.clone();
+        if let Some(rendering) = self.session.renderings().next() {
+            pose.scene_from_tool = rendering.scene_from_proxy;
+            pose.tool_from_link.clone_from(&rendering.tool_from_link);
+        }
+        let scene = Arc::clone(&self.scene);
+        let mut session = Session::new(scene, &[self.tool.id], options_of_ticks()).expect("a tool");
+        session.tick(1, &[pose], 0, &TimeLeft::endless()).expect("accepted").clone()
+    }
+}
+
+fn options_of_ticks() -> TickOptions {
+    TickOptions { triangle_pairs: true, link_pairs: true, ..TickOptions::default() }
+}
+
+/// Down to the surface, into it, aside and out.
+fn pose(tool: &Tool, tick: u32, surface_m: f64) -> ToolPose {
+    let t = f64::from(tick) / f64::from(TICKS);
+    let height = surface_m + 0.01 + 0.02 * (1.0 - 4.0 * t).abs().min(1.0) - 0.004;
+    let at = DVec3::new(0.01 * t, -0.004 * t, height);
+    ToolPose {
+        tool: tool.id,
+        scene_from_tool: Pose::new(DQuat::from_rotation_z(t), at).expect("unit"),
+        tool_from_link: Vec::new(),
+        teleport: false,
+    }
+}
+
+fn least_m<T>(distance: &Distance<T>, of: impl Fn(&T) -> f64) -> f64 {
+    match distance {
+        Distance::Within(found) => of(found),
+        Distance::Beyond(bound) => *bound,
+    }
+}
+
+/// Nothing is told to be farther than it is, nor nearer where it is told exactly.
+fn assert_sound(late: &LinkAnswer, truth: &LinkAnswer, about: &str) {
+    let true_m = least_m(&truth.distance, |d| d.signed_distance_m);
+    let bound_m = late.lower_bound_m.min(true_m);
+    assert!(late.lower_bound_m <= true_m + TOLERANCE_M, "{about}: {} {true_m}", late.lower_bound_m);
+    if let Distance::Within(found) = &late.distance {
+        let got = found.signed_distance_m;
+        assert!(
+            got >= true_m - TOLERANCE_M && bound_m <= got + TOLERANCE_M,
+            "{about}: {got} {true_m}"
+        );
+    }
+    if !late.is_cut_short {
+        let got = least_m(&late.distance, |d| d.signed_distance_m);
+        assert!((got - true_m).abs() <= TOLERANCE_M, "{about}: {got} {true_m}");
+    }
+}
+
+/// Whatever a tissue is like, a tick ends a stated number of steps after its deadline, and what it answers then is sound.
+#[test]
+fn ticks_end_soon_after_their_deadline() {
+    for (name, tissue, surface_m) in scenes() {
+        for is_rendered in [false, true] {
+            let links = vec![shapes::sphere(0.01, 6), shapes::jaw(0.02, 4)];
+            let mut stage = Stage::new(tissue.clone(), links, options_of_ticks(), is_rendered);
+            let (mut most, mut n_cut) = (0, 0);
+            for tick in 0..TICKS {
+                let budget = BUDGETS[tick as usize % BUDGETS.len()];
+                let pose = pose(&stage.tool, tick, surface_m);
+                let after = stage.tick(&pose, budget);
+                let about =
+                    format!("{name}, rendered {is_rendered}, tick {tick} of {budget} steps");
+                println!("{about}: {after} steps after its deadline");
+                most = most.max(after);
+                let answer = stage.session.last_answer();
+                n_cut += u32::from(answer.links.iter().any(|l| l.is_cut_short));
+                if tick % 12 == 4 {
+                    let truth = stage.truth(&pose);
+                    for (late, truth) in answer.links.iter().zip(&truth.links) {
+                        assert_sound(late, truth, &about);
+                    }
+                    for (late, truth) in answer.probes.iter().zip(&truth.probes) {
+                        let [late, truth] =
+                            [late, truth].map(|p| least_m(&p.distance, |d| d.signed_distance_m));
+                        assert!(late <= truth + TOLERANCE_M, "{about}: probe {late} {truth}");
+                    }
+                }
+            }
+            assert!(n_cut > TICKS / 4, "{name}: {n_cut} of {TICKS} ticks were late");
+            assert!(most <= STEPS_MAX, "{name}, rendered {is_rendered}: {most} steps");
+        }
+    }
+}
+
+/// Steps of the ticks that bring a ball to an organ and along it, all in proportion.
+fn steps_at_scale(scale: f64) -> u64 {
+    let scaled = |mesh: MeshData| MeshData {
+        positions: mesh.positions.iter().map(|p| *p * scale as f32).collect(),
+        ..mesh
+    };
+    let (organ, ball) = (scaled(shapes::sphere(0.12, 30)), scaled(shapes::sphere(0.004, 5)));
+    let options = TickOptions {
+        contact_margin_m: 1e-3 * scale,
+        max_distance_m: 0.05 * scale,
+        ..TickOptions::default()
+    };
+    let mut stage = Stage::new(organ, vec![ball], options, true);
+    let before = STEPS.get();
+    for tick in 0..200 {
+        let t = f64::from(tick);
+        let at = DVec3::new(1e-4 * (t - 100.0).max(0.0), 0.0, 0.12 + 2e-4 * (100.0 - t).max(-10.0));
+        let scene_from_tool = Pose::new(DQuat::IDENTITY, at * scale).expect("unit");
+        let tool = stage.tool.id;
+        let pose = ToolPose { tool, scene_from_tool, tool_from_link: Vec::new(), teleport: false };
+        stage.tick(&pose, u64::MAX);
+    }
+    STEPS.get() - before
+}
+
+/// Margins and skins fit small tools: they do not hold all of a small scene.
+#[test]
+fn a_scene_of_a_hundredth_takes_few_more_steps() {
+    let [usual, small] = [1.0, 0.01].map(steps_at_scale);
+    assert!(small < 8 * usual, "{small} steps instead of {usual}");
+}
