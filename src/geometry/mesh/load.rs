@@ -11,7 +11,10 @@ use std::fmt;
 
 use glam::{DVec3, Vec3};
 
-use super::{holes, orientation::triangles_to_turn};
+use super::{
+    holes,
+    orientation::{Orientation, triangles_to_turn},
+};
 use crate::geometry::{
     MeshData, MeshReport, TriangleMesh, short_number::ShortNumber, tolerance::COORDINATE_MAX_M,
 };
@@ -33,6 +36,8 @@ pub struct LoadOptions {
     pub scale_to_m: f64,
     /// Of the coordinates as sent.
     pub basis: Basis,
+    /// Which side is inside.
+    pub orientation: Orientation,
     /// Each hole whose open edges are in a box with a diagonal of no more than this is filled with triangles, metres.
     /// Finite; 0: none.
     pub fill_holes_m: f64,
@@ -47,6 +52,7 @@ impl Default for LoadOptions {
         LoadOptions {
             scale_to_m: 1.0,
             basis: Basis::RightHanded,
+            orientation: Orientation::Auto,
             fill_holes_m: 0.0,
             max_vertices: 1 << 20,
             max_triangles: 1 << 21,
@@ -151,7 +157,8 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
         data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
     }
     let mut mesh = TriangleMesh::new(data);
-    let mut turn = triangles_to_turn(&mesh);
+    let to_turn = |mesh: &TriangleMesh| triangles_to_turn(mesh, options.orientation);
+    let mut turn = to_turn(&mesh);
     mesh = turned(mesh, &turn);
     let filling = holes::fill(&mesh, options.fill_holes_m);
     let n_added = filling.triangles.len();
@@ -161,7 +168,7 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
             mesh.add_triangle(*t);
         });
         // What is closed now may face inwards.
-        let again = triangles_to_turn(&mesh);
+        let again = to_turn(&mesh);
         turn.iter_mut().zip(&again).for_each(|(first, again)| *first ^= again);
         mesh = turned(mesh, &again);
     }

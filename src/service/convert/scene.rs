@@ -114,6 +114,7 @@ pub fn report(report: &MeshReport) -> proto::MeshReport {
         sign_rule: sign_rule(report.sign_rule) as i32,
         filled_holes: report.filled_holes,
         added_triangles: report.added_triangles,
+        unit_doubt: report.unit_doubt().unwrap_or_default(),
     }
 }
 

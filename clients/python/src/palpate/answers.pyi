@@ -751,7 +751,8 @@ class MeshReport(Answer):
         """Every edge has two triangles that agree in winding."""
     @property
     def volume_m3(self) -> float:
-        """Signed volume, cubic metres. Meaningful when closed."""
+        """Signed volume, cubic metres: positive when the mesh faces outwards, negative for the wall of a lumen.
+        Meaningful when closed."""
     @property
     def area_m2(self) -> float:
         ...
@@ -773,6 +774,10 @@ class MeshReport(Answer):
     @property
     def added_triangles(self) -> int:
         """Triangles that fill them: the last ones, counted in `triangles`."""
+    @property
+    def unit_doubt(self) -> str:
+        """Why the mesh may be in another unit than scale_to_m says, in words for a user: its longest side is below
+        0.5 mm or above 2.5 m. Empty for a mesh of a usual size."""
 
 class Tissue(Answer):
     """A deformable triangle mesh in scene frame."""

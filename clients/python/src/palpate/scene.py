@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ class Scene:
         scale_to_m: float = 1.0,
         left_handed: bool = False,
         forbidden_region: bool = False,
+        as_wound: bool = False,
     ) -> Tissue:
         """Adds a deformable tissue.
 
@@ -66,6 +68,11 @@ class Scene:
             scale_to_m: metres for each of the mesh's units.
             left_handed: the mesh is left-handed with z flipped, as in Unity. All else stays right-handed.
             forbidden_region: rendered tools stay out, and it bears no load.
+            as_wound: tissue is on the side that the triangles face away from, also where a closed surface faces inwards:
+                the wall of a lumen, with tissue all around it. Otherwise closed bodies are turned to face outwards.
+
+        Warns:
+            UserWarning: the mesh may be in another unit than `scale_to_m` says.
 
         Raises:
             Refused: it is no mesh, too large, or of a name that is taken. Nothing was added.
@@ -76,9 +83,13 @@ class Scene:
             "scene_id": self.id,
             "name": name,
             "mesh": upload.header,
-            "options": {"kind": f"TISSUE_KIND_{kind}"},
+            "options": {
+                "kind": f"TISSUE_KIND_{kind}",
+                "orientation": f"SURFACE_ORIENTATION_{'AS_WOUND' if as_wound else 'AUTO'}",
+            },
         }
         [raw] = self.server.exchange("AddTissue", self.id, lambda: _upload("AddTissueRequest", header, [upload]))
+        _warn_of_unit(name, [raw.report])
         return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report))
 
     def add_tool(
@@ -97,6 +108,9 @@ class Scene:
             name: unique among the scene's tools, 1 to 64 characters.
             mesh: of an instrument of one link, in tool frame; or a list of links.
             scale_to_m, left_handed, fill_holes_m: as of `Link`, where `mesh` is no list.
+
+        Warns:
+            UserWarning: a mesh may be in another unit than its `scale_to_m` says.
 
         Raises:
             Refused: nothing was added.
@@ -136,6 +150,7 @@ class Scene:
             ],
         }
         [raw] = self.server.exchange("AddTool", self.id, lambda: _upload("AddToolRequest", header, uploads))
+        _warn_of_unit(name, raw.reports)
         reports = [answers.MeshReport(report) for report in raw.reports]
         return Tool(self, raw.tool_id, name, reports, [answers.FieldReport(f) for f in raw.fields])
 
@@ -325,6 +340,12 @@ class Scene:
 
     def __repr__(self) -> str:
         return f"Scene({self.id!r})"
+
+
+def _warn_of_unit(name: str, reports: Sequence[Any]) -> None:
+    for doubt in (report.unit_doubt for report in reports if report.unit_doubt):
+        # Of the line that adds the mesh.
+        warnings.warn(f"{name} may be in another unit: {doubt}", stacklevel=3)
 
 
 def _upload(name: str, header: dict[str, Any], meshes: Sequence[MeshUpload]) -> Iterator[Any]:
