@@ -24,6 +24,7 @@ pub mod winding;
 pub use aabb::Aabb;
 pub use kdop::Dop16;
 pub use mesh::load::{Basis, LoadOptions, LoadedMesh, MeshError};
+pub use mesh::orientation::Orientation;
 pub use mesh::report::MeshReport;
 pub use mesh::topology::{SignRule, Topology};
 pub use mesh::{MeshData, TriangleId, TriangleMesh};

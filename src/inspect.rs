@@ -13,7 +13,8 @@ use serde::Serialize;
 
 use crate::{
     geometry::{
-        Basis, LoadOptions, LoadedMesh, MeshData, MeshError, MeshReport, SignRule, TriangleMesh,
+        Basis, LoadOptions, LoadedMesh, MeshData, MeshError, MeshReport, Orientation, SignRule,
+        TriangleMesh,
         mesh::{holes::filling_all_m, load::load},
         short_number::ShortNumber,
         tolerance::{COORDINATE_MAX_M, ENCLOSES_NOTHING},
@@ -39,6 +40,10 @@ pub struct InspectArgs {
     /// The coordinates are left-handed (as Unity's): negate z and turn the winding.
     #[arg(long)]
     pub left_handed: bool,
+    /// Take inside to be the side that the triangles face away from, also of a closed surface that faces inwards: the wall
+    /// of a lumen.
+    #[arg(long)]
+    pub as_wound: bool,
     /// Fill each hole in a box with a diagonal of no more than this, metres.
     #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = diagonal)]
     pub fill_holes_m: f64,
@@ -205,10 +210,12 @@ fn read(args: &InspectArgs) -> Result<MeshData, InspectError> {
 /// As a server would take it in, within the limits that it has by default.
 fn checked(args: &InspectArgs, data: MeshData) -> Result<LoadedMesh, InspectError> {
     let basis = if args.left_handed { Basis::LeftHanded } else { Basis::RightHanded };
+    let orientation = if args.as_wound { Orientation::AsWound } else { Orientation::Auto };
     let limits = Limits::default();
     let options = LoadOptions {
         scale_to_m: args.scale_to_m,
         basis,
+        orientation,
         fill_holes_m: args.fill_holes_m,
         weld_m: args.weld_m,
         max_vertices: limits.vertices_per_mesh,
@@ -257,6 +264,7 @@ fn table(r: &MeshReport) -> String {
 
 fn verdict(r: &MeshReport) -> String {
     let shape = match (r.closed, r.bodies) {
+        (true, 1) if r.is_lumen() => "The wall of a lumen, with inside all around it".to_owned(),
         (true, 1) => "One closed body".to_owned(),
         (true, n) => format!("{n} closed bodies"),
         (false, 1) => "One body that is not closed".to_owned(),
@@ -278,18 +286,11 @@ fn verdict(r: &MeshReport) -> String {
     if r.degenerate_triangles > 0 {
         text += &format!(" {} triangles have no area and are kept.", r.degenerate_triangles);
     }
-    let longest = (0..3).map(|i| r.box_max_m[i] - r.box_min_m[i]).fold(0.0, f32::max);
-    if !(LONGEST_USUAL_M.0..=LONGEST_USUAL_M.1).contains(&longest) {
-        text += &format!(
-            "\nIts longest side is {}: if that is not meant, the file is in another unit (--scale-to-m).",
-            length(f64::from(longest))
-        );
+    if let Some(doubt) = r.unit_doubt() {
+        text += &format!("\nThe file may be in another unit (--scale-to-m): {doubt}.");
     }
     text
 }
-
-/// Longest sides between which nobody wonders about the unit, metres: a needle's tip and a body.
-const LONGEST_USUAL_M: (f32, f32) = (0.5e-3, 2.5);
 
 #[cfg(test)]
 mod tests {
@@ -309,6 +310,7 @@ mod tests {
             scale_to_m: 0.01,
             format: None,
             left_handed: false,
+            as_wound: false,
             json: false,
             field: false,
             field_tolerance_m: None,
@@ -333,7 +335,8 @@ mod tests {
              Nothing had to be repaired."
         );
         let unscaled = loaded(&InspectArgs { scale_to_m: 1.0, ..args }).expect("a mesh").report;
-        assert!(verdict(&unscaled).contains("Its longest side is 6.386 m: if that is not meant"));
+        let said = " m, as of a mesh in centimetres: multiply scale_to_m by 0.01.";
+        assert!(verdict(&unscaled).ends_with(said), "{}", verdict(&unscaled));
         let json = serde_json::to_value(&report).expect("serialisable");
         assert_eq!(json["sign_rule"], "pseudonormal");
     }

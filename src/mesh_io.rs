@@ -73,7 +73,7 @@ pub struct UnknownFormat {
     pub got: String,
 }
 
-/// Reads a whole file. Polygons become fans of triangles about their first corner; vertices keep the
+/// Reads a whole file. Polygons become triangles between their corners, also where they are not convex; vertices keep the
 /// file's numbers (STL has none: there they are numbered as they first appear). What is read takes at most
 /// [`READ_BYTES_PER_BYTE`] times the file's size, or [`READ_BYTES_MIN`] bytes.
 ///

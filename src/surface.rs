@@ -43,6 +43,8 @@ pub struct Surface {
     normal_side: NormalSide,
     /// The last move of vertices parted or joined edges.
     moved_seams: bool,
+    /// Inside is all around it: the surface winds once less around each point than around what is inside.
+    is_lumen: bool,
 }
 
 /// The nearest point of a surface and on which side of it the asker is.
@@ -65,7 +67,12 @@ pub struct SignedNearest {
 impl Surface {
     /// Indexes a mesh, and finds out whether a closed one crosses itself.
     pub fn new(mesh: TriangleMesh, options: LatLonOptions) -> Surface {
-        let surface = Surface::unsearched(mesh, options);
+        Surface::of(mesh, options, false)
+    }
+
+    /// [`Surface::new`] of the wall of a lumen, which faces inwards, or of any other surface.
+    pub fn of(mesh: TriangleMesh, options: LatLonOptions, is_lumen: bool) -> Surface {
+        let surface = Surface { is_lumen, ..Surface::unsearched(mesh, options) };
         if surface.may_be_embedded() {
             let mut search = CrossingSearch::of_all(&surface.mesh);
             surface.search_crossings(&mut search, usize::MAX);
@@ -82,8 +89,17 @@ impl Surface {
         // A closed surface has no boundary, and most have none: nothing is then computed for it.
         let boundary = if topology.closed() { Boundary::default() } else { Boundary::of(&mesh) };
         let normal_side = NormalSide::default();
-        let moved_seams = false;
-        Surface { mesh, list, options, topology, boundary, quality, normal_side, moved_seams }
+        Surface {
+            mesh,
+            list,
+            options,
+            topology,
+            boundary,
+            quality,
+            normal_side,
+            moved_seams: false,
+            is_lumen: false,
+        }
     }
 
     /// The triangles as they are.
@@ -151,21 +167,22 @@ impl Surface {
         }
         let found = search.advance(&self.list, &self.mesh, triangles_max);
         match found {
-            Searched::Clear if self.faces_outwards() => self.normal_side.set_everywhere(),
+            Searched::Clear if self.faces_as_meant() => self.normal_side.set_everywhere(),
             Searched::Crosses => self.normal_side.set_at(search.outer_sheet(&self.mesh)),
             Searched::Clear | Searched::GivenUp | Searched::Unfinished => {}
         }
         found != Searched::Unfinished
     }
 
-    /// A point beyond all triangles is outside by the normal of what is nearest to it. One such point tells for all of
-    /// an embedded surface.
-    fn faces_outwards(&self) -> bool {
+    /// A point beyond all triangles is outside by the normal of what is nearest to it, or inside for a lumen. One such
+    /// point tells for all of an embedded surface.
+    fn faces_as_meant(&self) -> bool {
         let beyond = self.bounds().max.as_dvec3() + self.bounds().diagonal();
         let nearest = self.nearest(beyond, f64::INFINITY, None);
         nearest.is_some_and(|NearestTriangle { triangle, closest }| {
             let normal = pseudonormal(&self.mesh, triangle, closest.feature);
-            normal.complete && (beyond - closest.point).dot(normal.direction) > 0.0
+            let outwards = if self.is_lumen { -normal.direction } else { normal.direction };
+            normal.complete && (beyond - closest.point).dot(outwards) > 0.0
         })
     }
 
@@ -216,6 +233,16 @@ impl Surface {
     /// The box of all triangles, exact.
     pub fn bounds(&self) -> &Aabb {
         self.list.bounds()
+    }
+
+    /// How far a point is from the box of all that is inside, metres, squared; 0 within it.
+    pub fn inside_distance_squared(&self, p: DVec3) -> f64 {
+        if self.is_lumen { 0.0 } else { self.bounds().distance_squared(p) }
+    }
+
+    /// Whether a box may hold something that is inside.
+    pub fn may_be_inside(&self, b: &Aabb) -> bool {
+        self.is_lumen || self.bounds().overlaps(b)
     }
 
     /// Gives every triangle whose box passes to `visit`, until that says no.
@@ -360,7 +387,10 @@ impl Surface {
             let number = winding_of(in_time.inspect(|_| note_step()), &self.mesh, p);
             Winding { number, error: 0.0 }
         };
-        Some(counted.unwrap_or_else(summed)).filter(|_| !time.was_over())
+        let own = counted.unwrap_or_else(summed);
+        // What is all around a lumen is a body whose outside is infinitely far away.
+        let around = Winding { number: own.number + f64::from(self.is_lumen), ..own };
+        (!time.was_over()).then_some(around)
     }
 
     /// Whether a point is inside, and how certain that is. Works at any distance.
@@ -463,8 +493,8 @@ impl Surface {
     /// Makes all that is known of the mesh anew, as it is now.
     pub fn rebuild(&mut self) {
         let normal_side = self.normal_side.clone();
-        *self = Surface::unsearched(self.mesh.clone(), self.options);
-        self.normal_side = normal_side;
+        let rebuilt = Surface::unsearched(self.mesh.clone(), self.options);
+        *self = Surface { normal_side, is_lumen: self.is_lumen, ..rebuilt };
     }
 
     /// Checks mesh, list and what is known of the edges against each other. O(n).
@@ -497,6 +527,49 @@ mod tests {
 
     fn surface(data: MeshData) -> Surface {
         Surface::new(TriangleMesh::new(data), LatLonOptions::default())
+    }
+
+    /// Before and after it is known that nothing crosses, deformed, and where its wall crosses itself.
+    #[test]
+    fn inside_is_all_around_a_lumen() {
+        let mut data = shapes::sphere(0.01, 6);
+        data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
+        let n = data.positions.len() as u32;
+        let mut lumen = Surface::of(TriangleMesh::new(data), LatLonOptions::default(), true);
+        assert!(!lumen.is_by_winding(), "it is embedded");
+        let check = |lumen: &Surface, seed: u64| {
+            let mut random = Random::new(seed);
+            for _ in 0..300 {
+                let p = DVec3::from_array([(); 3].map(|()| random.range(-0.03, 0.03)));
+                let number = 1.0 + crate::oracle::solid_angle::winding_number(lumen.mesh(), p);
+                let found = lumen.signed_distance(p, f64::INFINITY, None).expect("a surface");
+                let is_known = (number - number.round()).abs() < 1e-6 && number > -0.5;
+                if is_known && found.closest.distance_squared > 1e-12 {
+                    assert_eq!(found.signed_distance < 0.0, number > 0.5, "{p}: {found:?}");
+                    assert_eq!(found.certainty, 1.0, "{p}: {found:?}");
+                }
+            }
+            for far in [DVec3::X * 1e3, DVec3::new(-5.0, 7.0, 0.0)] {
+                assert_eq!(lumen.contains(far), (true, 1.0));
+            }
+            assert_eq!(lumen.inside_distance_squared(DVec3::X), 0.0);
+        };
+        check(&lumen, 1);
+        let wider: Vec<Vec3> = lumen.mesh().positions().iter().map(|p| *p * 1.3).collect();
+        lumen.move_vertices(&(0..n).collect::<Vec<_>>(), &wider);
+        assert!(lumen.is_by_winding(), "it is not known yet");
+        check(&lumen, 2);
+        let mut search = lumen.crossing_search();
+        while !lumen.search_crossings(&mut search, 100) {}
+        assert!(!lumen.is_by_winding());
+        check(&lumen, 3);
+        // One vertex through the wall on the other side.
+        lumen.move_vertices(&[0], &[-1.5 * wider[0]]);
+        check(&lumen, 4);
+        lumen.rebuild();
+        let mut search = lumen.crossing_search();
+        while !lumen.search_crossings(&mut search, 100) {}
+        check(&lumen, 5);
     }
 
     /// On faces, edges, vertices, the boundary and the cap of torn surfaces: no ray leaves such points clearly, and the

@@ -15,9 +15,9 @@ use crate::proto::{
     AddToolResponse, CreateSceneRequest, DeformRequest, DeformResponse, DeleteSceneRequest,
     EditTopologyRequest, EditTopologyResponse, FieldBuild, GetSceneRequest, LinkHeader, MeshHeader,
     MoveSceneRequest, MoveSceneResponse, Pose, Probe, QueryDistancesRequest,
-    QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TrackRequest,
-    TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request, add_tool_request,
-    track_request,
+    QueryDistancesResponse, RemoveTissueRequest, RemoveToolRequest, Scene, TissueOptions,
+    TrackRequest, TrackResponse, TrackStart, WatchRequest, WatchResponse, add_tissue_request,
+    add_tool_request, track_request,
 };
 
 /// A server, and those that it names as the owners of scenes: a connection to each, made when it is needed. Clones share
@@ -180,7 +180,7 @@ impl Client {
         Ok(answer?.scene.unwrap_or_default())
     }
 
-    /// Uploads a tissue.
+    /// Uploads a tissue. The report says what was turned, and if the mesh may be in another unit.
     ///
     /// # Errors
     /// When it is refused or the server is gone.
@@ -190,12 +190,26 @@ impl Client {
         name: &str,
         mesh: &MeshSource,
     ) -> Result<AddTissueResponse, ClientError> {
+        self.add_tissue_with(scene_id, name, mesh, TissueOptions::default()).await
+    }
+
+    /// Uploads a tissue that is no organ like most: a forbidden region, or the wall of a lumen.
+    ///
+    /// # Errors
+    /// As [`Client::add_tissue`].
+    pub async fn add_tissue_with(
+        &mut self,
+        scene_id: &str,
+        name: &str,
+        mesh: &MeshSource,
+        options: TissueOptions,
+    ) -> Result<AddTissueResponse, ClientError> {
         use add_tissue_request::Message;
         let header = AddTissueHeader {
             scene_id: scene_id.to_owned(),
             name: name.to_owned(),
             mesh: Some(mesh.header()),
-            options: None,
+            options: Some(options),
         };
         // The header first: it says how much follows, so the server can refuse before it takes any of the mesh.
         let messages = || {

@@ -21,5 +21,6 @@ pub use cases::PairVerdict;
 pub use crossing::{Crossing, CrossingEnd, CrossingKind};
 pub use exact::{crossing, meet};
 pub use predicates::Triangle;
+pub(crate) use predicates::orient_2d;
 pub use rectangle::{Rectangle, Rounded, SeenRectangle};
 pub use sharing::{MeshTriangle, meet_beyond_shared};

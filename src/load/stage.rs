@@ -17,7 +17,7 @@ use super::{error::LoadError, run::plan::Plan};
 use crate::{
     client::{Client, ClientError, address::ServerAddress},
     os::interrupt::Interrupt,
-    proto::FieldBuild,
+    proto::{FieldBuild, MeshReport},
 };
 use path::{Path, Press};
 use phantom::Instrument;
@@ -82,7 +82,9 @@ async fn furnish(
     scene_id: &str,
     plan: &Plan,
 ) -> Result<(u32, u32, Path), ClientError> {
-    let tissue_id = client.add_tissue(scene_id, "organ", &plan.organ.mesh).await?.tissue_id;
+    let added = client.add_tissue(scene_id, "organ", &plan.organ.mesh).await?;
+    say_doubt(&plan.organ.label, added.report.as_slice());
+    let tissue_id = added.tissue_id;
     let tool_id = add_instrument(client, scene_id, &plan.instrument).await?;
     // After both uploads: the survey asks the server about the surface that the ticks are going to meet.
     let press = if plan.is_rendered { Press::RENDERED } else { Press::PENETRATING };
@@ -107,5 +109,14 @@ async fn add_instrument(
             );
         }
     };
-    Ok(client.add_tool_told(scene_id, "instrument", links, probes, told).await?.tool_id)
+    let added = client.add_tool_told(scene_id, "instrument", links, probes, told).await?;
+    say_doubt(&instrument.label, &added.reports);
+    Ok(added.tool_id)
+}
+
+/// Says which of a file's meshes may be in another unit.
+fn say_doubt(label: &str, reports: &[MeshReport]) {
+    for report in reports.iter().filter(|report| !report.unit_doubt.is_empty()) {
+        eprintln!("palpate: {label} may be in another unit (--scale-to-m): {}", report.unit_doubt);
+    }
 }

@@ -4,8 +4,10 @@
 //! and drops the unused, while clients deform a tissue by the file's numbers; it keeps 104 bytes for a
 //! face of 4; it overflows on vertex number 0; and its errors name no line. The tests compare with it.
 
+use glam::Vec3;
+
 use super::{
-    polygon::push_fan,
+    polygon::Faces,
     read_error::{FilePlace, MeshReadError, unexpected},
     read_room::ReadRoom,
     text::{Line, TextCursor, parse, parse_point},
@@ -13,20 +15,21 @@ use super::{
 use crate::geometry::MeshData;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    let (mut data, mut corners) = room_for(bytes)?;
+    let mut room = ReadRoom::of(bytes);
+    let Arrays { mut positions, mut faces, mut corners } = Arrays::for_file(bytes, &mut room)?;
     let mut text = TextCursor::new(bytes);
     while let Some(line) = text.line() {
         let mut words = line.words();
         match words.next() {
             // A fourth coordinate, or a colour, may follow and is passed over.
-            Some(b"v") => data.positions.push(parse_point(&mut words, line.place())?),
+            Some(b"v") => positions.push(parse_point(&mut words, line.place())?),
             Some(b"f") => {
                 // One list for all faces, so that a file of a million faces allocates once.
                 corners.clear();
                 // Faces may come before the vertices that they name: the number is checked by the validator, which
                 // knows them all.
-                read_face(line, &mut text, data.positions.len(), &mut corners)?;
-                if !push_fan(&mut data.triangles, &corners) {
+                read_face(line, &mut text, positions.len(), &mut corners)?;
+                if !faces.push_polygon(&corners) {
                     let got = format!("{} corners", corners.len());
                     let expected = "a face of at least 3 corners";
                     return Err(unexpected(text.place(), expected, Some(got.as_bytes())));
@@ -36,35 +39,46 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             _ => {}
         }
     }
-    Ok(data)
+    let triangles = faces.cut(&positions, &mut room)?;
+    Ok(MeshData { positions, triangles })
 }
 
-/// Arrays for all that the file has, which declares no counts, and for the corners of its largest face.
-fn room_for(bytes: &[u8]) -> Result<(MeshData, Vec<u32>), MeshReadError> {
-    // A pass over the words alone, so that the arrays are made once and never grow.
-    let (mut n_positions, mut n_triangles, mut n_corners_max) = (0, 0, 0);
-    let mut text = TextCursor::new(bytes);
-    while let Some(line) = text.line() {
-        match line.words().next() {
-            Some(b"v") => n_positions += 1,
-            Some(b"f") => {
-                let mut n_words = line.words().count() as u64 - 1;
-                let mut goes_on = line.ends_in_backslash();
-                while let Some(next) = goes_on.then(|| text.line()).flatten() {
-                    n_words += next.words().count() as u64;
-                    goes_on = next.ends_in_backslash();
+/// With room for all that a file has.
+struct Arrays {
+    positions: Vec<Vec3>,
+    faces: Faces,
+    /// Of one face.
+    corners: Vec<u32>,
+}
+
+impl Arrays {
+    fn for_file(bytes: &[u8], room: &mut ReadRoom) -> Result<Arrays, MeshReadError> {
+        // A pass over the words alone, as the file declares no counts: the arrays are made once and never grow.
+        let (mut n_positions, mut n_triangles, mut n_corners_max) = (0, 0, 0);
+        let mut text = TextCursor::new(bytes);
+        while let Some(line) = text.line() {
+            match line.words().next() {
+                Some(b"v") => n_positions += 1,
+                Some(b"f") => {
+                    let mut n_words = line.words().count() as u64 - 1;
+                    let mut goes_on = line.ends_in_backslash();
+                    while let Some(next) = goes_on.then(|| text.line()).flatten() {
+                        n_words += next.words().count() as u64;
+                        goes_on = next.ends_in_backslash();
+                    }
+                    n_corners_max = n_words.max(n_corners_max);
+                    n_triangles += n_words.saturating_sub(2);
                 }
-                n_corners_max = n_words.max(n_corners_max);
-                n_triangles += n_words.saturating_sub(2);
+                _ => {}
             }
-            _ => {}
         }
+        let whole = FilePlace::Line(1);
+        Ok(Arrays {
+            positions: room.vec(n_positions, "vertices", whole)?,
+            faces: Faces::with_room(n_triangles, room, whole)?,
+            corners: room.vec(n_corners_max, "corners", whole)?,
+        })
     }
-    let (mut room, whole) = (ReadRoom::of(bytes), FilePlace::Line(1));
-    let positions = room.vec(n_positions, "vertices", whole)?;
-    let triangles = room.vec(n_triangles, "triangles", whole)?;
-    let corners = room.vec(n_corners_max, "corners", whole)?;
-    Ok((MeshData { positions, triangles }, corners))
 }
 
 /// A face goes on over lines that end in a backslash.

@@ -1,11 +1,17 @@
-//! OFF, ASCII: a header line, the counts, then a line for each vertex and each face. What follows on a
-//! line (normals, colours) is ignored.
+//! OFF, ASCII: a header, the counts, then each vertex and each face.
+//!
+//! Most files have a line for each vertex and each face; what follows on the line (normals, colours) is ignored. A file
+//! with fewer lines is in free form: numbers follow each other over as many lines as they like.
+
+use std::str::FromStr;
+
+use glam::Vec3;
 
 use super::{
-    polygon::push_fan,
-    read_error::{MeshReadError, check_fits, unexpected},
+    polygon::Faces,
+    read_error::{FilePlace, MeshReadError, check_text_fits, unexpected},
     read_room::ReadRoom,
-    text::{Line, TextCursor, parse, parse_point},
+    text::{Line, TextCursor, Words, parse},
 };
 use crate::geometry::MeshData;
 
@@ -15,74 +21,136 @@ const VERTEX_BYTES_MIN: u64 = 6;
 const FACE_BYTES_MIN: u64 = 8;
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
-    let mut text = TextCursor::new(bytes);
     // Own code, like OBJ's: the format is a page long, and errors name the line.
-    let [n_vertices, n_faces] = read_counts(&mut text)?;
-    // The last line may lack its end.
-    let left = text.rest().len() + 1;
-    check_fits(text.place(), n_vertices, "vertices", VERTEX_BYTES_MIN, left)?;
-    check_fits(text.place(), n_faces, "faces", FACE_BYTES_MIN, left)?;
+    let (mut records, n_extra_numbers) = Records::after_header(bytes)?;
+    let n_vertices = records.next("the number of vertices")?;
+    let n_faces = records.next("the number of faces")?;
+    records.check_fits(n_vertices, "vertices", VERTEX_BYTES_MIN)?;
+    records.check_fits(n_faces, "faces", FACE_BYTES_MIN)?;
+    records.find_form(n_vertices + n_faces)?;
     let mut room = ReadRoom::of(bytes);
-    let mut positions = room.vec(n_vertices, "vertices", text.place())?;
+    let mut positions = room.vec(n_vertices, "vertices", records.place)?;
     for _ in 0..n_vertices {
-        let line = content_line(&mut text, "a vertex")?;
-        positions.push(parse_point(&mut line.words(), line.place())?);
+        records.begin("a vertex")?;
+        let n_passed = if records.by_lines { 0 } else { n_extra_numbers };
+        let mut next = || records.next("a coordinate");
+        positions.push(Vec3::new(next()?, next()?, next()?));
+        (0..n_passed).try_for_each(|_| next().map(|_| ()))?;
     }
-    let (n_triangles, n_corners_max) = count_triangles(text.rest(), n_faces);
-    let mut triangles = room.vec(n_triangles, "triangles", text.place())?;
-    let mut corners = room.vec(n_corners_max, "corners", text.place())?;
+    let (n_triangles, n_corners_max) = count_triangles(records.clone(), n_faces);
+    let mut faces = Faces::with_room(n_triangles, &mut room, records.place)?;
+    let mut corners = room.vec(n_corners_max, "corners", records.place)?;
     for _ in 0..n_faces {
-        let line = content_line(&mut text, "a face")?;
-        let mut words = line.words();
-        let n: u32 = parse(words.next(), line.place(), "the number of corners")?;
+        records.begin("a face")?;
+        let n: u32 = records.next("the number of corners")?;
         corners.clear();
-        // A line that is too short ends this at once, so a lying number costs nothing.
+        // A file that is too short ends this at once, so a lying number costs nothing.
         for _ in 0..n {
-            corners.push(parse(words.next(), line.place(), "a vertex number")?);
+            corners.push(records.next("a vertex number")?);
         }
-        if !push_fan(&mut triangles, &corners) {
-            return Err(line.unexpected("a face of at least 3 corners"));
+        if !faces.push_polygon(&corners) {
+            let got = format!("{n} corners");
+            let expected = "a face of at least 3 corners";
+            return Err(unexpected(records.place, expected, Some(got.as_bytes())));
         }
     }
+    // Colours of faces cannot be told from the next face in free form.
+    if let Some(word) = records.word().filter(|_| !records.by_lines) {
+        let expected = format!("the end of the file after {n_faces} faces");
+        return Err(unexpected(records.place, &expected, Some(word)));
+    }
+    let triangles = faces.cut(&positions, &mut room)?;
     Ok(MeshData { positions, triangles })
 }
 
-/// Triangles of the faces that begin here, and corners of the largest, by what the lines hold.
-fn count_triangles(faces: &[u8], n_faces: u64) -> (u64, u64) {
-    // A pass over the faces' first words alone, so that the arrays are made once and never grow. What is damaged counts
-    // for nothing: it is refused by who reads it.
-    let mut text = TextCursor::new(faces);
+/// Triangles of the faces that begin here, and corners of the largest, by what the file holds.
+fn count_triangles(mut faces: Records, n_faces: u64) -> (u64, u64) {
+    // A pass over the faces alone, so that the arrays are made once and never grow. What is damaged counts for nothing:
+    // it is refused by who reads it.
     let (mut n_triangles, mut n_corners_max) = (0, 0);
     for _ in 0..n_faces {
-        let Ok(line) = content_line(&mut text, "a face") else { break };
-        let mut words = line.words();
-        let said = parse(words.next(), line.place(), "the number of corners");
-        // A colour may follow; a number that lies has no words.
-        let n_corners = said.map_or(0, |n: u32| u64::from(n).min(words.count() as u64));
+        let said = faces.begin("a face").and_then(|()| faces.next("the number of corners"));
+        let Ok(n_said): Result<u32, _> = said else { break };
+        // A number that lies has no words.
+        let n_corners = (0..n_said).take_while(|_| faces.word().is_some()).count() as u64;
         n_corners_max = n_corners.max(n_corners_max);
         n_triangles += n_corners.saturating_sub(2);
     }
     (n_triangles, n_corners_max)
 }
 
-/// Vertices and faces. The counts may be on the header's line.
-fn read_counts(text: &mut TextCursor) -> Result<[u64; 2], MeshReadError> {
-    let mut line = content_line(text, "OFF")?;
-    let mut words = line.words();
-    let header = words.next();
-    // Variants with colours or normals keep the coordinates first on each line.
-    if !matches!(header, Some(b"OFF" | b"COFF" | b"NOFF" | b"CNOFF")) {
-        return Err(line.unexpected("OFF"));
+/// The vertices and faces of a file, word by word.
+#[derive(Clone)]
+struct Records<'a> {
+    text: TextCursor<'a>,
+    /// Those left of the line.
+    words: Words<'a>,
+    /// The line.
+    place: FilePlace,
+    /// Each record has a line of its own.
+    by_lines: bool,
+}
+
+impl<'a> Records<'a> {
+    /// Reads the header: also gives how many numbers follow the coordinates of each vertex in free form.
+    fn after_header(bytes: &'a [u8]) -> Result<(Records<'a>, u32), MeshReadError> {
+        let mut text = TextCursor::new(bytes);
+        let line = content_line(&mut text, "OFF")?;
+        let mut rest = line.text().trim_ascii_start();
+        let mut strip = |prefix: &[u8]| {
+            let stripped = rest.strip_prefix(prefix);
+            rest = stripped.unwrap_or(rest);
+            u32::from(stripped.is_some())
+        };
+        // Before it variants with texture, colours and normals, whose numbers follow the coordinates.
+        let n_extra_numbers = 2 * strip(b"ST") + 4 * strip(b"C") + 3 * strip(b"N");
+        if strip(b"OFF") == 0 {
+            return Err(line.unexpected("OFF"));
+        }
+        // The counts may be on the header's line, and right behind it.
+        let words = Words::of(rest);
+        Ok((Records { text, words, place: line.place(), by_lines: false }, n_extra_numbers))
     }
-    let mut first = words.next();
-    if first.is_none() {
-        line = content_line(text, "the numbers of vertices and faces")?;
-        words = line.words();
-        first = words.next();
+
+    fn check_fits(&self, n: u64, what: &str, smallest: u64) -> Result<(), MeshReadError> {
+        let n_left = self.words.rest().len() + self.text.rest().len();
+        check_text_fits(self.place, n, what, smallest, n_left)
     }
-    let n_vertices = parse(first, line.place(), "the number of vertices")?;
-    let n_faces = parse(words.next(), line.place(), "the number of faces")?;
-    Ok([n_vertices, n_faces])
+
+    /// Finds out whether there are lines for so many records after the counts.
+    fn find_form(&mut self, n_records: u64) -> Result<(), MeshReadError> {
+        let mut after = self.text.clone();
+        self.by_lines = (0..n_records).all(|_| content_line(&mut after, "").is_ok());
+        if !self.by_lines {
+            let _: u64 = self.next("the number of edges")?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the next vertex or face.
+    fn begin(&mut self, expected: &str) -> Result<(), MeshReadError> {
+        if self.by_lines {
+            let line = content_line(&mut self.text, expected)?;
+            (self.words, self.place) = (line.words(), line.place());
+        }
+        Ok(())
+    }
+
+    fn word(&mut self) -> Option<&'a [u8]> {
+        loop {
+            let word = self.words.next();
+            if word.is_some() || self.by_lines {
+                return word;
+            }
+            let line = self.text.line()?;
+            (self.words, self.place) = (line.words(), line.place());
+        }
+    }
+
+    fn next<T: FromStr>(&mut self, expected: &str) -> Result<T, MeshReadError> {
+        let word = self.word();
+        parse(word, self.place, expected)
+    }
 }
 
 fn content_line<'a>(text: &mut TextCursor<'a>, expected: &str) -> Result<Line<'a>, MeshReadError> {
@@ -107,6 +175,29 @@ mod tests {
     }
 
     #[test]
+    fn reads_free_form() {
+        let vertices = "0 0 0 1 0 0 1 1 0\n0 1 0";
+        let extra = |numbers: &str| {
+            format!("0 0 0 {numbers} 1 0 0 {numbers}\n1 1 0 {numbers} 0 1 0 {numbers}")
+        };
+        for text in [
+            format!("OFF 4 2 5 {vertices} 3 0 1 2 3 0 2 3"),
+            format!("OFF4 2 5\n{vertices}\n3 0 1 2\n3 0 2 3\n"),
+            format!("OFF\n4 2 5 # counts\n{vertices} # vertices\n3 0 1 2 3 0\n2 3"),
+            format!("COFF 4 2 0 {} 3 0 1 2 3 0 2 3", extra("255 0 0 1")),
+            format!("NOFF 4 2 0\n{} 3 0 1 2 3 0 2 3", extra("0 0 1")),
+            format!("STCNOFF4 2 0\n{} 3 0 1 2 3 0 2 3", extra("0 0 1 .5 .5 .5 1 0 0")),
+        ] {
+            let data = read(text.as_bytes()).expect("readable");
+            assert_eq!((data.positions.len(), data.positions[3]), (4, Vec3::Y), "{text}");
+            assert_eq!(data.triangles, [[0, 1, 2], [0, 2, 3]], "{text}");
+        }
+        let longer = format!("OFF 4 2 5 {vertices} 3 0 1 2 3 0 2 3 255");
+        let said = read(longer.as_bytes()).expect_err("ambiguous").to_string();
+        assert_eq!(said, "line 2: expected the end of the file after 2 faces, got \"255\"");
+    }
+
+    #[test]
     fn names_the_line() {
         for (text, said) in [
             ("", "line 1: expected OFF, got nothing"),
@@ -114,12 +205,12 @@ mod tests {
             ("OFF\n4", "line 2: expected the number of faces, got nothing"),
             (
                 "OFF 4000000000 1 0\n0 0 0",
-                "line 2: 4000000000 vertices need at least 24000000000 bytes, 6 are left",
+                "line 1: 4000000000 vertices need at least 23999999999 bytes, 7 bytes are left",
             ),
             ("OFF 1 1 0\n0 0 0\n3 0 -1 0\n", "line 3: expected a vertex number, got \"-1\""),
             (
                 "OFF 1 1 0\n0 0 0\n2 0 0 0\n",
-                "line 3: expected a face of at least 3 corners, got \"2 0 0 0\"",
+                "line 3: expected a face of at least 3 corners, got \"2 corners\"",
             ),
             ("OFF 1 1 0\n0 0 0\n9 0 0 0\n", "line 3: expected a vertex number, got nothing"),
         ] {

@@ -13,8 +13,8 @@ use ply_rs_bw::{
 };
 
 use super::{
-    polygon::push_fan,
-    read_error::{FilePlace, MeshReadError, check_fits, one_line, unexpected},
+    polygon::Faces,
+    read_error::{FilePlace, MeshReadError, check_fits, check_text_fits, one_line, unexpected},
     read_room::ReadRoom,
 };
 use crate::geometry::MeshData;
@@ -35,13 +35,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     };
     for_each(bytes, |_| n_vertices += 1, count)?;
     let (mut room, whole) = (ReadRoom::of(bytes), FilePlace::Byte(0));
-    let mut data = MeshData {
-        positions: room.vec(n_vertices, "vertices", whole)?,
-        triangles: room.vec(n_triangles, "triangles", whole)?,
-    };
-    let MeshData { positions, triangles } = &mut data;
-    for_each(bytes, |p| positions.push(p), |corners| push_fan(triangles, corners))?;
-    Ok(data)
+    let mut positions: Vec<Vec3> = room.vec(n_vertices, "vertices", whole)?;
+    let mut faces = Faces::with_room(n_triangles, &mut room, whole)?;
+    for_each(bytes, |p| positions.push(p), |corners| faces.push_polygon(corners))?;
+    let triangles = faces.cut(&positions, &mut room)?;
+    Ok(MeshData { positions, triangles })
 }
 
 /// Gives the vertices and the corners of each face, in the file's order. `face` says whether they make one.
@@ -144,10 +142,9 @@ impl Payload<'_> {
             let expected = "an element with a property";
             return Err(unexpected(self.place(), expected, Some(definition.name.as_bytes())));
         }
-        // The last line of a text may lack its end.
-        let left = self.rest.len() + usize::from(self.encoding == Encoding::Ascii);
+        let check = if self.encoding == Encoding::Ascii { check_text_fits } else { check_fits };
         let what = format!("{} elements", definition.name);
-        check_fits(self.place(), definition.count as u64, &what, smallest, left)
+        check(self.place(), definition.count as u64, &what, smallest, self.rest.len())
     }
 
     fn next(&mut self, definition: &ElementDef) -> Result<Record, MeshReadError> {
@@ -189,6 +186,19 @@ fn element<'a>(header: &'a Header, name: &str) -> Result<&'a ElementDef, MeshRea
     };
     match needed.iter().find(|names| !has(names)) {
         None => found.ok_or_else(|| unexpected(FilePlace::Line(1), name, None)),
+        Some(_) if name == "face" && found.is_none_or(|faces| faces.count == 0) => {
+            let is_there = |name: &str| header.elements.contains_key(name);
+            let got = match is_there("tristrips") {
+                true => "triangle strips (element tristrips): export the mesh as triangles",
+                false => "points alone: make a surface of them first",
+            };
+            let expected = "a header that declares element face";
+            Err(MeshReadError::Unexpected {
+                place: FilePlace::Line(1),
+                expected: expected.into(),
+                got: got.into(),
+            })
+        }
         Some(names) => {
             let expected =
                 format!("a header that declares element {name} with {}", names.join(" or "));
@@ -218,7 +228,10 @@ fn smallest_size(name: &str, data_type: &PropertyType, encoding: Encoding) -> u6
 
 /// The reader knows the line where it read text.
 fn damaged(error: &ParseError, place: FilePlace) -> MeshReadError {
-    let message = one_line(&error.to_string());
+    // A quotation and the parser's inner state follow on lines of their own: the place is told here.
+    let message = error.to_string();
+    let message = message.split("\n\tError:").next().unwrap_or_default();
+    let message = one_line(&message.replacen("\n\tString:", " In:", 1));
     let named = error.line().map(|line| format!("Line {line}: "));
     // The line would else be said twice.
     let message = match named.as_deref().and_then(|named| message.strip_prefix(named)) {
@@ -270,8 +283,17 @@ mod tests {
                 file(XYZ, "int corners", ""),
                 "expected a header that declares element face with vertex_indices or vertex_index",
             ),
-            (file(XYZ, face, &zeros), "line 15: 1 face elements need at least 8 bytes, 1 are left"),
+            (
+                file(XYZ, face, &zeros),
+                "line 15: 1 face elements need at least 7 bytes, 0 bytes are left",
+            ),
             (file(XYZ, face, "0 9 0 0\n0 9 0 x\n0 9 0 0\n3 0 0 0"), "line 13: Couldn't parse"),
+            (file(XYZ, face, "").replace("end_header", "propertly x\nend_header"), "line 11: "),
+            (
+                file(XYZ, face, "").replace("element face", "element tristrips"),
+                "got triangle strips (element tristrips): export the mesh as triangles",
+            ),
+            (file(XYZ, face, "").replace("element face", "element edge"), "got points alone"),
             (
                 file(XYZ, face, &(zeros.clone() + "3 0 0 -1\n")),
                 "line 15: expected a face of at least 3",
@@ -284,6 +306,7 @@ mod tests {
         ] {
             let found = read(text.as_bytes()).expect_err("damaged").to_string();
             assert!(found.contains(said), "{found}");
+            assert!(!found.contains('{') && !found.contains("Error"), "{found}");
         }
     }
 

@@ -16,7 +16,7 @@ pub enum MeshReadError {
         got: String,
     },
     /// A count that the rest of the file has no room for.
-    #[error("{place}: {count} {what} need at least {needed} bytes, {left} are left")]
+    #[error("{place}: {count} {what} need at least {needed} bytes, {} left", bytes_are(*left))]
     Truncated {
         /// Where the counted things begin.
         place: FilePlace,
@@ -85,6 +85,8 @@ pub enum FilePlace {
     Byte(usize),
     /// A facet of an STL file, counted from 0.
     Facet(usize),
+    /// A polygon or strip's triangle, counted from 0.
+    Face(usize),
 }
 
 impl fmt::Display for FilePlace {
@@ -93,6 +95,7 @@ impl fmt::Display for FilePlace {
             FilePlace::Line(n) => write!(f, "line {n}"),
             FilePlace::Byte(n) => write!(f, "byte {n}"),
             FilePlace::Facet(n) => write!(f, "facet {n}"),
+            FilePlace::Face(n) => write!(f, "face {n}"),
         }
     }
 }
@@ -112,11 +115,39 @@ pub(super) fn check_fits(
     left: usize,
 ) -> Result<(), MeshReadError> {
     // Saturating, because a header may claim any count: the product only has to be larger than any file.
-    let (needed, left) = (count.saturating_mul(smallest), left as u64);
+    check_size(place, count, what, count.saturating_mul(smallest), left)
+}
+
+/// The size gate of a text, whose last line or word may lack its end.
+pub(super) fn check_text_fits(
+    place: FilePlace,
+    count: u64,
+    what: &str,
+    smallest: u64,
+    left: usize,
+) -> Result<(), MeshReadError> {
+    check_size(place, count, what, count.saturating_mul(smallest).saturating_sub(1), left)
+}
+
+fn check_size(
+    place: FilePlace,
+    count: u64,
+    what: &str,
+    needed: u64,
+    left: usize,
+) -> Result<(), MeshReadError> {
+    let left = left as u64;
     if needed <= left {
         return Ok(());
     }
     Err(MeshReadError::Truncated { place, count, what: what.to_owned(), needed, left })
+}
+
+fn bytes_are(n: u64) -> String {
+    match n {
+        1 => "1 byte is".to_owned(),
+        n => format!("{n} bytes are"),
+    }
 }
 
 /// The start of some bytes of a file, fit for a message.

@@ -1,8 +1,9 @@
 //! STL: a face on stl_io.
 //!
 //! stl_io takes a file for ASCII when it begins with "solid ". Many binary files do, so the length
-//! decides first: binary is 84 bytes and 50 for each triangle, exactly. And it knows one spelling of one solid, where
-//! programs write `end solid`, capitals, and several solids into a file: it is given what all of these mean.
+//! decides first: binary is 84 bytes, 50 for each triangle, and less than that of padding. And it knows one spelling of
+//! one solid and of a number, where programs write `end solid`, capitals, several solids into a file, and normals that
+//! are no numbers: it is given what all of these mean.
 
 use std::io::{self, Cursor};
 
@@ -27,9 +28,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let first = bytes.trim_ascii_start();
     let says_solid = first.get(..5).is_some_and(|word| word.eq_ignore_ascii_case(b"solid"));
     match declared_triangles(bytes) {
-        Some(n) if bytes.len() as u64 == HEADER_BYTES as u64 + TRIANGLE_BYTES * n => {
+        // A line end, or padding, may follow the last triangle.
+        Some(n) if (bytes.len() - HEADER_BYTES) as u64 / TRIANGLE_BYTES == n => {
+            let end = HEADER_BYTES + (TRIANGLE_BYTES * n) as usize;
             // Without its comment, so that it cannot be taken for ASCII.
-            collect(&[&[0; COMMENT_BYTES], &bytes[COMMENT_BYTES..]].concat(), n)
+            collect(&[&[0; COMMENT_BYTES], &bytes[COMMENT_BYTES..end]].concat(), n)
         }
         _ if says_solid => {
             let text = as_one_solid(bytes);
@@ -40,9 +43,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
             let left = bytes.len() - HEADER_BYTES;
             check_fits(FilePlace::Byte(HEADER_BYTES), n, "triangles", TRIANGLE_BYTES, left)?;
             let surplus = left as u64 - TRIANGLE_BYTES * n;
-            let got = format!("{surplus} bytes more");
+            let n_more = surplus / TRIANGLE_BYTES;
+            let got =
+                format!("{surplus} bytes more, as of {n_more} triangles that it does not count");
             let place = FilePlace::Byte(bytes.len() - surplus as usize);
-            let expected = format!("the end of the file after {n} triangles");
+            let expected = format!("the end of the file after the {n} triangles of its header");
             Err(MeshReadError::Unexpected { place, expected, got })
         }
         None => {
@@ -63,7 +68,10 @@ fn as_one_solid(bytes: &[u8]) -> Vec<u8> {
             Some(line) => is_ended = line == SolidLine::End,
             None => {
                 text.push(b'\n');
-                text.extend(line.iter().map(u8::to_ascii_lowercase));
+                match is_facet_with_normal(line) {
+                    true => text.extend(FACET),
+                    false => text.extend(line.iter().map(u8::to_ascii_lowercase)),
+                }
                 is_ended &= line.is_empty();
             }
         }
@@ -73,6 +81,17 @@ fn as_one_solid(bytes: &[u8]) -> Vec<u8> {
         text.extend(b"\nendsolid");
     }
     text
+}
+
+/// Normals are not used, and of a triangle without area they are `nan`, `-nan(ind)`, `1.#QNAN` or worse.
+const FACET: &[u8] = b"facet normal 0 0 0";
+
+fn is_facet_with_normal(line: &[u8]) -> bool {
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    let is_next =
+        |word: Option<&[u8]>, name: &[u8]| word.is_some_and(|w| w.eq_ignore_ascii_case(name));
+    // With three numbers no line is shorter than the one that takes its place.
+    is_next(words.next(), b"facet") && is_next(words.next(), b"normal") && words.count() == 3
 }
 
 /// A line that begins or ends a solid.
@@ -193,6 +212,30 @@ mod tests {
     }
 
     #[test]
+    fn padding_behind_a_binary_file_is_passed_over() {
+        let mut bytes = write_stl_binary(&two_triangles());
+        for padding in [&b"\r\n"[..], b"end", &[0; 49]] {
+            assert_eq!(read(&[&bytes[..], padding].concat()), Ok(two_triangles()));
+        }
+        bytes[..5].copy_from_slice(b"solid");
+        assert_eq!(read(&[&bytes[..], b"\n"].concat()), Ok(two_triangles()));
+    }
+
+    #[test]
+    fn normals_need_not_be_numbers() {
+        let text = String::from_utf8(write_stl_ascii(&two_triangles())).expect("ASCII");
+        for normal in
+            ["nan nan nan", "-nan(ind) -nan(ind) 0", "1.#QNAN -1.#IND 1.#INF", "NaN inf -1"]
+        {
+            let text = text.replace("normal 0 0 0", &format!("normal {normal}"));
+            assert_eq!(read(text.as_bytes()), Ok(two_triangles()), "{normal}");
+        }
+        let text = text.replacen("vertex 0", "vertex nan", 1);
+        let read = read(text.as_bytes()).map(|data| data.positions.iter().all(|p| p.is_finite()));
+        assert_ne!(read, Ok(true), "of a corner it is no number");
+    }
+
+    #[test]
     fn an_ascii_file_needs_no_name() {
         let text = String::from_utf8(write_stl_ascii(&two_triangles())).expect("ASCII");
         assert!(text.starts_with("solid test\n"));
@@ -233,11 +276,12 @@ mod tests {
         let bytes = write_stl_binary(&two_triangles());
         assert_eq!(
             read(&bytes[..183]).expect_err("short").to_string(),
-            "byte 84: 2 triangles need at least 100 bytes, 99 are left"
+            "byte 84: 2 triangles need at least 100 bytes, 99 bytes are left"
         );
         assert_eq!(
-            read(&[&bytes[..], b"end"].concat()).expect_err("long").to_string(),
-            "byte 184: expected the end of the file after 2 triangles, got 3 bytes more"
+            read(&[&bytes[..], &[0; 120]].concat()).expect_err("long").to_string(),
+            "byte 184: expected the end of the file after the 2 triangles of its header, got 120 bytes more, as of 2 \
+             triangles that it does not count"
         );
         let mut lying = bytes.clone();
         lying[80..84].copy_from_slice(&[255; 4]);

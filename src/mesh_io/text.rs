@@ -6,6 +6,7 @@ use super::read_error::{FilePlace, MeshReadError, unexpected};
 
 /// The unread part of a file, by lines or by words. The text need not be UTF-8; a binary block can be cut
 /// out with [`TextCursor::take`].
+#[derive(Clone)]
 pub(super) struct TextCursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -16,6 +17,35 @@ pub(super) struct TextCursor<'a> {
 pub(super) struct Line<'a> {
     text: &'a [u8],
     number: usize,
+}
+
+/// The words of a line up to a `#`.
+#[derive(Clone)]
+pub(super) struct Words<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Words<'a> {
+    pub(super) fn of(line: &'a [u8]) -> Words<'a> {
+        let comment = line.iter().position(|b| *b == b'#').unwrap_or(line.len());
+        Words { rest: &line[..comment] }
+    }
+
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let rest = self.rest.trim_ascii_start();
+        let end = rest.iter().position(u8::is_ascii_whitespace).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        self.rest = after;
+        (!word.is_empty()).then_some(word)
+    }
 }
 
 impl<'a> TextCursor<'a> {
@@ -99,9 +129,8 @@ impl<'a> Line<'a> {
     }
 
     /// The words up to a `#`.
-    pub(super) fn words(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let comment = self.text.iter().position(|b| *b == b'#').unwrap_or(self.text.len());
-        self.text[..comment].split(u8::is_ascii_whitespace).filter(|word| !word.is_empty())
+    pub(super) fn words(&self) -> Words<'a> {
+        Words::of(self.text)
     }
 
     /// Goes on with the next line: this one ended in a backslash.

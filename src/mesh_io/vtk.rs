@@ -9,29 +9,30 @@ mod block;
 use glam::Vec3;
 
 use super::{
-    polygon::{push_fan, push_strip},
+    polygon::Faces,
     read_error::{FilePlace, MeshReadError, excerpt, unexpected},
 };
 use crate::geometry::MeshData;
-use block::{Kind, Vtk};
+use block::{BYTE, INT, ValueKind, Vtk};
 
 pub(super) fn read(bytes: &[u8]) -> Result<MeshData, MeshReadError> {
     let mut file = Vtk::open(bytes)?;
-    let mut data = MeshData::default();
+    let (mut positions, mut faces) = (Vec::new(), Faces::default());
     while let Some(section) = file.section()? {
         match section {
-            Section::Points => data.positions = file.points()?,
-            Section::Polygons => file.cells("POLYGONS", &mut data.triangles, push_fan)?,
-            Section::Strips => file.cells("TRIANGLE_STRIPS", &mut data.triangles, push_strip)?,
-            Section::Vertices => file.cells("VERTICES", &mut Vec::new(), |_, _| true)?,
-            Section::Lines => file.cells("LINES", &mut Vec::new(), |_, _| true)?,
+            Section::Points => positions = file.points()?,
+            Section::Polygons => file.cells("POLYGONS", &mut faces, Faces::push_polygon)?,
+            Section::Strips => file.cells("TRIANGLE_STRIPS", &mut faces, Faces::push_strip)?,
+            Section::Vertices => file.cells("VERTICES", &mut Faces::default(), |_, _| true)?,
+            Section::Lines => file.cells("LINES", &mut Faces::default(), |_, _| true)?,
             Section::Field => file.field()?,
             Section::Metadata => file.skip_metadata(),
             // What follows belongs to points or cells and says nothing of the surface.
             Section::Attributes => break,
         }
     }
-    Ok(data)
+    let triangles = faces.cut(&positions, &mut file.room)?;
+    Ok(MeshData { positions, triangles })
 }
 
 #[derive(Clone, Copy)]
@@ -75,7 +76,7 @@ impl Vtk<'_> {
 
     fn points(&mut self) -> Result<Vec<Vec3>, MeshReadError> {
         let n: u64 = self.text.number("the number of points")?;
-        let kind = self.kind(&[Kind::Float, Kind::Double])?;
+        let kind = self.number_kind()?;
         self.point_block(&format!("POINTS {n}"), n, kind)
     }
 
@@ -83,60 +84,57 @@ impl Vtk<'_> {
     fn cells(
         &mut self,
         name: &str,
-        triangles: &mut Vec<[u32; 3]>,
-        push: fn(&mut Vec<[u32; 3]>, &[u32]) -> bool,
+        faces: &mut Faces,
+        push: fn(&mut Faces, &[u32]) -> bool,
     ) -> Result<(), MeshReadError> {
         let n: u64 = self.text.number("the number of cells")?;
         let size: u64 = self.text.number("the size of the cells")?;
         let (place, section) = (self.place(), format!("{name} {n} {size}"));
-        let refused = |cell: usize, got: &str| {
+        let refused = |cell: usize, got: String| {
             let expected = format!("cell {cell} of {section} to be one");
-            Err(unexpected(place, &expected, Some(got.as_bytes())))
+            Err(MeshReadError::Unexpected { place, expected, got })
         };
         // Version 5 keeps cells as offsets and connectivity, before it each as its length and its corners.
         if self.major_version >= 5 {
             let offsets = self.array("OFFSETS", n)?;
             let corners = self.array("CONNECTIVITY", size)?;
             // A cell of k corners has k - 2 triangles, as polygon and as strip; there is an offset more than cells.
-            self.make_room(triangles, size.saturating_sub(2 * n.saturating_sub(1)))?;
+            let n_triangles = size.saturating_sub(2 * n.saturating_sub(1));
+            faces.make_room(n_triangles, &mut self.room, place)?;
             for (cell, ends) in offsets.windows(2).enumerate() {
                 match corners.get(ends[0] as usize..ends[1] as usize) {
-                    Some(corners) if push(triangles, corners) => {}
-                    _ => return refused(cell, &format!("offsets {} to {}", ends[0], ends[1])),
+                    Some(corners) if push(faces, corners) => {}
+                    _ => return refused(cell, format!("offsets {} to {}", ends[0], ends[1])),
                 }
             }
             return Ok(());
         }
-        let numbers = self.counts(&section, size, Kind::Int)?;
-        self.make_room(triangles, size.saturating_sub(n.saturating_mul(3)))?;
+        let numbers = self.counts(&section, size, INT)?;
+        let n_triangles = size.saturating_sub(n.saturating_mul(3));
+        faces.make_room(n_triangles, &mut self.room, place)?;
         let mut rest = &numbers[..];
         for cell in 0..n as usize {
-            let found =
-                // Lengths come from the file: each is checked against what is left.
-                rest.split_first().and_then(|(k, after)| after.split_at_checked(*k as usize));
-            match found {
-                Some((corners, after)) if push(triangles, corners) => rest = after,
-                _ => return refused(cell, &format!("{:?}", &rest[..rest.len().min(4)])),
+            let Some((k, after)) = rest.split_first() else {
+                return refused(cell, "the end of the section".to_owned());
+            };
+            // Lengths come from the file: each is checked against what is left.
+            match after.split_at_checked(*k as usize) {
+                Some((corners, after)) if push(faces, corners) => rest = after,
+                Some(_) => return refused(cell, format!("one of {k} corners")),
+                None => {
+                    return refused(
+                        cell,
+                        format!("one of {k} corners, {} of them there", after.len()),
+                    );
+                }
             }
         }
-        if rest.is_empty() {
-            Ok(())
-        } else {
-            refused(n as usize, &format!("{} numbers more", rest.len()))
+        match rest.len() {
+            0 => Ok(()),
+            n_more => {
+                refused(n as usize, format!("the end of the cells and {n_more} numbers more"))
+            }
         }
-    }
-
-    fn make_room(
-        &mut self,
-        triangles: &mut Vec<[u32; 3]>,
-        n_more: u64,
-    ) -> Result<(), MeshReadError> {
-        let n = n_more.saturating_add(triangles.len() as u64);
-        let mut all = self.room.vec(n, "triangles", self.place())?;
-        // Only those of a section before are moved, as few files have two.
-        all.append(triangles);
-        *triangles = all;
-        Ok(())
     }
 
     fn array(&mut self, name: &str, n: u64) -> Result<Vec<u32>, MeshReadError> {
@@ -144,7 +142,7 @@ impl Vtk<'_> {
         if word != Some(name.as_bytes()) {
             return Err(unexpected(self.place(), name, word));
         }
-        let kind = self.kind(&[Kind::Int, Kind::Long])?;
+        let kind = self.number_kind()?;
         self.counts(name, n, kind)
     }
 
@@ -152,12 +150,23 @@ impl Vtk<'_> {
         self.text.word();
         let n_arrays: u64 = self.text.number("the number of arrays")?;
         for _ in 0..n_arrays {
-            let name = excerpt(self.text.word().unwrap_or_default());
+            let mut name = self.text.word();
+            // Of the array before.
+            if name == Some(b"METADATA") {
+                self.skip_metadata();
+                name = self.text.word();
+            }
+            let section = format!("FIELD array {}", excerpt(name.unwrap_or_default()));
             let n_components: u64 = self.text.number("the number of components")?;
             let n_tuples: u64 = self.text.number("the number of tuples")?;
-            use Kind::{Byte, Double, Float, Int, Long, Short};
-            let kind = self.kind(&[Byte, Short, Int, Long, Float, Double])?;
-            self.pass(&format!("FIELD array {name}"), n_components.saturating_mul(n_tuples), kind)?;
+            let n = n_components.saturating_mul(n_tuples);
+            match self.value_kind()? {
+                ValueKind::Number(kind) => self.pass(&section, n, kind)?,
+                ValueKind::Bit => {
+                    self.pass(&section, if self.binary { n.div_ceil(8) } else { n }, BYTE)?
+                }
+                ValueKind::String => self.pass_strings(&section, n)?,
+            }
         }
         Ok(())
     }

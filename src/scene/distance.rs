@@ -32,9 +32,9 @@ fn within(
     max_distance: f64,
     ask: impl FnOnce(f64) -> Option<SignedNearest>,
 ) -> Option<SignedNearest> {
-    // What lies outside the surface's box is not inside the surface, so its side need not be found out. Inside the
+    // What lies outside the box of all that is inside is not inside, so its side need not be found out. Inside the
     // box the search may not stop at `max_distance`: a point can be any depth below the surface.
-    let may_be_inside = surface.bounds().distance_squared(p) == 0.0;
+    let may_be_inside = surface.inside_distance_squared(p) == 0.0;
     let reach = if may_be_inside { f64::INFINITY } else { max_distance };
     ask(reach).filter(|d| d.signed_distance <= max_distance)
 }

@@ -287,7 +287,9 @@ impl SavedTissue {
     /// The tissue; `now_ns`: when its revision counts as published.
     pub fn tissue(self, now_ns: u64) -> Tissue {
         let revisions = (self.geometry_revision, self.topology_revision);
-        let first = Revision::first(TriangleMesh::new(self.mesh), self.options, now_ns);
+        let is_lumen = self.report.is_lumen();
+        let surface = Surface::of(TriangleMesh::new(self.mesh), self.options, is_lumen);
+        let first = Revision::first(surface, now_ns);
         let report = MeshReport { welded_edges: first.surface.welded_edges(), ..self.report };
         let revision = Revision::restored(first, revisions, self.parents);
         Tissue::of_revision(self.id, (self.name, self.kind), report, revision)
@@ -438,5 +440,31 @@ impl Tool {
         };
         let (name, probes) = (self.name.clone(), self.probes.clone());
         SavedTool { id: self.id, name, links: self.links.iter().map(link).collect(), probes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::DVec3;
+
+    use super::*;
+    use crate::{
+        geometry::{LoadOptions, Orientation, mesh::load::load},
+        oracle::shapes,
+    };
+
+    #[test]
+    fn a_lumen_is_one_when_it_is_read_again() {
+        let mut data = shapes::cuboid(DVec3::splat(0.1));
+        data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
+        let options = LoadOptions { orientation: Orientation::AsWound, ..LoadOptions::default() };
+        let loaded = load(data, &options).expect("a mesh");
+        let named = ("lumen".to_owned(), TissueKind::Tissue);
+        let tissue = Tissue::new(named, loaded, TissueOptions::default(), 0);
+        for tissue in [tissue.saved().tissue(0), tissue] {
+            let now = tissue.current();
+            assert_eq!(now.surface.contains(DVec3::ZERO), (false, 1.0));
+            assert_eq!(now.surface.contains(DVec3::X), (true, 1.0));
+        }
     }
 }

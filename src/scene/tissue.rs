@@ -21,6 +21,7 @@ use super::limits::Limits;
 use crate::{
     geometry::{LoadedMesh, MeshReport},
     index::{LatLonOptions, Updated},
+    surface::Surface,
 };
 use deform::{DeformError, Deformation, Deformed};
 use edit::{EditError, Edited, TopologyEdit};
@@ -66,7 +67,8 @@ impl Tissue {
         options: LatLonOptions,
         now_ns: u64,
     ) -> Tissue {
-        let first = Revision::first(mesh.mesh, options, now_ns);
+        let surface = Surface::of(mesh.mesh, options, mesh.report.is_lumen());
+        let first = Revision::first(surface, now_ns);
         Tissue::of_revision(TissueId(0), (name, kind), mesh.report, first)
     }
 

@@ -11,7 +11,12 @@ use std::fmt;
 
 use glam::{DVec3, Vec3};
 
-use super::{holes, orientation::triangles_to_turn, seam_search::note_seams, weld::welded};
+use super::{
+    holes,
+    orientation::{Orientation, triangles_to_turn},
+    seam_search::note_seams,
+    weld::welded,
+};
 use crate::geometry::{
     MeshData, MeshReport, TriangleMesh, short_number::ShortNumber, tolerance::COORDINATE_MAX_M,
 };
@@ -33,6 +38,8 @@ pub struct LoadOptions {
     pub scale_to_m: f64,
     /// Of the coordinates as sent.
     pub basis: Basis,
+    /// Which side is inside.
+    pub orientation: Orientation,
     /// Each hole whose open edges are in a box with a diagonal of no more than this is filled with triangles, metres.
     /// Finite; 0: none.
     pub fill_holes_m: f64,
@@ -50,6 +57,7 @@ impl Default for LoadOptions {
         LoadOptions {
             scale_to_m: 1.0,
             basis: Basis::RightHanded,
+            orientation: Orientation::Auto,
             fill_holes_m: 0.0,
             weld_m: 0.0,
             max_vertices: 1 << 20,
@@ -166,7 +174,8 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
         let positions = welded.ok_or(MeshError::Weld { got_m: options.weld_m })?;
         mesh = joined(MeshData { positions, ..mesh.data() });
     }
-    let mut turn = triangles_to_turn(&mesh);
+    let to_turn = |mesh: &TriangleMesh| triangles_to_turn(mesh, options.orientation);
+    let mut turn = to_turn(&mesh);
     mesh = turned(mesh, &turn);
     let filling = holes::fill(&mesh, options.fill_holes_m);
     let n_added = filling.triangles.len();
@@ -177,7 +186,7 @@ pub fn load(mut data: MeshData, options: &LoadOptions) -> Result<LoadedMesh, Mes
         });
         note_seams(&mut mesh);
         // What is closed now may face inwards.
-        let again = triangles_to_turn(&mesh);
+        let again = to_turn(&mesh);
         turn.iter_mut().zip(&again).for_each(|(first, again)| *first ^= again);
         mesh = turned(mesh, &again);
     }

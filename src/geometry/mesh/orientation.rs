@@ -10,19 +10,32 @@ use glam::DVec3;
 use super::topology::visit_edges;
 use crate::geometry::{Aabb, TriangleId, TriangleMesh};
 
+/// Which side of a mesh is its inside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Orientation {
+    /// Closed bodies are turned to face outwards, except the walls of cavities within others.
+    #[default]
+    Auto,
+    /// The side that most triangles of each surface face away from. A closed surface that faces inwards is the wall of a
+    /// lumen: inside is all around it.
+    AsWound,
+}
+
 /// Most triangles visited to find which closed bodies lie in which, about a second. Beyond it (tens of
 /// thousands of bodies, boxes all nested) closed bodies keep the winding they came with.
 const NESTING_WORK_MAX: usize = 1 << 25;
 
 /// For each triangle id: whether its winding is to be turned. Removed triangles: `false`.
-pub fn triangles_to_turn(mesh: &TriangleMesh) -> Vec<bool> {
+pub fn triangles_to_turn(mesh: &TriangleMesh, orientation: Orientation) -> Vec<bool> {
     let mut patches = Patches::new(mesh.triangle_id_end());
     visit_edges(mesh, |_, uses| match uses {
         [a, b] => patches.join(a.triangle, b.triangle, a.ascending == b.ascending),
         _ => uses.iter().for_each(|u| patches.mark_open(u.triangle)),
     });
     let mut turn = patches.fewest_turns(mesh);
-    turn_outwards(mesh, &patches.closed_bodies(mesh), &mut turn);
+    if orientation == Orientation::Auto {
+        turn_outwards(mesh, &patches.closed_bodies(mesh), &mut turn);
+    }
     turn
 }
 

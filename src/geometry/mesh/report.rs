@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::topology::has_three_vertices;
-use crate::geometry::{SignRule, Topology, TriangleId, TriangleMesh};
+use crate::geometry::{SignRule, Topology, TriangleId, TriangleMesh, short_number::ShortNumber};
 
 /// Counts and measures of a mesh as stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ pub struct MeshReport {
     pub inconsistent_edges: u32,
     /// Every edge has two triangles that agree in winding.
     pub closed: bool,
-    /// Signed volume, cubic metres: positive when facing outwards. Meaningful when closed.
+    /// Signed volume, cubic metres: positive when facing outwards, negative for the wall of a lumen. Meaningful when closed.
     pub volume_m3: f64,
     /// Total area, square metres.
     pub area_m2: f64,
@@ -52,7 +52,54 @@ pub struct MeshReport {
     pub sign_rule: SignRule,
 }
 
+/// Longest sides between which nobody wonders about the unit, metres: a needle's tip and a body.
+const LONGEST_USUAL_M: (f64, f64) = (0.5e-3, 2.5);
+/// Units that files are in, and the longest side of most organs and instruments, metres: among several units that would
+/// suit a mesh the first is named for which it is at least so long.
+const UNITS: [(&str, f64); 3] = [("millimetres", 1e-3), ("centimetres", 1e-2), ("inches", 0.0254)];
+const LONGEST_LIKELY_M: f64 = 0.02;
+
 impl MeshReport {
+    /// The longest side of the box of all used vertices, metres.
+    pub fn longest_side_m(&self) -> f64 {
+        // In f64: the difference of two stored coordinates is not rounded to f32 again.
+        let sides = [0, 1, 2].map(|i| f64::from(self.box_max_m[i]) - f64::from(self.box_min_m[i]));
+        sides.into_iter().fold(0.0, f64::max)
+    }
+
+    /// Why the mesh may be in another unit than was said, in words; `None` for a mesh of a usual size.
+    pub fn unit_doubt(&self) -> Option<String> {
+        let longest = self.longest_side_m();
+        if (LONGEST_USUAL_M.0..=LONGEST_USUAL_M.1).contains(&longest) {
+            return None;
+        }
+        let would_suit =
+            |metres: &f64| (LONGEST_LIKELY_M..=LONGEST_USUAL_M.1).contains(&(longest * metres));
+        let likely = match longest < LONGEST_USUAL_M.0 {
+            false => UNITS.into_iter().find(|(_, metres)| would_suit(metres)),
+            // Scaled once too often.
+            true => UNITS
+                .map(|(name, metres)| (name, 1.0 / metres))
+                .into_iter()
+                .find(|(_, metres)| would_suit(metres)),
+        };
+        let guess = likely.map_or_else(String::new, |(name, factor)| match factor < 1.0 {
+            true => {
+                format!(", as of a mesh in {name}: multiply scale_to_m by {}", ShortNumber(factor))
+            }
+            false => format!(
+                ", as of a mesh that was in metres: multiply scale_to_m by {}",
+                ShortNumber(factor)
+            ),
+        });
+        Some(format!("the longest side is {} m{guess}", ShortNumber(longest)))
+    }
+
+    /// The mesh is the wall of a lumen: closed, and wound so that inside is all around it.
+    pub fn is_lumen(&self) -> bool {
+        self.closed && self.volume_m3 < 0.0
+    }
+
     /// Examines a mesh that has a triangle, `reversed_triangles` of which were turned before. No hole was filled.
     pub fn of(mesh: &TriangleMesh, reversed_triangles: u32) -> MeshReport {
         let topology = Topology::of(mesh);

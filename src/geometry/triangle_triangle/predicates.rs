@@ -18,7 +18,7 @@ pub(super) fn orient_3d(a: DVec3, b: DVec3, c: DVec3, d: DVec3) -> f64 {
 
 /// Positive when `a`, `b`, `c` turn to the left. The sign is exact.
 #[inline]
-pub(super) fn orient_2d(a: DVec2, b: DVec2, c: DVec2) -> f64 {
+pub(crate) fn orient_2d(a: DVec2, b: DVec2, c: DVec2) -> f64 {
     let coordinate = |p: DVec2| Coord { x: p.x, y: p.y };
     robust::orient2d(coordinate(a), coordinate(b), coordinate(c))
 }

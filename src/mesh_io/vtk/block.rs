@@ -3,47 +3,70 @@
 use glam::Vec3;
 
 use crate::mesh_io::{
-    read_error::{FilePlace, MeshReadError, check_fits, unexpected},
+    read_error::{FilePlace, MeshReadError, check_fits, check_text_fits, unexpected},
     read_room::ReadRoom,
     text::TextCursor,
 };
 
-/// What numbers are stored as. Signed and unsigned are told apart only by their names: where it would
-/// matter a negative number is refused.
+/// What numbers are stored as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Byte,
-    Short,
-    Int,
-    Long,
-    Float,
-    Double,
+pub(super) struct Kind {
+    form: Form,
+    n_bytes: usize,
 }
 
-const NAMES: [(&str, Kind); 13] = [
-    ("float", Kind::Float),
-    ("double", Kind::Double),
-    ("vtktypeint32", Kind::Int),
-    ("vtktypeint64", Kind::Long),
-    ("int", Kind::Int),
-    // Legacy files hold it in 4 bytes, although the type has 8 in memory.
-    ("vtkIdType", Kind::Int),
-    ("long", Kind::Long),
-    ("char", Kind::Byte),
-    ("unsigned_char", Kind::Byte),
-    ("short", Kind::Short),
-    ("unsigned_short", Kind::Short),
-    ("unsigned_int", Kind::Int),
-    ("unsigned_long", Kind::Long),
-];
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Signed,
+    Unsigned,
+    Float,
+}
+
+/// What the values of an array are stored as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    Number(Kind),
+    /// Eight in a byte.
+    Bit,
+    String,
+}
+
+pub(super) const BYTE: Kind = Kind { form: Form::Unsigned, n_bytes: 1 };
+pub(super) const INT: Kind = Kind { form: Form::Signed, n_bytes: 4 };
 
 impl Kind {
-    fn n_bytes(self) -> u64 {
-        match self {
-            Kind::Byte => 1,
-            Kind::Short => 2,
-            Kind::Int | Kind::Float => 4,
-            Kind::Long | Kind::Double => 8,
+    /// By its name, in any case.
+    fn named(name: &str) -> Option<Kind> {
+        let name = name.to_ascii_lowercase();
+        let (form, n_bytes) = match name.strip_prefix("vtktype").unwrap_or(&name) {
+            "float" | "float32" => (Form::Float, 4),
+            "double" | "float64" => (Form::Float, 8),
+            "char" | "signed_char" | "int8" => (Form::Signed, 1),
+            "unsigned_char" | "uint8" => (Form::Unsigned, 1),
+            "short" | "int16" => (Form::Signed, 2),
+            "unsigned_short" | "uint16" => (Form::Unsigned, 2),
+            // Legacy files hold a vtkIdType in 4 bytes, although it has 8 in memory.
+            "int" | "int32" | "vtkidtype" => (Form::Signed, 4),
+            "unsigned_int" | "uint32" => (Form::Unsigned, 4),
+            "long" | "int64" => (Form::Signed, 8),
+            "unsigned_long" | "uint64" => (Form::Unsigned, 8),
+            _ => return None,
+        };
+        Some(Kind { form, n_bytes })
+    }
+
+    /// A number of this kind, big-endian whatever the machine is: the format says so.
+    fn whole(self, bytes: &[u8]) -> i128 {
+        let unsigned = bytes.iter().fold(0i128, |number, byte| number << 8 | i128::from(*byte));
+        let is_negative = self.form == Form::Signed && bytes[0] >= 0x80;
+        if is_negative { unsigned - (1 << (8 * self.n_bytes)) } else { unsigned }
+    }
+
+    fn coordinate(self, bytes: &[u8]) -> f32 {
+        match (self.form, bytes.first_chunk(), bytes.first_chunk()) {
+            (Form::Float, _, Some(double)) => f64::from_be_bytes(*double) as f32,
+            (Form::Float, Some(single), _) => f32::from_be_bytes(*single),
+            _ => self.whole(bytes) as f32,
         }
     }
 }
@@ -85,11 +108,15 @@ impl<'a> Vtk<'a> {
             Some(b"ASCII") => false,
             _ => return Err(unexpected(text.place(), "ASCII or BINARY", encoding)),
         };
-        for expected in ["DATASET", "POLYDATA"] {
-            let word = text.word();
-            if word != Some(expected.as_bytes()) {
-                return Err(unexpected(text.place(), expected, word));
-            }
+        let word = text.word();
+        if word != Some(b"DATASET") {
+            return Err(unexpected(text.place(), "DATASET", word));
+        }
+        let word = text.word();
+        if word != Some(b"POLYDATA") {
+            let expected =
+                "a surface, POLYDATA (of a volume mesh or grid: export the boundary surface)";
+            return Err(unexpected(text.place(), expected, word));
         }
         Ok(Vtk { text, room: ReadRoom::of(bytes), binary, major_version, last: None })
     }
@@ -99,15 +126,26 @@ impl<'a> Vtk<'a> {
         if self.binary { FilePlace::Byte(self.text.offset()) } else { self.text.place() }
     }
 
-    /// The next word, which must name one of the kinds.
-    pub(super) fn kind(&mut self, allowed: &[Kind]) -> Result<Kind, MeshReadError> {
+    /// The next word, which must name a kind of numbers.
+    pub(super) fn number_kind(&mut self) -> Result<Kind, MeshReadError> {
+        match self.value_kind()? {
+            ValueKind::Number(kind) => Ok(kind),
+            ValueKind::Bit => Err(unexpected(self.place(), "a kind of numbers", Some(b"bit"))),
+            ValueKind::String => {
+                Err(unexpected(self.place(), "a kind of numbers", Some(b"string")))
+            }
+        }
+    }
+
+    /// The next word, which must name a kind of values.
+    pub(super) fn value_kind(&mut self) -> Result<ValueKind, MeshReadError> {
         let word = self.text.word();
-        let is_allowed = |(_, kind): &&(&str, Kind)| allowed.contains(kind);
-        let found = NAMES.iter().filter(is_allowed).find(|(n, _)| Some(n.as_bytes()) == word);
-        found.map(|(_, kind)| *kind).ok_or_else(|| {
-            let names: Vec<&str> = NAMES.iter().filter(is_allowed).map(|(n, _)| *n).collect();
-            unexpected(self.place(), &names.join(" or "), word)
-        })
+        let kind = word.and_then(|w| std::str::from_utf8(w).ok()).and_then(|name| match name {
+            "bit" => Some(ValueKind::Bit),
+            "string" | "utf8_string" => Some(ValueKind::String),
+            name => Kind::named(name).map(ValueKind::Number),
+        });
+        kind.ok_or_else(|| unexpected(self.place(), "a kind of values such as float", word))
     }
 
     /// `n` points of three coordinates.
@@ -130,20 +168,11 @@ impl<'a> Vtk<'a> {
         }
         let bytes = self.block(section, n_coordinates, kind)?;
         let mut points = self.room.vec(n, "points", self.place())?;
-        // Big-endian whatever the machine is: the format says so.
-        match kind {
-            Kind::Double => points.extend(bytes.as_chunks::<24>().0.iter().map(|point| {
-                let [x, y, z] = [0, 8, 16].map(|at| {
-                    f64::from_be_bytes(*point[at..].first_chunk().expect("three of eight bytes"))
-                });
-                Vec3::new(x as f32, y as f32, z as f32)
-            })),
-            _ => points.extend(bytes.as_chunks::<12>().0.iter().map(|point| {
-                Vec3::from_array([0, 4, 8].map(|at| {
-                    f32::from_be_bytes(*point[at..].first_chunk().expect("three of four bytes"))
-                }))
-            })),
-        }
+        points.extend(bytes.chunks_exact(3 * kind.n_bytes).map(|point| {
+            Vec3::from_array(
+                [0, 1, 2].map(|i| kind.coordinate(&point[i * kind.n_bytes..][..kind.n_bytes])),
+            )
+        }));
         Ok(points)
     }
 
@@ -168,15 +197,12 @@ impl<'a> Vtk<'a> {
         let bytes = self.block(section, n, kind)?;
         let mut numbers = self.room.vec(n, "numbers", self.place())?;
         let start = self.text.offset() - bytes.len();
-        let size = kind.n_bytes() as usize;
-        for (i, number) in bytes.chunks_exact(size).enumerate() {
-            let number = match number.first_chunk() {
-                Some(long) => i64::from_be_bytes(*long),
-                None => i32::from_be_bytes(*number.first_chunk().expect("four bytes")).into(),
-            };
+        for (i, number) in bytes.chunks_exact(kind.n_bytes).enumerate() {
+            let number = kind.whole(number);
             numbers.push(u32::try_from(number).map_err(|_| {
                 let got = number.to_string();
-                unexpected(FilePlace::Byte(start + i * size), EXPECTED, Some(got.as_bytes()))
+                let place = FilePlace::Byte(start + i * kind.n_bytes);
+                unexpected(place, EXPECTED, Some(got.as_bytes()))
             })?);
         }
         Ok(numbers)
@@ -193,10 +219,37 @@ impl<'a> Vtk<'a> {
         })
     }
 
-    /// A digit and a space each; the last may lack the space.
+    /// Passes over strings: of a text each has a line of its own.
+    pub(super) fn pass_strings(&mut self, section: &str, n: u64) -> Result<(), MeshReadError> {
+        self.text.line();
+        for _ in 0..n {
+            let is_there = match self.binary {
+                false => self.text.line().is_some(),
+                true => self.pass_string().is_some(),
+            };
+            if !is_there {
+                return Err(unexpected(self.place(), &format!("{n} strings of {section}"), None));
+            }
+        }
+        Ok(())
+    }
+
+    /// A string of a binary file. The first two bits of its length say in how many bytes the length is.
+    fn pass_string(&mut self) -> Option<()> {
+        let rest = self.text.rest();
+        let n_length_bytes = 8 >> (rest.first()? >> 6);
+        let length =
+            BYTE.whole(rest.get(..n_length_bytes)?) & ((1 << (8 * n_length_bytes - 2)) - 1);
+        let n_bytes = n_length_bytes.checked_add(usize::try_from(length).ok()?)?;
+        rest.get(..n_bytes)?;
+        self.text.take(n_bytes);
+        Some(())
+    }
+
+    /// A digit and a space each.
     fn check_words_fit(&self, section: &str, n: u64) -> Result<(), MeshReadError> {
         let what = format!("numbers of {section}");
-        check_fits(self.place(), n, &what, 2, self.text.rest().len() + 1)
+        check_text_fits(self.place(), n, &what, 2, self.text.rest().len())
     }
 
     /// The bytes after this line.
@@ -204,8 +257,8 @@ impl<'a> Vtk<'a> {
         self.text.line();
         let at = self.text.offset();
         let what = format!("numbers of {section}");
-        check_fits(FilePlace::Byte(at), n, &what, kind.n_bytes(), self.text.rest().len())?;
-        let n_bytes = (n * kind.n_bytes()) as usize;
+        check_fits(FilePlace::Byte(at), n, &what, kind.n_bytes as u64, self.text.rest().len())?;
+        let n_bytes = n as usize * kind.n_bytes;
         // Remembered, because a wrong size shows only where the next section should begin.
         self.last = Some(LastBlock { section: section.to_owned(), at, n_bytes });
         Ok(self.text.take(n_bytes))

@@ -43,6 +43,41 @@ fn reads_offsets_and_connectivity() {
 }
 
 #[test]
+fn passes_over_values_of_every_kind() {
+    let surface = "POINTS 3 int\n0 0 0 -1 0 0 1 1 0\nPOLYGONS 1 4\n3 0 1 2\n";
+    let fields = "FIELD FieldData 4\nSPACE 1 2 string\nLPS 3\n\nMETADATA\nINFORMATION 1\nNAME x\n\nflags 1 9 bit\n\
+                  1 0 1 0 1 0 1 0 1\nids 1 1 VTKTYPEUINT64\n7\nt 1 1 vtktypefloat64\n0.5\n";
+    let data = ascii(&format!("{fields}{surface}")).expect("readable");
+    assert_eq!((data.positions[1], data.triangles), (-Vec3::X, vec![[0, 1, 2]]));
+    let mut bytes =
+        format!("{HEADER}BINARY\nDATASET POLYDATA\nFIELD FieldData 2\nSPACE 1 3 string\n")
+            .into_bytes();
+    // Lengths in one, two and eight bytes.
+    bytes
+        .extend([&[0xC3][..], b"LPS", &[0x80, 2], b"ab", &[0, 0, 0, 0, 0, 0, 0, 1], b"c"].concat());
+    bytes.extend(b"\nflags 1 9 bit\n\xAA\x80\nPOINTS 3 unsigned_char\n");
+    bytes.extend([0, 0, 0, 200, 0, 0, 0, 1, 0]);
+    bytes.extend(b"\nPOLYGONS 1 4\n");
+    bytes.extend([3i32, 0, 1, 2].iter().flat_map(|i| i.to_be_bytes()));
+    let data = read(&bytes).expect("readable");
+    assert_eq!((data.positions[1], data.triangles), (200.0 * Vec3::X, vec![[0, 1, 2]]));
+    for (kind, value) in
+        [("char", &[0xFE][..]), ("short", &[0xFF, 0xFE]), ("long", &(-2i64).to_be_bytes())]
+    {
+        let points = [value.repeat(9), b"\nPOLYGONS 0 0\n".to_vec()].concat();
+        let head = format!("{HEADER}BINARY\nDATASET POLYDATA\nPOINTS 3 {kind}\n");
+        let data = read(&[head.as_bytes(), &points].concat()).expect("readable");
+        assert_eq!(data.positions, [Vec3::splat(-2.0); 3], "{kind}");
+    }
+    // A length beyond the end of the file.
+    let lying =
+        format!("{HEADER}BINARY\nDATASET POLYDATA\nFIELD FieldData 1\nSPACE 1 1 string\n\u{1}");
+    assert!(
+        read(lying.as_bytes()).expect_err("short").to_string().contains("1 strings of FIELD array")
+    );
+}
+
+#[test]
 fn reads_binary_of_both_widths() {
     let mut bytes = format!("{HEADER}BINARY\nDATASET POLYDATA\nPOINTS 3 double\n").into_bytes();
     let coordinates = [0.0f64, 0.0, 0.0, 1.5, 0.0, 0.0, 0.0, 0.1, f64::NAN];
@@ -64,22 +99,31 @@ fn names_the_place() {
     for (body, said) in [
         (
             "POINTS 3 float\n0 0 x",
-            "line 5: 9 numbers of POINTS 3 need at least 18 bytes, 7 are left",
+            "line 5: 9 numbers of POINTS 3 need at least 17 bytes, 6 bytes are left",
         ),
         ("POINTS 1 float\n0 0 x", "line 6: expected a coordinate, got \"x\""),
         ("POINTS -1 float", "line 5: expected the number of points, got \"-1\""),
-        ("POINTS 1 string\n", "line 5: expected float or double, got \"string\""),
+        ("POINTS 1 string\n", "line 5: expected a kind of numbers, got \"string\""),
+        ("POINTS 1 text\n", "line 5: expected a kind of values such as float, got \"text\""),
         (
             "POLYGONS 1 3\n2 0 1",
-            "line 5: expected cell 0 of POLYGONS 1 3 to be one, got \"[2, 0, 1]\"",
+            "line 5: expected cell 0 of POLYGONS 1 3 to be one, got one of 2 corners",
         ),
         (
             "POLYGONS 1 4\n4 0 1 2",
-            "line 5: expected cell 0 of POLYGONS 1 4 to be one, got \"[4, 0, 1, 2]\"",
+            "line 5: expected cell 0 of POLYGONS 1 4 to be one, got one of 4 corners, 3 of them there",
         ),
         (
             "POLYGONS 1 5\n3 0 1 2 9",
-            "line 5: expected cell 1 of POLYGONS 1 5 to be one, got \"1 numbers more\"",
+            "line 5: expected cell 1 of POLYGONS 1 5 to be one, got the end of the cells and 1 numbers more",
+        ),
+        (
+            "POLYGONS 2 4\n3 0 1 2",
+            "line 5: expected cell 1 of POLYGONS 2 4 to be one, got the end of the section",
+        ),
+        (
+            "FIELD FieldData 1\nids 1 2 string\none",
+            "line 7: expected 2 strings of FIELD array \"ids\", got nothing",
         ),
         ("CELLS 1 2\n", "line 5: expected a section such as POLYGONS, got \"CELLS 1 2\\n\""),
     ] {
@@ -87,7 +131,10 @@ fn names_the_place() {
     }
     for (file, said) in [
         ("", "line 1: expected \"# vtk DataFile Version x.y\", got \"\""),
-        ("# vtk DataFile Version 3.0\n\nBINARY\nDATASET STRUCTURED_GRID", "expected POLYDATA"),
+        (
+            "# vtk DataFile Version 3.0\n\nBINARY\nDATASET STRUCTURED_GRID",
+            "line 4: expected a surface, POLYDATA",
+        ),
         ("# vtk DataFile Version 3.0\n\nXML\n", "line 3: expected ASCII or BINARY, got \"XML\""),
     ] {
         let found = read(file.as_bytes()).expect_err("damaged").to_string();

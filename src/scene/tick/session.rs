@@ -409,9 +409,13 @@ impl Session {
 /// No tissue is nearer to a point than this or holds it deeper, metres.
 fn bound_by_boxes(tissues: &[(TissueId, RevisionGuard)], p: DVec3) -> f64 {
     let bound = |(_, revision): &(TissueId, RevisionGuard)| {
-        let bounds = revision.surface.bounds();
-        let gap = bounds.distance_squared(p).sqrt();
-        if gap > 0.0 { gap } else { -bounds.diagonal() }
+        let surface = &revision.surface;
+        let gap = surface.bounds().distance_squared(p).sqrt();
+        if surface.inside_distance_squared(p) > 0.0 {
+            gap
+        } else {
+            -surface.bounds().diagonal() - gap
+        }
     };
     tissues.iter().map(bound).fold(f64::INFINITY, f64::min)
 }

@@ -297,7 +297,8 @@ impl TrackedLink {
             let tissue = r.surface.bounds();
             // What is inside is no farther from the surface than it is from some point of it.
             let deepest = bounds.diagonal().max(tissue.diagonal());
-            if here.overlaps(tissue) { -deepest } else { here.distance(tissue) }
+            let gap = here.distance(tissue);
+            if r.surface.may_be_inside(&here) { -deepest - gap } else { gap }
         };
         let by_boxes = tick.tissues.iter().map(|(_, r)| by_box(r)).fold(f64::INFINITY, f64::min);
         let closed =

@@ -116,7 +116,7 @@ impl DeepestVertex<'_> {
         // A box outside the tissue's holds nothing inside. One that sticks out of it holds little depth, but only in a
         // closed tissue: in an open one the side may change far from the surface.
         let beyond = if tissue.is_closed() { reach.max(0.0) } else { radius };
-        if tissue.bounds().distance_squared(centre) > beyond.powi(2) {
+        if tissue.inside_distance_squared(centre) > beyond.powi(2) {
             return false;
         }
         if let Some(t) = self.near.get() {

@@ -9,11 +9,7 @@ use super::{
     edit::TopologyEdit,
     vertex_history::{MotionSince, VertexHistory},
 };
-use crate::{
-    geometry::{TriangleId, TriangleMesh},
-    index::{LatLonOptions, Updated},
-    surface::Surface,
-};
+use crate::{geometry::TriangleId, index::Updated, surface::Surface};
 
 /// One state of a tissue, never changed after it is published.
 #[derive(Clone)]
@@ -34,13 +30,9 @@ pub struct Revision {
 }
 
 impl Revision {
-    pub(in crate::scene) fn first(
-        mesh: TriangleMesh,
-        options: LatLonOptions,
-        now_ns: u64,
-    ) -> Revision {
+    pub(in crate::scene) fn first(surface: Surface, now_ns: u64) -> Revision {
         Revision {
-            surface: Surface::new(mesh, options),
+            surface,
             geometry_revision: 0,
             topology_revision: 0,
             seams_revision: 0,

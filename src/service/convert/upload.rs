@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     geometry::{
-        Pose,
+        Orientation, Pose,
         mesh::load::{Basis, LoadOptions},
         tolerance::COORDINATE_MAX_M,
     },
@@ -112,13 +112,24 @@ pub fn tissue(
     };
     Ok(TissueDeclared {
         name: name(&header.name, "name")?,
-        mesh: mesh(&header.mesh, limits)?,
+        mesh: oriented(mesh(&header.mesh, limits)?, asked.orientation)
+            .map_err(|e| e.within("options"))?,
         kind: kind(asked.kind).map_err(|e| e.within("options"))?,
         options: TissueOptions {
             latitude_axis: axis(&asked.latitude_axis, "options.latitude_axis")?,
             band_edges,
         },
     })
+}
+
+fn oriented(mut mesh: MeshDeclared, sent: i32) -> Result<MeshDeclared, FieldError> {
+    use proto::SurfaceOrientation::{AsWound, Auto, Unspecified};
+    mesh.options.orientation = match proto::SurfaceOrientation::try_from(sent) {
+        Ok(AsWound) => Orientation::AsWound,
+        Ok(Auto | Unspecified) => Orientation::Auto,
+        Err(_) => return Err(Problem::Enumerator { got: sent }.of("orientation")),
+    };
+    Ok(mesh)
 }
 
 fn kind(sent: i32) -> Result<TissueKind, FieldError> {
@@ -219,6 +230,7 @@ fn declared(header: &proto::MeshHeader, limits: &Limits) -> Result<MeshDeclared,
     let options = LoadOptions {
         scale_to_m,
         basis: basis(header.basis)?,
+        orientation: Orientation::Auto,
         fill_holes_m: in_range(header.fill_holes_m, 0.0, COORDINATE_MAX_M, "fill_holes_m")?,
         weld_m: in_range(header.weld_m, 0.0, COORDINATE_MAX_M, "weld_m")?,
         max_vertices: limits.vertices_per_mesh,

@@ -751,7 +751,8 @@ class MeshReport(Answer):
         """Every edge has two triangles that agree in winding."""
     @property
     def volume_m3(self) -> float:
-        """Signed volume, cubic metres. Meaningful when closed."""
+        """Signed volume, cubic metres: positive when the mesh faces outwards, negative for the wall of a lumen.
+        Meaningful when closed."""
     @property
     def area_m2(self) -> float:
         ...
@@ -781,6 +782,10 @@ class MeshReport(Answer):
         direction, and the two sides of a sheet, triangle on triangle, are not joined. So it is in each revision:
         edges that a deformation moves apart part, and edges that come to lie on each other, as after a cut without
         width, join."""
+    @property
+    def unit_doubt(self) -> str:
+        """Why the mesh may be in another unit than scale_to_m says, in words for a user: its longest side is below
+        0.5 mm or above 2.5 m. Empty for a mesh of a usual size."""
 
 class Tissue(Answer):
     """A deformable triangle mesh in scene frame."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -61,6 +62,7 @@ class Scene:
         left_handed: bool = False,
         forbidden_region: bool = False,
         weld_m: float = 0.0,
+        as_wound: bool = False,
     ) -> Tissue:
         """Adds a deformable tissue.
 
@@ -72,6 +74,11 @@ class Scene:
             forbidden_region: rendered tools stay out, and it bears no load.
             weld_m: open edges whose ends are no farther than this from each other are joined, metres. 0: those at equal
                 places.
+            as_wound: tissue is on the side that the triangles face away from, also where a closed surface faces inwards:
+                the wall of a lumen, with tissue all around it. Otherwise closed bodies are turned to face outwards.
+
+        Warns:
+            UserWarning: the mesh may be in another unit than `scale_to_m` says.
 
         Raises:
             Refused: it is no mesh, too large, or of a name that is taken. Nothing was added.
@@ -82,9 +89,13 @@ class Scene:
             "scene_id": self.id,
             "name": name,
             "mesh": upload.header,
-            "options": {"kind": f"TISSUE_KIND_{kind}"},
+            "options": {
+                "kind": f"TISSUE_KIND_{kind}",
+                "orientation": f"SURFACE_ORIENTATION_{'AS_WOUND' if as_wound else 'AUTO'}",
+            },
         }
         [raw] = self.server.exchange("AddTissue", self.id, lambda: _upload("AddTissueRequest", header, [upload]))
+        _warn_of_unit(name, [raw.report])
         return Tissue(self, raw.tissue_id, name, answers.MeshReport(raw.report))
 
     def add_tool(
@@ -106,6 +117,9 @@ class Scene:
             mesh: of an instrument of one link, in tool frame; or a list of links.
             scale_to_m, left_handed, fill_holes_m, weld_m: as of `Link`, where `mesh` is no list.
             progress: is called every half second, on a thread of its own, while the server builds the fields.
+
+        Warns:
+            UserWarning: a mesh may be in another unit than its `scale_to_m` says.
 
         Raises:
             Refused: nothing was added.
@@ -146,6 +160,7 @@ class Scene:
         }
         with self._told(name, progress):
             [raw] = self.server.exchange("AddTool", self.id, lambda: _upload("AddToolRequest", header, uploads))
+        _warn_of_unit(name, raw.reports)
         reports = [answers.MeshReport(report) for report in raw.reports]
         return Tool(self, raw.tool_id, name, reports, [answers.FieldReport(f) for f in raw.fields])
 
@@ -359,6 +374,12 @@ class Scene:
 
     def __repr__(self) -> str:
         return f"Scene({self.id!r})"
+
+
+def _warn_of_unit(name: str, reports: Sequence[Any]) -> None:
+    for doubt in (report.unit_doubt for report in reports if report.unit_doubt):
+        # Of the line that adds the mesh.
+        warnings.warn(f"{name} may be in another unit: {doubt}", stacklevel=3)
 
 
 def _upload(name: str, header: dict[str, Any], meshes: Sequence[MeshUpload]) -> Iterator[Any]:

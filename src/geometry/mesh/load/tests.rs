@@ -1,6 +1,8 @@
 use super::*;
 use crate::{
-    geometry::{SignRule, mesh::topology::has_three_vertices, winding::winding_number},
+    geometry::{
+        Orientation, SignRule, mesh::topology::has_three_vertices, winding::winding_number,
+    },
     oracle::{Random, shapes},
 };
 
@@ -217,6 +219,67 @@ fn closed_bodies_face_outwards_and_cavities_inwards() {
         let whole = report(ball(1.0)).volume_m3;
         assert!((r.volume_m3 / whole - volume).abs() < 1e-5, "{} of {whole}", r.volume_m3);
         assert!(r.closed && r.bodies >= 1);
+    }
+}
+
+#[test]
+fn a_lumen_is_turned_unless_it_is_taken_as_wound() {
+    let lumen = inside_out(shapes::sphere(1.0, 3));
+    let n = lumen.triangles.len() as u32;
+    let as_wound = LoadOptions { orientation: Orientation::AsWound, ..LoadOptions::default() };
+    let taken = |data: &MeshData, options: &LoadOptions| {
+        let r = load(data.clone(), options).expect("accepted").report;
+        (r.reversed_triangles, r.is_lumen(), r.volume_m3 < 0.0)
+    };
+    assert_eq!(taken(&lumen, &LoadOptions::default()), (n, false, false));
+    assert_eq!(taken(&lumen, &as_wound), (0, true, true));
+    // Those that disagree with most are turned.
+    let mut mixed = lumen.clone();
+    mixed.triangles[5..8].iter_mut().for_each(|t| t.swap(1, 2));
+    assert_eq!(taken(&mixed, &as_wound), (3, true, true));
+    // A left-handed lumen faces inwards as it was sent.
+    let mut mirrored = inside_out(lumen.clone());
+    mirrored.positions.iter_mut().for_each(|p| p.z = -p.z);
+    let left_handed = LoadOptions { basis: Basis::LeftHanded, ..as_wound.clone() };
+    assert_eq!(taken(&mirrored, &left_handed), (0, true, true));
+    // A wall of some thickness, a solid and an open tube are no lumen.
+    let wall = joined(&[shapes::sphere(1.2, 3), lumen.clone()]);
+    for data in [&wall, &shapes::sphere(1.0, 3), &inside_out(shapes::tube(1.0, 3.0, 8, 3))] {
+        let r = load(data.clone(), &as_wound).expect("accepted").report;
+        assert_eq!((r.reversed_triangles, r.is_lumen()), (0, false));
+    }
+    // Filled, it is the lumen that it was before it was torn.
+    let torn = shapes::torn(lumen, 4, &mut Random::new(3));
+    let filled = LoadOptions { fill_holes_m: 2.0, ..as_wound };
+    let r = load(torn, &filled).expect("accepted").report;
+    assert_eq!((r.reversed_triangles, r.is_lumen(), r.filled_holes > 0), (0, true, true));
+}
+
+#[test]
+fn an_unusual_size_names_the_unit_that_would_suit() {
+    let doubt =
+        |size_m: f64| report(shapes::cuboid(DVec3::new(0.1, 0.4, 1.0) * size_m)).unit_doubt();
+    for size_m in [0.5e-3, 2.0e-3, 0.2, 2.5] {
+        assert_eq!(doubt(size_m), None, "{size_m} m");
+    }
+    for (size_m, said) in [
+        (
+            64.0,
+            "the longest side is 64 m, as of a mesh in millimetres: multiply scale_to_m by 0.001",
+        ),
+        (
+            6.5,
+            "the longest side is 6.5 m, as of a mesh in centimetres: multiply scale_to_m by 0.01",
+        ),
+        (
+            0.25e-3,
+            "the longest side is 0.00025 m, as of a mesh that was in metres: multiply scale_to_m by 1000",
+        ),
+        (9000.0, "the longest side is 9000 m"),
+        (1e-6, "the longest side is 1e-6 m"),
+    ] {
+        let found = doubt(size_m).expect("of no usual size");
+        assert_eq!(found, said);
     }
 }
 
