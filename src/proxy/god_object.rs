@@ -11,6 +11,7 @@ use glam::DVec3;
 use super::{
     contact_list::NEAR_CONTACTS_MAX,
     contact_memory::FrictionAnchor,
+    giving_place::Push,
     last_round::LastRound,
     motion::ProxyMotion,
     near::{NEAR_PAIRS_MAX, NearSearch, NearTriangles, SearchEnd},
@@ -18,7 +19,7 @@ use super::{
     options::RenderOptions,
     pair_list::Around,
     rows::{RowFrame, reduce},
-    seen_tissues::{SeenTissue, TissuesInMotion},
+    seen_tissues::{SeenTissue, TissuesInMotion, embed_wholly},
 };
 use crate::coupling::{
     extent::Extent,
@@ -36,7 +37,7 @@ use crate::scene::{RevisionGuard, TissueId, Tool};
 
 /// Rounds towards one pose: a device 50 mm off is followed in some thirty.
 const ROUNDS_MAX: usize = 64;
-/// Rounds in which a tissue's motion is followed before it counts as put through the proxy.
+/// Rounds in which tissues' motion is followed before they count as leaving no room.
 const PUSH_ROUNDS_MAX: usize = 256;
 /// Rounds without progress after which the proxy is as far as it gets.
 const STALLS_MAX: usize = 3;
@@ -60,7 +61,7 @@ pub(super) type TickTissues<'a> = &'a [(TissueId, RevisionGuard)];
 
 /// A proxy of a tool, its contacts and their forces.
 pub(super) struct GodObject {
-    tool: Arc<Tool>,
+    pub(super) tool: Arc<Tool>,
     hold: DVec3,
     friction: f64,
     stiffness: Displacement,
@@ -68,11 +69,11 @@ pub(super) struct GodObject {
     constrained: Vec<usize>,
     pub(super) posture: Posture,
     screws: LinkScrews,
-    margin_m: f64,
+    pub(super) margin_m: f64,
     /// Of the first round towards a pose.
     first_margin_m: f64,
     /// Beyond this, in the last ticks, there were more pairs than are preferred.
-    margin_top_m: f64,
+    pub(super) margin_top_m: f64,
     /// How far a local model looks about.
     survey_margin_m: f64,
     pub(super) search: NearSearch,
@@ -81,12 +82,16 @@ pub(super) struct GodObject {
     /// On the tool, newtons, of each contact.
     pub(super) forces: Vec<ProxyForce>,
     pub(super) residual_m: f64,
-    rows: Vec<ConstraintRow>,
+    /// By how much tissues that give way would violate their contacts, metres.
+    pub(super) squeezed_m: f64,
+    /// Of the contacts, on tissues that leave no room.
+    pub(super) pushes: Vec<Push>,
+    pub(super) rows: Vec<ConstraintRow>,
     friction_rows: Vec<FrictionRows>,
     anchors: Vec<(ContactKey, FrictionAnchor)>,
     anchors_next: Vec<(ContactKey, FrictionAnchor)>,
     active: Vec<ContactKey>,
-    last_round: LastRound,
+    pub(super) last_round: LastRound,
     likely: Vec<usize>,
     distances: Vec<f64>,
 }
@@ -109,6 +114,8 @@ impl GodObject {
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             forces: Vec::with_capacity(ROWS_MAX),
             residual_m: 0.0,
+            squeezed_m: 0.0,
+            pushes: Vec::with_capacity(ROWS_MAX),
             rows: Vec::with_capacity(ROWS_MAX),
             friction_rows: Vec::with_capacity(ROWS_MAX),
             anchors: Vec::with_capacity(ROWS_MAX),
@@ -213,7 +220,7 @@ impl GodObject {
         self.search.list.assert_well_formed(motion, &self.around());
     }
 
-    fn around(&self) -> Around<'_> {
+    pub(super) fn around(&self) -> Around<'_> {
         Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained }
     }
 
@@ -243,6 +250,7 @@ impl GodObject {
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
             match self.search(&motion, late) {
                 SearchEnd::Complete => (),
+                SearchEnd::Full if embed_wholly(seen) => continue,
                 SearchEnd::OutOfTime | SearchEnd::Full => return false,
             }
             if self.embed_crossing(seen) {
@@ -306,7 +314,8 @@ impl GodObject {
     }
 
     /// Follows the tissues from where they were seen last to where they are: what they sweep of the proxy pushes it.
-    /// Returns the share of their motion that was followed: less than 1 when it became `late`.
+    /// Those that leave it no room give way. Returns the share of their motion that was followed: less than 1 when it became
+    /// `late`.
     pub(super) fn follow_tissues(
         &mut self,
         tissues: TickTissues,
@@ -315,6 +324,7 @@ impl GodObject {
     ) -> f64 {
         let (mut time, mut stalls) = (0.0, 0);
         self.last_round.forget();
+        self.squeezed_m = 0.0;
         for _ in 0..PUSH_ROUNDS_MAX {
             let motion = TissuesInMotion { tissues, seen, time };
             let displacement = motion.displacement_max();
@@ -331,6 +341,7 @@ impl GodObject {
                     self.search.list.forget();
                     return time;
                 }
+                SearchEnd::Full if embed_wholly(seen) => continue,
                 SearchEnd::Full => break,
             }
             if self.embed_crossing(seen) {
@@ -345,6 +356,9 @@ impl GodObject {
                 continue;
             }
             let x = self.solve_round(&[0.0; COORDINATES_MAX], &motion, end);
+            if self.residual_m > PROXY_AT_REST_M {
+                break;
+            }
             self.last_round.note(&x, (&self.contacts, &self.forces));
             let extent = self.extent(&x);
             let together = Extent { length_m: extent.length_m + displacement * step, ..extent };
@@ -357,26 +371,26 @@ impl GodObject {
             let progress = gone * displacement + share * limit * extent.length_m;
             stalls = if progress > PROXY_AT_REST_M { 0 } else { stalls + 1 };
             if stalls == STALLS_MAX {
-                stalls = 0;
-                self.embed_pressing(seen);
+                break;
             }
         }
-        // What cannot be followed was put through the proxy.
-        let moving = seen.iter_mut().filter(|s| s.has_moved());
-        moving.for_each(|s| s.is_embedding = true);
-        1.0
+        if self.give_way((tissues, time), seen, late) { 1.0 } else { 0.0 }
     }
 
     /// No round takes a point of the tool farther, metres: nothing that was not looked at is met, and where that is known
     /// well the stand-off is kept.
-    fn step_max_m(&self) -> f64 {
+    pub(super) fn step_max_m(&self) -> f64 {
         (self.margin_m - STAND_OFF_M).max(0.5 * self.margin_m)
     }
 
     /// Finds what is near at a time of the tissues' motion. A search that is not in time changes no contacts. Where more
     /// lies within the stand-off than a search may hold, as under a fine plate that lies flat, contacts are some of it, and
     /// the margin, in which all is known, ends before them.
-    fn search(&mut self, motion: &TissuesInMotion, late: &dyn Fn() -> bool) -> SearchEnd {
+    pub(super) fn search(
+        &mut self,
+        motion: &TissuesInMotion,
+        late: &dyn Fn() -> bool,
+    ) -> SearchEnd {
         let mut is_crowded = false;
         for _ in 0..MARGIN_HALVINGS_MAX {
             let around =
@@ -419,7 +433,7 @@ impl GodObject {
     }
 
     /// [`GodObject::solve`] for one of several rounds: with what held the last one, where that is still needed.
-    fn solve_round(
+    pub(super) fn solve_round(
         &mut self,
         x_d: &Displacement,
         motion: &TissuesInMotion,
@@ -488,7 +502,7 @@ impl GodObject {
             let is_there = |a: &FrictionAnchor| mesh.get(a.tissue_triangle).is_some();
             let anchor = known.map(|(_, anchor)| *anchor).filter(is_there);
             let anchor = anchor.unwrap_or_else(|| FrictionAnchor::at(c));
-            let [p, q, r] = mesh.triangle(anchor.tissue_triangle);
+            let [p, q, r] = motion.view(c.tissue).triangle_at(anchor.tissue_triangle, 1.0);
             let w = anchor.tissue_weights;
             let on_link = self.posture.scene_from_link(c.key.link).point(anchor.of_link);
             let slip = on_link - (p * w.x + q * w.y + r * w.z);
@@ -522,7 +536,7 @@ impl GodObject {
 
     /// Goes as far along a displacement as collisions allow, while tissues move on to `time_end`; returns the share. A
     /// displacement that is all of `x_d` ends at the posture `to` itself.
-    fn go(
+    pub(super) fn go(
         &mut self,
         motion: &TissuesInMotion,
         x: &Displacement,
@@ -558,38 +572,28 @@ impl GodObject {
         share
     }
 
-    fn extent(&self, x: &Displacement) -> Extent {
+    pub(super) fn extent(&self, x: &Displacement) -> Extent {
         Extent::of(x, &self.screws, self.posture.radius(&self.tool, self.hold))
     }
 
-    /// Takes their say from tissues that cross the proxy: they were put through it. True when there were any.
-    fn embed_crossing(&mut self, seen: &mut [SeenTissue]) -> bool {
+    /// Takes their say from triangles that cross the proxy: they were put through it. True when there were any.
+    pub(super) fn embed_crossing(&mut self, seen: &mut [SeenTissue]) -> bool {
         if self.search.clearance_m > 0.0 {
             return false;
         }
         for pair in self.search.pairs.iter().filter(|p| p.distance_m == 0.0) {
-            seen[pair.tissue].is_embedding = true;
+            seen[pair.tissue].put_through.push(pair.tissue_triangle);
         }
+        for put_through in seen.iter_mut().map(|s| &mut s.put_through) {
+            put_through.sort_unstable();
+            put_through.dedup();
+        }
+        self.search.list.forget();
         self.let_go();
         true
     }
-
-    /// Takes their say from tissues that press on a proxy that cannot give way.
-    fn embed_pressing(&mut self, seen: &mut [SeenTissue]) {
-        let presses = |gap_m: f64| gap_m <= 2.0 * STAND_OFF_M;
-        let mut found = false;
-        for pair in self.search.pairs.iter().filter(|p| presses(p.distance_m)) {
-            let seen = &mut seen[pair.tissue];
-            seen.is_embedding |= seen.has_moved();
-            found |= seen.is_embedding;
-        }
-        if !found {
-            seen.iter_mut().filter(|s| s.has_moved()).for_each(|s| s.is_embedding = true);
-        }
-        self.let_go();
-    }
 }
 
-fn scaled(x: &Displacement, share: f64) -> Displacement {
+pub(super) fn scaled(x: &Displacement, share: f64) -> Displacement {
     if share == 1.0 { *x } else { x.map(|x| x * share) }
 }

@@ -7,7 +7,10 @@
 
 use glam::Vec3;
 
-use super::{posed_link::PosedLink, seen_tissues::TissuesInMotion};
+use super::{
+    posed_link::PosedLink, put_patch::PutPatch, seen_tissues::TissuesInMotion,
+    tissue_view::TissueView,
+};
 use crate::coupling::posture::Posture;
 use crate::geometry::{
     Aabb, TriangleId,
@@ -40,6 +43,7 @@ pub(super) struct PairList {
     last_step_m: f64,
     /// Lists that were made.
     n_made: u64,
+    patch: PutPatch,
 }
 
 /// Of a list: two that are equal are of one list with nothing moved in between.
@@ -95,6 +99,7 @@ impl PairList {
             tick_travel_m: 0.0,
             last_step_m: 0.0,
             n_made: 0,
+            patch: PutPatch::default(),
         }
     }
 
@@ -193,7 +198,8 @@ impl PairList {
         let reach = reach_m * BOUND_COVER;
         for (place, view) in tissues.views() {
             // The index knows the newest positions only.
-            let about = reach + view.slack();
+            let about = reach + view.slack_m;
+            let first = self.pairs.len();
             for &number in around.constrained {
                 let posed = PosedLink::new(&around.tool.links[number], number, around.posture);
                 let link = posed.link;
@@ -228,8 +234,22 @@ impl PairList {
                     return end;
                 }
             }
+            if !view.put_through.is_empty() {
+                self.leave_out_patch(first, &view);
+            }
         }
         ListEnd::Complete
+    }
+
+    /// Leaves out what was put through the proxy of a tissue whose pairs begin at a place.
+    fn leave_out_patch(&mut self, first: usize, view: &TissueView) {
+        self.patch.find(self.pairs[first..].iter().map(|p| p.tissue_triangle), view);
+        let mut place = 0;
+        self.pairs.retain(|p| {
+            place += 1;
+            let [v, ..] = view.surface.mesh().vertices(p.tissue_triangle);
+            place <= first || !self.patch.holds(v)
+        });
     }
 
     /// Panics unless every pair that is near by a fresh traversal is listed, and no farther than it is. O(pairs near
