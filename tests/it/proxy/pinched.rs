@@ -104,8 +104,8 @@ impl Sides {
             "three tissues" => {
                 // The ball has a vertex below, and a facet towards the other two: so much does it reach.
                 let slanted = DVec3::new(0.0, 0.75f64.sqrt(), 0.5);
-                let reach = ball().positions.iter().map(|p| slanted.dot(p.as_dvec3()));
-                let reach = reach.fold(0.0, f64::max);
+                let ball = ball().positions;
+                let reach = ball.iter().map(|p| slanted.dot(p.as_dvec3())).fold(0.0, f64::max);
                 // z up: far + z from the lower one, far - z / 2 from the others; both lack as much.
                 let z = (RADIUS - reach) / 1.5;
                 (DVec3::Z * z, RADIUS - far - z)
