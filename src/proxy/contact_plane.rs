@@ -59,14 +59,14 @@ impl ContactPlane {
     /// steep and it meets no border. So over a length r it is at most r tan(steepest) from the plane, and no farther
     /// than a vertex of the triangles that it may meet.
     pub(super) fn unevenness(&self, motion: &TissuesInMotion, radius: f64, time_s: f64) -> f64 {
-        let mesh = motion.tissues[self.tissue].1.surface.mesh();
+        let (mesh, view) = (motion.tissues[self.tissue].1.surface.mesh(), motion.view(self.tissue));
         let mut patch = [self.triangle; PATCH_MAX];
         let (mut n, mut at) = (1, 0);
         let (mut slope, mut height, mut drift) = (0.0f64, 0.0f64, 0.0f64);
         while at < n {
             let t = patch[at];
             at += 1;
-            let corners = mesh.triangle(t);
+            let corners = view.triangle_at(t, view.time);
             let cross = (corners[1] - corners[0]).cross(corners[2] - corners[0]);
             let cosine = cross.dot(self.normal).abs() / cross.length();
             // Also when a triangle without area has no cosine.

@@ -2,43 +2,87 @@
 
 use std::ops::ControlFlow;
 
-use crate::coupling::posture::Posture;
-use crate::scene::{Link, Tool, distance::to_surface};
-use crate::{geometry::Pose, surface::Surface, time_left::TimeLeft};
+use super::{pair_list::Around, tissue_view::TissueView};
+use crate::scene::{Link, distance::to_surface};
+use crate::{
+    geometry::{Aabb, Pose, TriangleId},
+    surface::{SignedNearest, Surface},
+    time_left::TimeLeft,
+};
 
 /// A link counts as wholly inside where the tissue is at least this sure of it: near an open sheet nothing is inside.
 const INSIDE_CERTAINTY_MIN: f64 = 0.5;
 
-/// No triangle of these links crosses one of the tissue, exactly; and none of them is wholly inside. False too when the
-/// deadline passed before that was known: a tissue that has no say for a tick longer holds nothing back, and one that has
-/// a say where the proxy is in it would.
+/// No triangle of these links crosses one of the tissue, exactly; and none of them is wholly inside, deeper than
+/// `depth_m` metres below its newest surface. False too when the deadline passed before that was known: a tissue that has
+/// no say for a tick longer holds nothing back, and one that has a say where the proxy is in it would.
 pub(super) fn is_feasible(
-    tissue: &Surface,
-    tool: &Tool,
-    posture: &Posture,
-    constrained: &[usize],
+    tissue: &TissueView,
+    around: &Around,
+    depth_m: f64,
     deadline: &TimeLeft,
 ) -> bool {
-    constrained.iter().all(|&number| {
-        let (link, pose) = (&tool.links[number], posture.scene_from_link(number));
-        !crosses(tissue, link, &pose, deadline) && !is_wholly_inside(tissue, link, &pose, deadline)
+    around.constrained.iter().all(|&number| {
+        let (link, pose) = (&around.tool.links[number], around.posture.scene_from_link(number));
+        !crosses(tissue, link, &pose, deadline)
+            && !is_wholly_inside(tissue.surface, link, &pose, depth_m, deadline)
     })
+}
+
+/// Finds the triangles of a tissue that cross these links, ascending. False when the deadline passed before all were known.
+pub(super) fn find_crossing(
+    tissue: &TissueView,
+    around: &Around,
+    deadline: &TimeLeft,
+    found: &mut Vec<TriangleId>,
+) -> bool {
+    found.clear();
+    for &number in around.constrained {
+        let (link, pose) = (&around.tool.links[number], around.posture.scene_from_link(number));
+        each_crossing(tissue, link, &pose, deadline, |t| {
+            found.push(t);
+            ControlFlow::Continue(())
+        });
+    }
+    found.sort_unstable();
+    found.dedup();
+    !deadline.was_over()
 }
 
 /// Whether any two triangles have a point in common; decided exactly. True too when the time was over first.
 pub(super) fn crosses(
-    tissue: &Surface,
+    tissue: &TissueView,
     link: &Link,
     scene_from_link: &Pose,
     time: &TimeLeft,
 ) -> bool {
     let mut crosses = false;
-    let placed = link.tree.placed(link.surface.mesh(), scene_from_link, tissue.bounds());
-    tissue.overlap(&|b: &_| !time.is_over() && placed.may_meet(b), |t| {
-        placed.meeting(&tissue.mesh().triangle(t), time, |_| crosses = true);
-        if crosses || time.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    each_crossing(tissue, link, scene_from_link, time, |_| {
+        crosses = true;
+        ControlFlow::Break(())
     });
     crosses || time.was_over()
+}
+
+/// Gives the tissue's triangles that cross the link to `visit`, until that says no or the time is over.
+fn each_crossing(
+    tissue: &TissueView,
+    link: &Link,
+    scene_from_link: &Pose,
+    time: &TimeLeft,
+    mut visit: impl FnMut(TriangleId) -> ControlFlow<()>,
+) {
+    let surface = tissue.surface;
+    // The index knows the newest positions only.
+    let bounds = surface.bounds().grown(tissue.slack_m);
+    let placed = link.tree.placed(link.surface.mesh(), scene_from_link, &bounds);
+    let may_meet = |b: &Aabb| !time.is_over() && placed.may_meet(&b.grown(tissue.slack_m));
+    surface.overlap(&may_meet, |t| {
+        let mut crosses = false;
+        placed.meeting(&tissue.triangle_at(t, tissue.time), time, |_| crosses = true);
+        let wanted = if crosses { visit(t) } else { ControlFlow::Continue(()) };
+        if time.is_over() { ControlFlow::Break(()) } else { wanted }
+    });
 }
 
 /// Whether a body of a link that crosses nothing is inside the tissue. True too when the time was over first.
@@ -46,6 +90,7 @@ fn is_wholly_inside(
     tissue: &Surface,
     link: &Link,
     scene_from_link: &Pose,
+    depth_m: f64,
     time: &TimeLeft,
 ) -> bool {
     link.vertex_of_each_body().any(|v| {
@@ -54,7 +99,9 @@ fn is_wholly_inside(
         }
         let p = scene_from_link.point(link.surface.mesh().position(v));
         let found = to_surface(tissue, p, 0.0, None, time);
-        time.was_over()
-            || found.is_some_and(|f| f.signed_distance < 0.0 && f.certainty >= INSIDE_CERTAINTY_MIN)
+        let is_inside = |f: SignedNearest| {
+            f.signed_distance < -depth_m && f.certainty >= INSIDE_CERTAINTY_MIN
+        };
+        time.was_over() || found.is_some_and(is_inside)
     })
 }

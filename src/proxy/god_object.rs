@@ -11,6 +11,7 @@ use glam::DVec3;
 use super::{
     contact_list::NEAR_CONTACTS_MAX,
     contact_memory::FrictionAnchor,
+    giving_place::Push,
     last_round::LastRound,
     margins::Margins,
     motion::ProxyMotion,
@@ -19,7 +20,7 @@ use super::{
     options::RenderOptions,
     pair_list::Around,
     rows::{RowFrame, reduce},
-    seen_tissues::{SeenTissue, TissuesInMotion},
+    seen_tissues::{SeenTissue, TissuesInMotion, embed_wholly},
 };
 use crate::coupling::{
     extent::Extent,
@@ -37,7 +38,7 @@ use crate::time_left::TimeLeft;
 
 /// Rounds towards one pose: a device 50 mm off is followed in some thirty.
 const ROUNDS_MAX: usize = 64;
-/// Rounds in which a tissue's motion is followed before it counts as put through the proxy.
+/// Rounds in which tissues' motion is followed before they count as leaving no room.
 const PUSH_ROUNDS_MAX: usize = 256;
 /// Rounds without progress after which the proxy is as far as it gets.
 const STALLS_MAX: usize = 3;
@@ -61,7 +62,7 @@ pub(super) type TickTissues<'a> = &'a [(TissueId, RevisionGuard)];
 
 /// A proxy of a tool, its contacts and their forces.
 pub(super) struct GodObject {
-    tool: Arc<Tool>,
+    pub(super) tool: Arc<Tool>,
     hold: DVec3,
     friction: f64,
     stiffness: Displacement,
@@ -69,20 +70,24 @@ pub(super) struct GodObject {
     constrained: Vec<usize>,
     pub(super) posture: Posture,
     screws: LinkScrews,
-    margin_m: f64,
-    margins: Margins,
+    pub(super) margin_m: f64,
+    pub(super) margins: Margins,
     pub(super) search: NearSearch,
     /// Of the last complete search, as many as a programme has rows.
     pub(super) contacts: Vec<NearContact>,
     /// On the tool, newtons, of each contact.
     pub(super) forces: Vec<ProxyForce>,
     pub(super) residual_m: f64,
-    rows: Vec<ConstraintRow>,
+    /// By how much tissues that give way would violate their contacts, metres.
+    pub(super) squeezed_m: f64,
+    /// Of the contacts, on tissues that leave no room.
+    pub(super) pushes: Vec<Push>,
+    pub(super) rows: Vec<ConstraintRow>,
     friction_rows: Vec<FrictionRows>,
     anchors: Vec<(ContactKey, FrictionAnchor)>,
     anchors_next: Vec<(ContactKey, FrictionAnchor)>,
     active: Vec<ContactKey>,
-    last_round: LastRound,
+    pub(super) last_round: LastRound,
     likely: Vec<usize>,
     distances: Vec<f64>,
 }
@@ -104,6 +109,8 @@ impl GodObject {
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             forces: Vec::with_capacity(ROWS_MAX),
             residual_m: 0.0,
+            squeezed_m: 0.0,
+            pushes: Vec::with_capacity(ROWS_MAX),
             rows: Vec::with_capacity(ROWS_MAX),
             friction_rows: Vec::with_capacity(ROWS_MAX),
             anchors: Vec::with_capacity(ROWS_MAX),
@@ -203,7 +210,7 @@ impl GodObject {
         self.search.list.assert_well_formed(motion, &self.around());
     }
 
-    fn around(&self) -> Around<'_> {
+    pub(super) fn around(&self) -> Around<'_> {
         Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained }
     }
 
@@ -233,6 +240,7 @@ impl GodObject {
             let motion = TissuesInMotion { tissues, seen, time: 1.0 };
             match self.search(&motion, deadline) {
                 SearchEnd::Complete => (),
+                SearchEnd::Full if embed_wholly(seen) => continue,
                 SearchEnd::OutOfTime | SearchEnd::Full => return false,
             }
             if self.embed_crossing(seen) {
@@ -297,7 +305,8 @@ impl GodObject {
     }
 
     /// Follows the tissues from where they were seen last to where they are: what they sweep of the proxy pushes it.
-    /// Returns the share of their motion that was followed: less than 1 when it was past the deadline.
+    /// Those that leave it no room give way. Returns the share of their motion that was followed: less than 1 when it was
+    /// past the deadline.
     pub(super) fn follow_tissues(
         &mut self,
         tissues: TickTissues,
@@ -306,6 +315,7 @@ impl GodObject {
     ) -> f64 {
         let (mut time, mut stalls) = (0.0, 0);
         self.last_round.forget();
+        self.squeezed_m = 0.0;
         for _ in 0..PUSH_ROUNDS_MAX {
             let motion = TissuesInMotion { tissues, seen, time };
             let displacement = motion.displacement_max();
@@ -323,6 +333,7 @@ impl GodObject {
                     self.search.list.forget();
                     return time;
                 }
+                SearchEnd::Full if embed_wholly(seen) => continue,
                 SearchEnd::Full => break,
             }
             if self.embed_crossing(seen) {
@@ -337,6 +348,9 @@ impl GodObject {
                 continue;
             }
             let x = self.solve_round(&[0.0; COORDINATES_MAX], &motion, end);
+            if self.residual_m > PROXY_AT_REST_M {
+                break;
+            }
             self.last_round.note(&x, (&self.contacts, &self.forces));
             let extent = self.extent(&x);
             let together = Extent { length_m: extent.length_m + displacement * step, ..extent };
@@ -349,26 +363,22 @@ impl GodObject {
             let progress = gone * displacement + share * limit * extent.length_m;
             stalls = if progress > PROXY_AT_REST_M { 0 } else { stalls + 1 };
             if stalls == STALLS_MAX {
-                stalls = 0;
-                self.embed_pressing(seen);
+                break;
             }
         }
-        // What cannot be followed was put through the proxy.
-        let moving = seen.iter_mut().filter(|s| s.has_moved());
-        moving.for_each(|s| s.is_embedding = true);
-        1.0
+        if self.give_way((tissues, time), seen, deadline) { 1.0 } else { 0.0 }
     }
 
     /// No round takes a point of the tool farther, metres: nothing that was not looked at is met, and where that is known
     /// well the stand-off is kept.
-    fn step_max_m(&self) -> f64 {
+    pub(super) fn step_max_m(&self) -> f64 {
         (self.margin_m - STAND_OFF_M).max(0.5 * self.margin_m)
     }
 
     /// Finds what is near at a time of the tissues' motion. A search that is not in time changes no contacts. Where more
     /// lies within the stand-off than a search may hold, as under a fine plate that lies flat, contacts are some of it, and
     /// the margin, in which all is known, ends before them.
-    fn search(&mut self, motion: &TissuesInMotion, deadline: &TimeLeft) -> SearchEnd {
+    pub(super) fn search(&mut self, motion: &TissuesInMotion, deadline: &TimeLeft) -> SearchEnd {
         let mut is_crowded = false;
         for _ in 0..MARGIN_HALVINGS_MAX {
             let around =
@@ -414,7 +424,7 @@ impl GodObject {
     }
 
     /// [`GodObject::solve`] for one of several rounds: with what held the last one, where that is still needed.
-    fn solve_round(
+    pub(super) fn solve_round(
         &mut self,
         x_d: &Displacement,
         motion: &TissuesInMotion,
@@ -483,7 +493,7 @@ impl GodObject {
             let is_there = |a: &FrictionAnchor| mesh.get(a.tissue_triangle).is_some();
             let anchor = known.map(|(_, anchor)| *anchor).filter(is_there);
             let anchor = anchor.unwrap_or_else(|| FrictionAnchor::at(c));
-            let [p, q, r] = mesh.triangle(anchor.tissue_triangle);
+            let [p, q, r] = motion.view(c.tissue).triangle_at(anchor.tissue_triangle, 1.0);
             let w = anchor.tissue_weights;
             let on_link = self.posture.scene_from_link(c.key.link).point(anchor.of_link);
             let slip = on_link - (p * w.x + q * w.y + r * w.z);
@@ -517,7 +527,7 @@ impl GodObject {
 
     /// Goes as far along a displacement as collisions and the deadline allow, while tissues move on to `time_end`; returns
     /// the share. A displacement that is all of `x_d` ends at the posture `to` itself.
-    fn go(
+    pub(super) fn go(
         &mut self,
         motion: &TissuesInMotion,
         (x, time_end): (&Displacement, f64),
@@ -554,38 +564,28 @@ impl GodObject {
         share
     }
 
-    fn extent(&self, x: &Displacement) -> Extent {
+    pub(super) fn extent(&self, x: &Displacement) -> Extent {
         Extent::of(x, &self.screws, self.posture.radius(&self.tool, self.hold))
     }
 
-    /// Takes their say from tissues that cross the proxy: they were put through it. True when there were any.
-    fn embed_crossing(&mut self, seen: &mut [SeenTissue]) -> bool {
+    /// Takes their say from triangles that cross the proxy: they were put through it. True when there were any.
+    pub(super) fn embed_crossing(&mut self, seen: &mut [SeenTissue]) -> bool {
         if self.search.clearance_m > 0.0 {
             return false;
         }
         for pair in self.search.pairs.iter().filter(|p| p.distance_m == 0.0) {
-            seen[pair.tissue].is_embedding = true;
+            seen[pair.tissue].put_through.push(pair.tissue_triangle);
         }
+        for put_through in seen.iter_mut().map(|s| &mut s.put_through) {
+            put_through.sort_unstable();
+            put_through.dedup();
+        }
+        self.search.list.forget();
         self.let_go();
         true
     }
-
-    /// Takes their say from tissues that press on a proxy that cannot give way.
-    fn embed_pressing(&mut self, seen: &mut [SeenTissue]) {
-        let presses = |gap_m: f64| gap_m <= 2.0 * STAND_OFF_M;
-        let mut found = false;
-        for pair in self.search.pairs.iter().filter(|p| presses(p.distance_m)) {
-            let seen = &mut seen[pair.tissue];
-            seen.is_embedding |= seen.has_moved();
-            found |= seen.is_embedding;
-        }
-        if !found {
-            seen.iter_mut().filter(|s| s.has_moved()).for_each(|s| s.is_embedding = true);
-        }
-        self.let_go();
-    }
 }
 
-fn scaled(x: &Displacement, share: f64) -> Displacement {
+pub(super) fn scaled(x: &Displacement, share: f64) -> Displacement {
     if share == 1.0 { *x } else { x.map(|x| x * share) }
 }

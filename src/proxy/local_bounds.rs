@@ -122,7 +122,8 @@ impl Surroundings<'_> {
         a: &Allowance,
     ) -> bool {
         let mesh = self.motion.tissues[pair.tissue].1.surface.mesh();
-        let tissue = mesh.triangle(pair.tissue_triangle);
+        let view = self.motion.view(pair.tissue);
+        let tissue = view.triangle_at(pair.tissue_triangle, view.time);
         let scene_from_link = self.posture.scene_from_link(pair.link);
         let own = self.tool.links[pair.link].surface.mesh().triangle(pair.link_triangle);
         let own = scene_from_link.triangle(&own);

@@ -30,6 +30,9 @@ use crate::time_left::{TimeLeft, note_step};
 /// Pairs of triangles in one search. A probe in a fine organ has some hundred within a millimetre.
 pub(super) const NEAR_PAIRS_MAX: usize = 8_192;
 
+/// Cosine of a triangle's normal and the way to what is inside of it: beside a sharp edge it is no less than -0.7.
+const FROM_INSIDE_COSINE: f64 = -0.75;
+
 /// What a search found, and room for the next.
 #[derive(Debug)]
 pub(super) struct NearSearch {
@@ -223,7 +226,7 @@ impl NearSearch {
             let distance_m = found.distance_squared.sqrt();
             let along = found.direction().unwrap_or(DVec3::ZERO);
             self.list.measured(at, distance_m, shortened(along));
-            if distance_m > margin || distance_m <= from {
+            if distance_m > margin || distance_m <= from || pair.is_put_through(along) {
                 continue;
             }
             if self.pairs.len() == pairs_max {
@@ -287,6 +290,16 @@ impl PairInLink<'_> {
         let ([begins, _], [_, ends]) =
             (span_along(&self.link, along), span_along(&self.tissue, along));
         begins - ends
+    }
+
+    /// The proxy is partly inside a closed tissue, and meets this triangle from inside. `along`: from the tissue's.
+    fn is_put_through(&self, along: DVec3) -> bool {
+        if self.view.put_through.is_empty() || !self.view.surface.is_closed() {
+            return false;
+        }
+        let [a, b, c] = self.tissue;
+        let normal = (b - a).cross(c - a);
+        along.dot(normal) < FROM_INSIDE_COSINE * normal.length()
     }
 
     /// The two are as good as parallel.

@@ -9,7 +9,10 @@ use std::ops::ControlFlow;
 
 use glam::Vec3;
 
-use super::{posed_link::PosedLink, seen_tissues::TissuesInMotion};
+use super::{
+    posed_link::PosedLink, put_patch::PutPatch, seen_tissues::TissuesInMotion,
+    tissue_view::TissueView,
+};
 use crate::coupling::posture::Posture;
 use crate::geometry::{
     Aabb, TriangleId,
@@ -45,6 +48,7 @@ pub(super) struct PairList {
     last_step_m: f64,
     /// Lists that were made.
     n_made: u64,
+    patch: PutPatch,
 }
 
 /// Of a list: two that are equal are of one list with nothing moved in between.
@@ -101,6 +105,7 @@ impl PairList {
             tick_travel_m: 0.0,
             last_step_m: 0.0,
             n_made: 0,
+            patch: PutPatch::default(),
         }
     }
 
@@ -199,7 +204,8 @@ impl PairList {
         let reach = reach_m * BOUND_COVER;
         for (place, view) in tissues.views() {
             // The index knows the newest positions only.
-            let about = reach + view.slack();
+            let about = reach + view.slack_m;
+            let first = self.pairs.len();
             for &number in around.constrained {
                 let posed = PosedLink::new(&around.tool.links[number], number, around.posture);
                 let link = posed.link;
@@ -236,8 +242,22 @@ impl PairList {
                     return ListEnd::Full;
                 }
             }
+            if !view.put_through.is_empty() {
+                self.leave_out_patch(first, &view);
+            }
         }
         ListEnd::Complete
+    }
+
+    /// Leaves out what was put through the proxy of a tissue whose pairs begin at a place.
+    fn leave_out_patch(&mut self, first: usize, view: &TissueView) {
+        self.patch.find(self.pairs[first..].iter().map(|p| p.tissue_triangle), view);
+        let mut place = 0;
+        self.pairs.retain(|p| {
+            place += 1;
+            let [v, ..] = view.surface.mesh().vertices(p.tissue_triangle);
+            place <= first || !self.patch.holds(v)
+        });
     }
 
     /// Panics unless every pair that is near by a fresh traversal is listed, and no farther than it is. O(pairs near

@@ -14,9 +14,11 @@ pub enum RenderState {
     Free,
     /// Tissue holds it back.
     Touching,
-    /// It began inside a tissue, or one was put through it: that tissue has no say until the device is outside once.
+    /// It began inside a tissue, or one was put through it: the part of the tissue about what crosses it has no say until
+    /// it is outside once. Other parts hold it.
     Embedded,
-    /// Tissues leave it no room: it violates their contacts as little as can be.
+    /// Tissue that moved leaves it no room: it violates the contacts as little as can be, and the force is that of the
+    /// spring towards there.
     Squeezed,
     /// The deadline or the last round came before it arrived.
     Late,
@@ -41,7 +43,7 @@ pub struct ProxyContact {
     pub position: DVec3,
     /// Unit, from tissue to tool.
     pub normal: DVec3,
-    /// Between tissue and proxy, metres.
+    /// Between tissue and proxy, metres; below 0 where the proxy is [`RenderState::Squeezed`].
     pub gap_m: f64,
     /// On the tool, newtons; friction included. Zero where the contact is only near.
     pub force_n: DVec3,

@@ -1,4 +1,5 @@
-//! A tissue between the positions that a proxy last saw and those of its newest revision.
+//! A tissue between the positions that a proxy last saw and those that it moves to: of its newest revision, or beside
+//! them where it gives way to the proxy.
 
 use glam::{DVec3, Vec3};
 
@@ -14,16 +15,20 @@ pub(super) struct TissueView<'a> {
     pub(super) surface: &'a Surface,
     /// Where the vertices were, those of a later cut left out.
     pub(super) seen: &'a [Vec3],
-    /// 0 at the positions seen, 1 at the newest.
+    /// Where they go; empty when that is where the newest revision has them.
+    pub(super) goal: &'a [Vec3],
+    /// 0 at the positions seen, 1 at the goal.
     pub(super) time: f64,
-    /// No vertex moves farther from time 0 to 1, metres.
-    pub(super) displacement_m: f64,
+    /// No vertex is farther from where the newest revision has it, metres.
+    pub(super) slack_m: f64,
+    /// Triangles that were put through the proxy, ascending: with what is about them they have no say.
+    pub(super) put_through: &'a [TriangleId],
 }
 
 impl<'a> TissueView<'a> {
     /// As it is now.
     pub(super) fn newest(id: TissueId, surface: &'a Surface) -> TissueView<'a> {
-        TissueView { id, surface, seen: &[], time: 1.0, displacement_m: 0.0 }
+        TissueView { id, surface, seen: &[], goal: &[], time: 1.0, slack_m: 0.0, put_through: &[] }
     }
 
     /// Where a vertex is.
@@ -33,10 +38,11 @@ impl<'a> TissueView<'a> {
 
     /// Where a vertex is at another time; one that was not seen yet is where it is put.
     pub(super) fn vertex_at(&self, v: u32, time: f64) -> DVec3 {
-        let now = self.surface.mesh().position(v);
+        let newest = || self.surface.mesh().position(v);
+        let goal = self.goal.get(v as usize).map_or_else(newest, |goal| goal.as_dvec3());
         match self.seen.get(v as usize) {
-            Some(seen) if time < 1.0 => seen.as_dvec3().lerp(now, time),
-            _ => now,
+            Some(seen) if time < 1.0 => seen.as_dvec3().lerp(goal, time),
+            _ => goal,
         }
     }
 
@@ -50,10 +56,5 @@ impl<'a> TissueView<'a> {
     pub(super) fn triangle_at(&self, t: TriangleId, time: f64) -> [DVec3; 3] {
         let [a, b, c] = self.surface.mesh().vertices(t);
         [self.vertex_at(a, time), self.vertex_at(b, time), self.vertex_at(c, time)]
-    }
-
-    /// A vertex is no farther than this from where it will be, metres.
-    pub(super) fn slack(&self) -> f64 {
-        self.displacement_m * (1.0 - self.time)
     }
 }

@@ -10,13 +10,14 @@ use glam::DVec3;
 use super::{
     contact_memory::ContactMemory,
     contact_plane::ContactPlane,
-    feasibility::{crosses, is_feasible},
+    feasibility::crosses,
     god_object::{GodObject, TickTissues},
     grasps::Grasps,
     linearised,
     local_bounds::Surroundings,
     near_contact::{ContactKey, NearContact},
     options::{RenderError, RenderOptions},
+    put_tissue,
     rendering::{ProxyContact, RenderState, Rendering},
     seen_tissues::{self, SeenTissue, TissuesInMotion},
     tissue_loads::LoadRoom,
@@ -182,7 +183,8 @@ impl ToolProxy {
         tissue: TissueId,
         visit: &mut dyn FnMut((TriangleId, TriangleId), f64),
     ) -> Option<f64> {
-        let place = self.seen.iter().position(|s| s.id == tissue && !s.has_moved())?;
+        let place =
+            self.seen.iter().position(|s| s.id == tissue && !s.has_moved() && !s.embeds())?;
         let search = &self.god_object.search;
         let within = search.complete_m(tissue)?;
         if !self.god_object.constrained().contains(&link) {
@@ -244,15 +246,12 @@ impl ToolProxy {
         self.coalesce(pose);
         self.god_object.begin_tick(tissues);
         seen_tissues::follow(&mut self.seen, tissues, tick.dt_s);
-        let mut followed = true;
         self.was_put = self.begin_at.is_some();
-        match self.begin_at.take() {
-            Some(posture) => self.begin(posture, tick),
-            None => {
-                self.look_at_new(tick);
-                followed = self.follow_tissues(tick);
-            }
+        if let Some(posture) = self.begin_at.take() {
+            self.begin(posture, tick);
         }
+        self.look_at_new(tick);
+        let followed = self.follow_tissues(tick);
         let (mut arrived, mut last) = (followed, None);
         let god_object = &mut self.god_object;
         for posture in &self.waypoints {
@@ -269,7 +268,7 @@ impl ToolProxy {
             god_object.pull_towards(&device, (tissues, &self.seen), time);
         }
         self.has_met_nothing =
-            followed && !self.was_put && !self.seen.iter().any(|s| s.is_embedding);
+            followed && !self.was_put && !self.seen.iter().any(|s| s.embeds() || s.has_moved());
         self.free_what_is_outside(tick);
         self.answer(&device, (followed, arrived), tick);
     }
@@ -293,28 +292,23 @@ impl ToolProxy {
         &self.rendering
     }
 
-    /// The proxy is put where the device is; what it is in has no say.
+    /// The proxy is put where the device is: every tissue is as one that was added about it.
     fn begin(&mut self, posture: Posture, tick: &ProxyTick) {
         self.has_begun = true;
         self.god_object.put(posture);
         seen_tissues::take_all(&mut self.seen, tick.tissues);
-        let constrained = self.god_object.constrained();
-        for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
-            let surface = &revision.surface;
-            seen.is_embedding =
-                !is_feasible(surface, &self.tool, &posture, constrained, tick.deadline_to_draw);
-            seen.is_new = false;
-        }
+        self.seen.iter_mut().for_each(|s| {
+            s.set_free();
+            s.is_new = true;
+        });
     }
 
-    /// Tissues that were added about the proxy have no say. What a cut put through it is found where it is followed.
+    /// Where tissues were added about the proxy they have no say. What a cut put through it is found where it is followed.
     fn look_at_new(&mut self, tick: &ProxyTick) {
-        let (posture, constrained) = (self.god_object.posture, self.god_object.constrained());
+        let around = self.god_object.around();
         for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
             if std::mem::take(&mut seen.is_new) {
-                let surface = &revision.surface;
-                seen.is_embedding |=
-                    !is_feasible(surface, &self.tool, &posture, constrained, tick.deadline_to_draw);
+                put_tissue::meet(seen, revision, &around, tick.deadline_to_draw);
             }
         }
     }
@@ -327,20 +321,22 @@ impl ToolProxy {
             seen_tissues::stay_all_at(seen, tissues, followed);
             return false;
         }
-        seen_tissues::take_all(seen, tissues);
+        seen_tissues::take_arrived(seen, tissues);
         true
     }
 
     /// A tissue has its say again once the proxy is outside it, which takes what is left of the whole tick: were it of
     /// the time to draw, a proxy that always takes that would never come free.
     fn free_what_is_outside(&mut self, tick: &ProxyTick) {
-        let (posture, constrained) = (self.god_object.posture, self.god_object.constrained());
+        let mut is_free = false;
+        let around = self.god_object.around();
         for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
-            if seen.is_embedding {
-                let surface = &revision.surface;
-                seen.is_embedding =
-                    !is_feasible(surface, &self.tool, &posture, constrained, tick.deadline);
+            if seen.embeds() {
+                is_free |= put_tissue::leave(seen, revision, &around, tick.deadline);
             }
+        }
+        if is_free {
+            self.god_object.search.list.forget();
         }
     }
 
@@ -360,8 +356,8 @@ impl ToolProxy {
         let margin_m = self.survey(followed, tick);
         self.list_contacts(tick, margin_m.is_some());
         let bears = self.rendering.contacts.iter().any(|c| c.force_n != DVec3::ZERO);
-        let residual_m = self.god_object.residual_m;
-        let is_embedded = self.seen.iter().any(|s| s.is_embedding);
+        let residual_m = self.god_object.residual_m.max(self.god_object.squeezed_m);
+        let is_embedded = self.seen.iter().any(SeenTissue::embeds);
         let is_squeezed = residual_m > PROXY_AT_REST_M;
         self.rendering.state = if is_embedded {
             RenderState::Embedded
@@ -444,6 +440,8 @@ impl ToolProxy {
                     let id = self.memory.note(contact);
                     self.ids.push((contact.key, id));
                     self.weights.push(contact.tissue_weights);
+                    let (position, gap_m) =
+                        self.god_object.gap_to_newest(contact, (tick.tissues, &self.seen));
                     listed.push(ProxyContact {
                         id,
                         tissue: key.tissue,
@@ -451,9 +449,9 @@ impl ToolProxy {
                         is_forbidden: tick.forbidden.contains(&key.tissue),
                         link: key.link,
                         link_triangle: contact.link_triangle,
-                        position: contact.on_tissue,
+                        position,
                         normal: contact.normal,
-                        gap_m: contact.gap_m,
+                        gap_m,
                         force_n: force.force,
                     });
                 }
@@ -478,17 +476,18 @@ impl ToolProxy {
         let posture = &self.god_object.posture;
         for (seen, (id, revision)) in self.seen.iter().zip(tick.tissues) {
             // A tissue whose motion a late tick could not follow yet is not where the proxy knows it.
-            if seen.is_embedding || seen.has_moved() {
+            if seen.embeds() || seen.has_moved() {
                 continue;
             }
             for &link in self.god_object.constrained() {
                 let pose = posture.scene_from_link(link);
                 let link_there = &self.tool.links[link];
-                let crosses = crosses(&revision.surface, link_there, &pose, &TimeLeft::endless());
+                let tissue = seen.newest(revision);
+                let crosses = crosses(&tissue, link_there, &pose, &TimeLeft::endless());
                 assert!(!crosses, "link {link} crosses tissue {id:?} at {pose:?}");
             }
         }
-        if !self.seen.iter().any(SeenTissue::has_moved) {
+        if !self.seen.iter().any(|s| s.embeds() || s.has_moved()) {
             let motion = TissuesInMotion { tissues: tick.tissues, seen: &self.seen, time: 1.0 };
             self.god_object.assert_well_formed(&motion);
         }

@@ -23,10 +23,13 @@ class RenderState(enum.IntEnum):
     TOUCHING = 2
     """Tissue holds it back."""
     EMBEDDED = 3
-    """It began inside a tissue, was teleported there, or a tissue was put or cut so that it is: that tissue gives
-    no force until the proxy was outside it once."""
+    """It began inside a tissue, was teleported there, or a tissue was put or cut so that it is: the part of the
+    tissue about what crosses it gives no force until the proxy was outside once; all of the tissue, where it is
+    wholly inside. Other parts hold it. In exact contact, or inside by no more than 20 um, it is TOUCHING: it is
+    moved off."""
     SQUEEZED = 4
-    """Tissues leave it no room: it violates their contacts as little as can be, by Rendering.residual_m."""
+    """Tissue that moved leaves it no room: it violates the contacts as little as can be, by Rendering.residual_m,
+    and stays on its side of each. The force is that of the spring towards there."""
     LATE = 5
     """The tick's time was over before it arrived: it goes on in the next tick. The force is that of the contacts
     that it had, held as planes: it may point away from the spring between the proxy and a device that has gone

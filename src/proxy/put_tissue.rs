@@ -1,0 +1,167 @@
+//! Tissue that is put about a proxy, and tissue that a proxy is put into: the proxy touches it, or is inside.
+//!
+//! A proxy in exact contact, or inside by no more than its stand-off, touches: the tissue is taken to have been a little
+//! farther in, where the proxy was outside, and moves from there to where it is. The proxy follows it as it follows any
+//! tissue that moves, and so ends at its stand-off, on the side that it was on.
+
+use std::ops::ControlFlow;
+
+use glam::{DVec3, Vec3};
+
+use super::{
+    feasibility::{find_crossing, is_feasible},
+    pair_list::Around,
+    seen_tissues::SeenTissue,
+};
+use crate::geometry::{
+    Aabb, TriangleId, TriangleMesh,
+    distance::point_triangle::Feature,
+    mesh::pseudonormal::{pseudonormal, unit_normal},
+    tolerance::STAND_OFF_M,
+};
+use crate::{
+    scene::Revision,
+    time_left::{TimeLeft, note_step},
+};
+
+/// A vertex goes in by at most so many times as much as the triangles about it.
+const STEEPEST: f64 = 5.0;
+
+/// Looks at a tissue that was put about the proxy. Near the proxy it is seen farther in, to be followed from there. Where the
+/// two cross it has no say, and none at all where a link is wholly inside or the deadline passed.
+pub(super) fn meet(
+    seen: &mut SeenTissue,
+    revision: &Revision,
+    around: &Around,
+    deadline: &TimeLeft,
+) {
+    if !links_reach(revision, around) {
+        return;
+    }
+    // A gap may be as small as rounding, where no direction tells the sides: what is outside is seen farther in as well.
+    let is_clear = is_feasible(&seen.newest(revision), around, 0.0, deadline);
+    // The inside of a closed tissue is known; an open one is touched from either side.
+    let sides: &[f64] = if revision.surface.is_closed() { &[1.0] } else { &[1.0, -1.0] };
+    for side in sides {
+        // Outside with the surface farther in by the stand-off, it touches; it needs as much again to begin from.
+        let is_outside = |depth_m: f64| {
+            seen.see(revision, |positions| recede(positions, revision, around, side * depth_m, deadline));
+            is_feasible(&seen.as_seen(revision), around, depth_m, deadline)
+        };
+        if [STAND_OFF_M, 2.0 * STAND_OFF_M].into_iter().all(is_outside) {
+            return;
+        }
+    }
+    seen.take(revision);
+    if !is_clear {
+        find_put_through(seen, revision, around, deadline);
+    }
+}
+
+/// Looks at a tissue that has no say, or none in part: it has its say again once the proxy is outside. True when it is.
+pub(super) fn leave(
+    seen: &mut SeenTissue,
+    revision: &Revision,
+    around: &Around,
+    deadline: &TimeLeft,
+) -> bool {
+    // What was put through the proxy is known from the last tick; nothing about it would be known without time.
+    if deadline.is_over_now() {
+        return false;
+    }
+    if !seen.is_embedding {
+        find_put_through(seen, revision, around, deadline);
+    }
+    let is_outside =
+        seen.put_through.is_empty() && is_feasible(&seen.newest(revision), around, 0.0, deadline);
+    if is_outside {
+        seen.set_free();
+    }
+    is_outside
+}
+
+/// Finds the triangles that cross the proxy. Where there are none it is wholly inside or outside: nothing has a say.
+fn find_put_through(
+    seen: &mut SeenTissue,
+    revision: &Revision,
+    around: &Around,
+    deadline: &TimeLeft,
+) {
+    let mut found = std::mem::take(&mut seen.put_through);
+    let is_known = find_crossing(&seen.newest(revision), around, deadline, &mut found);
+    if !is_known {
+        found.clear();
+    }
+    seen.is_embedding = found.is_empty();
+    seen.put_through = found;
+}
+
+/// Some link may touch a tissue, or be inside.
+fn links_reach(revision: &Revision, around: &Around) -> bool {
+    around
+        .constrained
+        .iter()
+        .any(|&number| reach(number, around, STAND_OFF_M).overlaps(revision.surface.bounds()))
+}
+
+/// All that a link may touch with surfaces farther in by a depth, metres.
+fn reach(number: usize, around: &Around, depth_m: f64) -> Aabb {
+    let bounds = around.tool.links[number].surface.bounds();
+    around.posture.scene_from_link(number).aabb(bounds).grown(2.0 * STEEPEST * depth_m)
+}
+
+/// Moves the surface about a tool in by a depth, metres; below 0 out. Some of it once the deadline has passed.
+fn recede(
+    positions: &mut [Vec3],
+    revision: &Revision,
+    around: &Around,
+    depth_m: f64,
+    deadline: &TimeLeft,
+) {
+    let mesh = revision.surface.mesh();
+    for &number in around.constrained {
+        revision.surface.overlap(&reach(number, around, depth_m.abs()), |t| {
+            note_step();
+            if deadline.is_over() {
+                return ControlFlow::Break(());
+            }
+            for (k, v) in mesh.vertices(t).into_iter().enumerate() {
+                let (newest, seen) = (mesh.positions()[v as usize], &mut positions[v as usize]);
+                // Each once: a vertex may have any number of triangles.
+                if *seen == newest {
+                    let outwards = way_out(mesh, t, k as u8);
+                    let aside = way_from_border(mesh, v);
+                    *seen =
+                        (newest.as_dvec3() + aside * depth_m.abs() - outwards * depth_m).as_vec3();
+                }
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}
+
+/// The displacement of a vertex that moves every triangle about it outwards by 1 at least.
+fn way_out(mesh: &TriangleMesh, t: TriangleId, k: u8) -> DVec3 {
+    let out = pseudonormal(mesh, t, Feature::Vertex(k)).direction;
+    let about = mesh.ring(mesh.vertices(t)[k as usize]).map(|(t, _)| unit_normal(mesh, t));
+    along_all(out, about.filter(|n| *n != DVec3::ZERO))
+}
+
+/// The displacement of a vertex that moves every open edge at it into the surface by 1 at least; zero where there is none.
+fn way_from_border(mesh: &TriangleMesh, v: u32) -> DVec3 {
+    let into = |t: TriangleId, k: usize, turn: usize| {
+        let [w, other] = [turn, 3 - turn].map(|by| mesh.vertices(t)[(k + by) % 3]);
+        let is_open = mesh.at_edge(v, w).take(2).count() == 1;
+        let edge = mesh.position(w) - mesh.position(v);
+        let out = (mesh.position(other) - mesh.position(v)).reject_from(edge).normalize_or_zero();
+        (is_open && out.is_finite() && out != DVec3::ZERO).then_some(out)
+    };
+    let each = || mesh.ring(v).flat_map(|(t, k)| [into(t, k, 1), into(t, k, 2)]).flatten();
+    along_all(each().sum::<DVec3>().normalize_or_zero(), each())
+}
+
+/// So much of a direction that it goes along each of others by 1 at least, or [`STEEPEST`].
+fn along_all(direction: DVec3, others: impl Iterator<Item = DVec3>) -> DVec3 {
+    let least = others.map(|n| n.dot(direction)).fold(1.0, f64::min);
+    direction / least.max(1.0 / STEEPEST)
+}
