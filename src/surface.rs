@@ -249,8 +249,19 @@ impl Surface {
 
     /// The signed distance of a point whose nearest triangle, and closest point on it, are known.
     pub fn signed(&self, p: DVec3, triangle: TriangleId, closest: ClosestPoint) -> SignedNearest {
+        self.signed_by_winding(p, triangle, closest, || self.winding(p))
+    }
+
+    /// [`Surface::signed`] with the winding number around `p`, which may count surfaces beside this one.
+    pub fn signed_by_winding(
+        &self,
+        p: DVec3,
+        triangle: TriangleId,
+        closest: ClosestPoint,
+        winding: impl FnOnce() -> Winding,
+    ) -> SignedNearest {
         let witness = if self.asks_winding(triangle, &closest) {
-            SideWitness::Winding(self.winding(p))
+            SideWitness::Winding(winding())
         } else {
             SideWitness::Normal(pseudonormal(&self.mesh, triangle, closest.feature))
         };

@@ -1,17 +1,17 @@
 //! Whether a proxy may be where it is: no triangle of a link crosses one of a tissue, no link is wholly inside.
 
 use crate::coupling::posture::Posture;
-use crate::scene::{Link, Tool, distance::to_surface};
+use crate::scene::{Link, RevisionGuard, TissueId, Tool, organ::Organ};
 use crate::{geometry::Pose, surface::Surface, time_left::TimeLeft};
 
 /// A link counts as wholly inside where the tissue is at least this sure of it: near an open sheet nothing is inside.
 const INSIDE_CERTAINTY_MIN: f64 = 0.5;
 
-/// No triangle of these links crosses one of the tissue, exactly; and none of them is wholly inside. False too when it
+/// No triangle of these links crosses one of the tissue at a place, exactly; and none of them is wholly inside its organ. False too when it
 /// was `late` before that was known: a tissue that has no say for a tick longer holds nothing back, and one that has a
 /// say where the proxy is in it would.
 pub(super) fn is_feasible(
-    tissue: &Surface,
+    (tissues, place): (&[(TissueId, RevisionGuard)], usize),
     tool: &Tool,
     posture: &Posture,
     constrained: &[usize],
@@ -19,9 +19,11 @@ pub(super) fn is_feasible(
 ) -> bool {
     let clock = || u64::from(late());
     let time = TimeLeft::until(&clock, 1);
+    let organ = Organ::of(tissues, place);
     constrained.iter().all(|&number| {
         let (link, pose) = (&tool.links[number], posture.scene_from_link(number));
-        !crosses(tissue, link, &pose, &time) && !is_wholly_inside(tissue, link, &pose, &time)
+        let crosses = crosses(organ.part(place), link, &pose, &time);
+        !crosses && !is_wholly_inside(&organ, link, &pose, &time)
     })
 }
 
@@ -43,19 +45,14 @@ pub(super) fn crosses(
     crosses || time.was_over()
 }
 
-/// Whether a body of a link that crosses nothing is inside the tissue. True too when the time was over first.
-fn is_wholly_inside(
-    tissue: &Surface,
-    link: &Link,
-    scene_from_link: &Pose,
-    time: &TimeLeft,
-) -> bool {
+/// Whether a body of a link that crosses nothing is inside the organ. True too when the time was over first.
+fn is_wholly_inside(organ: &Organ, link: &Link, scene_from_link: &Pose, time: &TimeLeft) -> bool {
     link.vertex_of_each_body().any(|v| {
         if time.is_over_now() {
             return true;
         }
         let p = scene_from_link.point(link.surface.mesh().position(v));
-        let found = to_surface(tissue, p, 0.0, None);
-        found.is_some_and(|f| f.signed_distance < 0.0 && f.certainty >= INSIDE_CERTAINTY_MIN)
+        let found = organ.signed_distance(p, 0.0, None);
+        found.is_some_and(|(_, f)| f.signed_distance < 0.0 && f.certainty >= INSIDE_CERTAINTY_MIN)
     })
 }

@@ -299,10 +299,10 @@ impl ToolProxy {
         self.god_object.put(posture);
         seen_tissues::take_all(&mut self.seen, tick.tissues);
         let constrained = self.god_object.constrained();
-        for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
-            let surface = &revision.surface;
+        for (place, seen) in self.seen.iter_mut().enumerate() {
+            let tissue = (tick.tissues, place);
             seen.is_embedding =
-                !is_feasible(surface, &self.tool, &posture, constrained, tick.late_to_draw);
+                !is_feasible(tissue, &self.tool, &posture, constrained, tick.late_to_draw);
             seen.is_new = false;
         }
     }
@@ -310,11 +310,11 @@ impl ToolProxy {
     /// Tissues that were added about the proxy have no say. What a cut put through it is found where it is followed.
     fn look_at_new(&mut self, tick: &ProxyTick) {
         let (posture, constrained) = (self.god_object.posture, self.god_object.constrained());
-        for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
+        for (place, seen) in self.seen.iter_mut().enumerate() {
             if std::mem::take(&mut seen.is_new) {
-                let surface = &revision.surface;
+                let tissue = (tick.tissues, place);
                 seen.is_embedding |=
-                    !is_feasible(surface, &self.tool, &posture, constrained, tick.late_to_draw);
+                    !is_feasible(tissue, &self.tool, &posture, constrained, tick.late_to_draw);
             }
         }
     }
@@ -335,11 +335,11 @@ impl ToolProxy {
     /// the time to draw, a proxy that always takes that would never come free.
     fn free_what_is_outside(&mut self, tick: &ProxyTick) {
         let (posture, constrained) = (self.god_object.posture, self.god_object.constrained());
-        for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
+        for (place, seen) in self.seen.iter_mut().enumerate() {
             if seen.is_embedding {
-                let surface = &revision.surface;
+                let tissue = (tick.tissues, place);
                 seen.is_embedding =
-                    !is_feasible(surface, &self.tool, &posture, constrained, tick.late);
+                    !is_feasible(tissue, &self.tool, &posture, constrained, tick.late);
             }
         }
     }

@@ -5,64 +5,66 @@ use glam::DVec3;
 use super::{
     Distance, NearestSurface, RevisionGuard, SurfacePoint, TissueId,
     coherence::probe_memory::ProbeMemory,
+    organ::{Organ, reach},
 };
 use crate::{
     geometry::{Pose, TriangleId},
     surface::{SignedNearest, Surface},
 };
 
-/// Signed distance to a surface: within `max_distance` metres outside it, and at any depth inside.
-pub fn to_surface(
-    surface: &Surface,
+/// Signed distance to a link: within `max_distance` metres outside it, and at any depth inside.
+fn to_surface(
+    link: &Surface,
     p: DVec3,
     max_distance: f64,
     hint: Option<TriangleId>,
 ) -> Option<SignedNearest> {
-    within(surface, p, max_distance, |reach| surface.signed_distance(p, reach, hint))
+    let reach = reach(link.bounds(), p, max_distance);
+    link.signed_distance(p, reach, hint).filter(|d| d.signed_distance <= max_distance)
 }
 
-/// `ask`: for the surface's answer within a reach.
-fn within(
-    surface: &Surface,
-    p: DVec3,
-    max_distance: f64,
-    ask: impl FnOnce(f64) -> Option<SignedNearest>,
-) -> Option<SignedNearest> {
-    // What lies outside the surface's box is not inside the surface, so its side need not be found out. Inside the
-    // box the search may not stop at `max_distance`: a point can be any depth below the surface.
-    let may_be_inside = surface.bounds().distance_squared(p) == 0.0;
-    let reach = if may_be_inside { f64::INFINITY } else { max_distance };
-    ask(reach).filter(|d| d.signed_distance <= max_distance)
-}
-
-/// Signed distance of a scene point to the nearest of the tissues, the deepest when inside several.
+/// Signed distance of a scene point to the nearest of the organs, the deepest when inside several.
 pub(in crate::scene) fn to_tissues(
     tissues: &[(TissueId, RevisionGuard)],
     p: DVec3,
     max_distance: f64,
     memory: &mut ProbeMemory,
 ) -> Distance<NearestSurface> {
-    let mut best: Option<(TissueId, SignedNearest)> = None;
-    for (id, revision) in tissues {
-        // Once inside one tissue only those count that hold the point too, and these are found at any reach.
+    let mut best: Option<(usize, SignedNearest)> = None;
+    for organ in Organ::each(tissues) {
+        // Once inside one organ only those count that hold the point too, and these are found at any reach.
         let reach = best.map_or(max_distance, |(_, b)| b.signed_distance.clamp(0.0, max_distance));
         debug_assert!(reach >= 0.0, "reach {reach} m");
-        let surface = &revision.surface;
-        let found = within(surface, p, reach, |reach| match memory.follow(*id, revision) {
-            Some(point) => surface.signed_distance_tracked(p, reach, point),
-            None => surface.signed_distance(p, reach, None),
-        });
-        if let Some(found) = found
+        if let Some((part, found)) = organ.signed_distance_tracked(p, reach, memory)
             && best.is_none_or(|(_, b)| found.signed_distance < b.signed_distance)
         {
-            best = Some((*id, found));
+            best = Some((part, found));
         }
     }
     match best {
-        Some((id, found)) => {
+        Some((part, found)) => {
+            let id = tissues[part].0;
             memory.go_to(id, found.triangle);
             Distance::Within(nearest(found, Some(id), &Pose::IDENTITY))
         }
+        None => Distance::Beyond(max_distance),
+    }
+}
+
+/// Signed distance of a scene point to the tissue at a place among these, whose organ decides the side.
+pub(in crate::scene) fn to_tissue(
+    tissues: &[(TissueId, RevisionGuard)],
+    place: usize,
+    p: DVec3,
+    max_distance: f64,
+    memory: &mut ProbeMemory,
+) -> Distance<NearestSurface> {
+    let organ = Organ::of(tissues, place);
+    if !organ.is_divided() {
+        return to_tissues(std::slice::from_ref(&tissues[place]), p, max_distance, memory);
+    }
+    match organ.signed_distance_to_part(p, max_distance) {
+        Some(found) => Distance::Within(nearest(found, Some(tissues[place].0), &Pose::IDENTITY)),
         None => Distance::Beyond(max_distance),
     }
 }

@@ -16,7 +16,7 @@ use super::{
 use crate::geometry::Pose;
 use crate::scene::{
     RevisionGuard, Scene, SceneError, TissueId, Tool, ToolId, coherence::probe_memory::ProbeMemory,
-    distance::to_tissues,
+    distance::to_tissues, organ::Organ,
 };
 use crate::time_left::TimeLeft;
 
@@ -400,12 +400,12 @@ impl Session {
 
 /// No tissue is nearer to a point than this or holds it deeper, metres.
 fn bound_by_boxes(tissues: &[(TissueId, RevisionGuard)], p: DVec3) -> f64 {
-    let bound = |(_, revision): &(TissueId, RevisionGuard)| {
-        let bounds = revision.surface.bounds();
+    let bound = |organ: Organ| {
+        let bounds = organ.bounds();
         let gap = bounds.distance_squared(p).sqrt();
         if gap > 0.0 { gap } else { -bounds.diagonal() }
     };
-    tissues.iter().map(bound).fold(f64::INFINITY, f64::min)
+    Organ::each(tissues).map(bound).fold(f64::INFINITY, f64::min)
 }
 
 impl TrackedTool {
