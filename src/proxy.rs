@@ -25,6 +25,7 @@ mod contact_plane;
 mod feasibility;
 mod god_object;
 mod grasps;
+mod joined_borders;
 mod last_round;
 mod linearised;
 mod local_bounds;

@@ -10,6 +10,7 @@ mod grasp;
 mod local_model;
 mod organs;
 mod press;
+mod seams;
 mod session;
 pub mod stage;
 mod states;
