@@ -29,6 +29,7 @@ mod giving_place;
 mod giving_way;
 mod god_object;
 mod grasps;
+mod joined_borders;
 mod last_round;
 mod linearised;
 mod local_bounds;

@@ -12,6 +12,7 @@ mod coherence;
 pub mod distance;
 pub mod limits;
 pub mod memory;
+pub(crate) mod organ;
 pub mod query;
 pub mod saved;
 pub mod self_collision;
@@ -179,6 +180,8 @@ impl Scene {
         ids.tissue += 1;
         debug_assert!(tissues.is_sorted_by_key(|t| t.id()), "tissues are ordered by id");
         self.tissues.store(Arc::new(tissues.iter().chain([&tissue]).cloned().collect()));
+        drop(ids);
+        self.join_borders(&tissue);
         Ok(tissue)
     }
 

@@ -330,8 +330,20 @@ impl Surface {
         closest: ClosestPoint,
         time: &TimeLeft,
     ) -> Option<SignedNearest> {
+        self.signed_by_winding(p, triangle, closest, || self.winding_in_time(p, time))
+    }
+
+    /// [`Surface::signed`] with the winding number around `p`, which may count surfaces beside this one; `None` where it is
+    /// asked for and not known.
+    pub fn signed_by_winding(
+        &self,
+        p: DVec3,
+        triangle: TriangleId,
+        closest: ClosestPoint,
+        winding: impl FnOnce() -> Option<Winding>,
+    ) -> Option<SignedNearest> {
         let witness = if self.asks_winding(triangle, &closest) {
-            SideWitness::Winding(self.winding_in_time(p, time)?)
+            SideWitness::Winding(winding()?)
         } else {
             SideWitness::Normal(pseudonormal(&self.mesh, triangle, closest.feature))
         };

@@ -100,6 +100,11 @@ pub const ON_SURFACE: f64 = 10.0 * GRAZING;
 /// for those that no ray leaves clearly. With less a count that was told in such a crease would be carried on from it.
 pub const SIDE_IS_CLEAR: f64 = 1e2 * BESIDE_SURFACE;
 
+/// Two open edges are one border when their ends are nearer to each other than this share of the edge's length. A gap so
+/// wide is seen as 1/25 of a winding number from half an edge away, so that the sum over both surfaces still tells inside
+/// from outside there; with more, borders that only pass each other could count as one.
+pub const SAME_BORDER: f64 = 0.125;
+
 /// A field's root is larger than the surface by this at least, metres: a surface may be a single point, and cells
 /// must still be far wider than the rounding of their coordinates.
 pub const FIELD_MARGIN_MIN_M: f64 = 1e-6;

@@ -104,6 +104,7 @@ mod tests {
             of_link: DVec3::ZERO,
             normal: DVec3::Z,
             gap_m,
+            cone_slack: 0.0,
         }
     }
 

@@ -3,21 +3,22 @@
 use std::ops::ControlFlow;
 
 use super::{pair_list::Around, tissue_view::TissueView};
-use crate::scene::{Link, distance::to_surface};
+use crate::scene::{Link, organ::Organ};
 use crate::{
     geometry::{Aabb, Pose, TriangleId},
-    surface::{SignedNearest, Surface},
+    surface::SignedNearest,
     time_left::TimeLeft,
 };
 
 /// A link counts as wholly inside where the tissue is at least this sure of it: near an open sheet nothing is inside.
 const INSIDE_CERTAINTY_MIN: f64 = 0.5;
 
-/// No triangle of these links crosses one of the tissue, exactly; and none of them is wholly inside, deeper than
-/// `depth_m` metres below its newest surface. False too when the deadline passed before that was known: a tissue that has
-/// no say for a tick longer holds nothing back, and one that has a say where the proxy is in it would.
+/// No triangle of these links crosses one of the tissue, exactly; and none of them is wholly inside the tissue's organ,
+/// deeper than `depth_m` metres below its newest surface. False too when the deadline passed before that was known: a
+/// tissue that has no say for a tick longer holds nothing back, and one that has a say where the proxy is in it would.
 pub(super) fn is_feasible(
     tissue: &TissueView,
+    organ: &Organ,
     around: &Around,
     depth_m: f64,
     deadline: &TimeLeft,
@@ -25,7 +26,7 @@ pub(super) fn is_feasible(
     around.constrained.iter().all(|&number| {
         let (link, pose) = (&around.tool.links[number], around.posture.scene_from_link(number));
         !crosses(tissue, link, &pose, deadline)
-            && !is_wholly_inside(tissue.surface, link, &pose, depth_m, deadline)
+            && !is_wholly_inside(organ, link, &pose, depth_m, deadline)
     })
 }
 
@@ -85,9 +86,9 @@ fn each_crossing(
     });
 }
 
-/// Whether a body of a link that crosses nothing is inside the tissue. True too when the time was over first.
+/// Whether a body of a link that crosses nothing is inside the organ. True too when the time was over first.
 fn is_wholly_inside(
-    tissue: &Surface,
+    organ: &Organ,
     link: &Link,
     scene_from_link: &Pose,
     depth_m: f64,
@@ -98,10 +99,10 @@ fn is_wholly_inside(
             return true;
         }
         let p = scene_from_link.point(link.surface.mesh().position(v));
-        let found = to_surface(tissue, p, 0.0, None, time);
+        let found = organ.signed_distance(p, 0.0, None, time);
         let is_inside = |f: SignedNearest| {
             f.signed_distance < -depth_m && f.certainty >= INSIDE_CERTAINTY_MIN
         };
-        time.was_over() || found.is_some_and(is_inside)
+        time.was_over() || found.is_some_and(|(_, f)| is_inside(f))
     })
 }

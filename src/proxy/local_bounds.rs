@@ -16,7 +16,9 @@
 
 use glam::DVec3;
 
-use super::{contact_plane::ContactPlane, near::NearTriangles, seen_tissues::TissuesInMotion};
+use super::{
+    contact_plane::ContactPlane, near_contact::NearTriangles, seen_tissues::TissuesInMotion,
+};
 use crate::coupling::{
     local_model::{EXPIRES_S_MAX, expires_s},
     posture::{LinkScrews, Posture},

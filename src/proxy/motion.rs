@@ -4,7 +4,7 @@
 //! a chord is added to the thickness. So the proxy may stop early, but passes through nothing. Pairs with contacts are
 //! tested as all others are: another part of a link may pass through a triangle that it touches already.
 
-use super::{near::NearTriangles, seen_tissues::TissuesInMotion};
+use super::{near_contact::NearTriangles, seen_tissues::TissuesInMotion};
 use crate::coupling::{
     extent::Extent,
     posture::{LinkScrews, Posture},

@@ -8,7 +8,8 @@ use glam::{DVec3, Vec3};
 
 use super::{
     contact_list::ContactList,
-    near_contact::{ContactKey, NearContact},
+    joined_borders,
+    near_contact::{ContactKey, NearContact, NearTriangles},
     pair_list::{Around, ListEnd, PairList, Standing},
     posed_link::PosedLink,
     seen_tissues::TissuesInMotion,
@@ -57,20 +58,6 @@ struct LastSearch {
     grows: bool,
     /// All its contacts are there still.
     has_contacts: bool,
-}
-
-/// Two triangles near each other.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct NearTriangles {
-    /// Place of the tissue.
-    pub(super) tissue: usize,
-    pub(super) tissue_triangle: TriangleId,
-    pub(super) link: usize,
-    pub(super) link_triangle: TriangleId,
-    pub(super) distance_m: f64,
-    /// Between their closest points from the tissue's to the link's, scene frame; no longer than 1 however it is rounded,
-    /// and zero when they cross.
-    pub(super) along: Vec3,
 }
 
 /// How a search ended.
@@ -144,7 +131,7 @@ impl NearSearch {
             if end != SearchEnd::Complete {
                 return end;
             }
-            self.contacts.order();
+            self.order_contacts(tissues);
         }
         self.known = Some(LastSearch { standing, margin_m: margin, grows, has_contacts: true });
         SearchEnd::Complete
@@ -163,8 +150,14 @@ impl NearSearch {
         self.contacts.keep_within(-1.0);
         let within = (-1.0, margin, NEAR_PAIRS_MAX);
         let end = self.measure(tissues, around, within, deadline, &mut true);
-        self.contacts.order();
+        self.order_contacts(tissues);
         end
+    }
+
+    /// Each contact of the surface that all tissues make together once.
+    fn order_contacts(&mut self, tissues: &TissuesInMotion) {
+        self.contacts.order();
+        joined_borders::join(&mut self.contacts.found, &self.pairs, tissues);
     }
 
     /// Measures the listed pairs that can be within the margin and are farther than `from` metres. `grows`: until flat
@@ -389,6 +382,7 @@ impl PairInLink<'_> {
             of_link,
             normal,
             gap_m,
+            cone_slack,
         })
     }
 }

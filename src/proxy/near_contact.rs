@@ -1,6 +1,6 @@
 //! A contact about a proxy: a local minimum of distance between a tissue and a link.
 
-use glam::DVec3;
+use glam::{DVec3, Vec3};
 
 use super::seen_tissues::TissuesInMotion;
 use crate::geometry::TriangleId;
@@ -13,6 +13,20 @@ pub(super) struct ContactKey {
     pub(super) link: usize,
     pub(super) on_tissue: [u32; 3],
     pub(super) on_link: [u32; 3],
+}
+
+/// Two triangles near each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NearTriangles {
+    /// Place of the tissue.
+    pub(super) tissue: usize,
+    pub(super) tissue_triangle: TriangleId,
+    pub(super) link: usize,
+    pub(super) link_triangle: TriangleId,
+    pub(super) distance_m: f64,
+    /// Between their closest points from the tissue's to the link's, scene frame; no longer than 1 however it is rounded,
+    /// and zero when they cross.
+    pub(super) along: Vec3,
 }
 
 /// A local minimum of distance, scene frame.
@@ -30,6 +44,8 @@ pub(super) struct NearContact {
     /// Unit, from tissue to tool.
     pub(super) normal: DVec3,
     pub(super) gap_m: f64,
+    /// An edge out of the tissue's feature leads nearer to the link by this cosine at most.
+    pub(super) cone_slack: f64,
 }
 
 impl NearContact {

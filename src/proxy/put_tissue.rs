@@ -10,6 +10,7 @@ use glam::{DVec3, Vec3};
 
 use super::{
     feasibility::{find_crossing, is_feasible},
+    god_object::TickTissues,
     pair_list::Around,
     seen_tissues::SeenTissue,
 };
@@ -20,7 +21,7 @@ use crate::geometry::{
     tolerance::STAND_OFF_M,
 };
 use crate::{
-    scene::Revision,
+    scene::{Revision, organ::Organ},
     time_left::{TimeLeft, note_step},
 };
 
@@ -31,22 +32,23 @@ const STEEPEST: f64 = 5.0;
 /// two cross it has no say, and none at all where a link is wholly inside or the deadline passed.
 pub(super) fn meet(
     seen: &mut SeenTissue,
-    revision: &Revision,
+    (tissues, place): (TickTissues, usize),
     around: &Around,
     deadline: &TimeLeft,
 ) {
+    let (organ, revision) = (Organ::of(tissues, place), &*tissues[place].1);
     if !links_reach(revision, around) {
         return;
     }
     // A gap may be as small as rounding, where no direction tells the sides: what is outside is seen farther in as well.
-    let is_clear = is_feasible(&seen.newest(revision), around, 0.0, deadline);
+    let is_clear = is_feasible(&seen.newest(revision), &organ, around, 0.0, deadline);
     // The inside of a closed tissue is known; an open one is touched from either side.
     let sides: &[f64] = if revision.surface.is_closed() { &[1.0] } else { &[1.0, -1.0] };
     for side in sides {
         // Outside with the surface farther in by the stand-off, it touches; it needs as much again to begin from.
         let is_outside = |depth_m: f64| {
             seen.see(revision, |positions| recede(positions, revision, around, side * depth_m, deadline));
-            is_feasible(&seen.as_seen(revision), around, depth_m, deadline)
+            is_feasible(&seen.as_seen(revision), &organ, around, depth_m, deadline)
         };
         if [STAND_OFF_M, 2.0 * STAND_OFF_M].into_iter().all(is_outside) {
             return;
@@ -61,10 +63,11 @@ pub(super) fn meet(
 /// Looks at a tissue that has no say, or none in part: it has its say again once the proxy is outside. True when it is.
 pub(super) fn leave(
     seen: &mut SeenTissue,
-    revision: &Revision,
+    (tissues, place): (TickTissues, usize),
     around: &Around,
     deadline: &TimeLeft,
 ) -> bool {
+    let (organ, revision) = (Organ::of(tissues, place), &*tissues[place].1);
     // What was put through the proxy is known from the last tick; nothing about it would be known without time.
     if deadline.is_over_now() {
         return false;
@@ -73,7 +76,7 @@ pub(super) fn leave(
         find_put_through(seen, revision, around, deadline);
     }
     let is_outside =
-        seen.put_through.is_empty() && is_feasible(&seen.newest(revision), around, 0.0, deadline);
+        seen.put_through.is_empty() && is_feasible(&seen.newest(revision), &organ, around, 0.0, deadline);
     if is_outside {
         seen.set_free();
     }

@@ -306,9 +306,9 @@ impl ToolProxy {
     /// Where tissues were added about the proxy they have no say. What a cut put through it is found where it is followed.
     fn look_at_new(&mut self, tick: &ProxyTick) {
         let around = self.god_object.around();
-        for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
+        for (place, seen) in self.seen.iter_mut().enumerate() {
             if std::mem::take(&mut seen.is_new) {
-                put_tissue::meet(seen, revision, &around, tick.deadline_to_draw);
+                put_tissue::meet(seen, (tick.tissues, place), &around, tick.deadline_to_draw);
             }
         }
     }
@@ -330,9 +330,9 @@ impl ToolProxy {
     fn free_what_is_outside(&mut self, tick: &ProxyTick) {
         let mut is_free = false;
         let around = self.god_object.around();
-        for (seen, (_, revision)) in self.seen.iter_mut().zip(tick.tissues) {
+        for (place, seen) in self.seen.iter_mut().enumerate() {
             if seen.embeds() {
-                is_free |= put_tissue::leave(seen, revision, &around, tick.deadline);
+                is_free |= put_tissue::leave(seen, (tick.tissues, place), &around, tick.deadline);
             }
         }
         if is_free {

@@ -5,6 +5,7 @@ use glam::DVec3;
 use super::{
     Distance, NearestSurface, RevisionGuard, SurfacePoint, TissueId,
     coherence::probe_memory::ProbeMemory,
+    organ::{Organ, reach},
 };
 use crate::{
     geometry::{Pose, TriangleId},
@@ -12,34 +13,21 @@ use crate::{
     time_left::TimeLeft,
 };
 
-/// Signed distance to a surface: within `max_distance` metres outside it, and at any depth inside. `None` also when the
-/// time is over before it is known.
-pub fn to_surface(
-    surface: &Surface,
+/// Signed distance to a link: within `max_distance` metres outside it, and at any depth inside. `None` also when the time
+/// is over before it is known.
+fn to_surface(
+    link: &Surface,
     p: DVec3,
     max_distance: f64,
     hint: Option<TriangleId>,
     time: &TimeLeft,
 ) -> Option<SignedNearest> {
-    let ask = |reach| surface.signed_distance_in_time(p, reach, hint, time);
-    within(surface, p, max_distance, ask)
+    let reach = reach(link.inside_distance_squared(p), max_distance);
+    let found = link.signed_distance_in_time(p, reach, hint, time);
+    found.filter(|d| d.signed_distance <= max_distance)
 }
 
-/// `ask`: for the surface's answer within a reach.
-fn within(
-    surface: &Surface,
-    p: DVec3,
-    max_distance: f64,
-    ask: impl FnOnce(f64) -> Option<SignedNearest>,
-) -> Option<SignedNearest> {
-    // What lies outside the box of all that is inside is not inside, so its side need not be found out. Inside the
-    // box the search may not stop at `max_distance`: a point can be any depth below the surface.
-    let may_be_inside = surface.inside_distance_squared(p) == 0.0;
-    let reach = if may_be_inside { f64::INFINITY } else { max_distance };
-    ask(reach).filter(|d| d.signed_distance <= max_distance)
-}
-
-/// Signed distance of a scene point to the nearest of the tissues, the deepest when inside several. `None` when the time
+/// Signed distance of a scene point to the nearest of the organs, the deepest when inside several. `None` when the time
 /// is over before it is known.
 pub(in crate::scene) fn to_tissues(
     tissues: &[(TissueId, RevisionGuard)],
@@ -48,32 +36,49 @@ pub(in crate::scene) fn to_tissues(
     memory: &mut ProbeMemory,
     time: &TimeLeft,
 ) -> Option<Distance<NearestSurface>> {
-    let mut best: Option<(TissueId, SignedNearest)> = None;
-    for (id, revision) in tissues {
-        // Once inside one tissue only those count that hold the point too, and these are found at any reach.
+    let mut best: Option<(usize, SignedNearest)> = None;
+    for organ in Organ::each(tissues) {
+        // Once inside one organ only those count that hold the point too, and these are found at any reach.
         let reach = best.map_or(max_distance, |(_, b)| b.signed_distance.clamp(0.0, max_distance));
         debug_assert!(reach >= 0.0, "reach {reach} m");
-        let surface = &revision.surface;
-        let found = within(surface, p, reach, |reach| match memory.follow(*id, revision) {
-            Some(point) => surface.signed_distance_tracked(p, reach, point, time),
-            None => surface.signed_distance_in_time(p, reach, None, time),
-        });
+        let found = organ.signed_distance_tracked(p, reach, memory, time);
         if time.was_over() {
             return None;
         }
-        if let Some(found) = found
+        if let Some((part, found)) = found
             && best.is_none_or(|(_, b)| found.signed_distance < b.signed_distance)
         {
-            best = Some((*id, found));
+            best = Some((part, found));
         }
     }
     Some(match best {
-        Some((id, found)) => {
+        Some((part, found)) => {
+            let id = tissues[part].0;
             memory.go_to(id, found.triangle);
             Distance::Within(nearest(found, Some(id), &Pose::IDENTITY))
         }
         None => Distance::Beyond(max_distance),
     })
+}
+
+/// Signed distance of a scene point to the tissue at a place among these, whose organ decides the side. `None` when the
+/// time is over before it is known.
+pub(in crate::scene) fn to_tissue(
+    tissues: &[(TissueId, RevisionGuard)],
+    place: usize,
+    p: DVec3,
+    max_distance: f64,
+    memory: &mut ProbeMemory,
+    time: &TimeLeft,
+) -> Option<Distance<NearestSurface>> {
+    let organ = Organ::of(tissues, place);
+    if !organ.is_divided() {
+        return to_tissues(std::slice::from_ref(&tissues[place]), p, max_distance, memory, time);
+    }
+    let found = organ.signed_distance_to_part(p, max_distance, time);
+    let within =
+        |found| Distance::Within(nearest(found, Some(tissues[place].0), &Pose::IDENTITY));
+    (!time.was_over()).then(|| found.map_or(Distance::Beyond(max_distance), within))
 }
 
 /// Signed distance of a scene point to a link. `None` when the time is over before it is known.

@@ -5,7 +5,7 @@ use glam::DVec3;
 use super::{
     Distance, NearestSurface, RevisionGuard, TissueId, Tool,
     coherence::probe_memory::ProbeMemory,
-    distance::{to_link, to_tissues},
+    distance::{to_link, to_tissue, to_tissues},
 };
 use crate::{geometry::Pose, time_left::TimeLeft};
 
@@ -13,6 +13,9 @@ use crate::{geometry::Pose, time_left::TimeLeft};
 pub enum QueryTarget<'a> {
     /// The nearest of these tissues.
     Tissues(&'a [(TissueId, RevisionGuard)]),
+    /// The one at this place among all tissues of the scene: whether a point is inside is decided by all parts of its
+    /// organ.
+    Tissue(&'a [(TissueId, RevisionGuard)], usize),
     /// A link at a pose (scene frame from link frame).
     Link(&'a Tool, usize, Pose),
 }
@@ -30,6 +33,9 @@ pub fn distances(
     // Neighbouring points of a query are mostly neighbours in space: each search starts where the last one ended.
     let mut one = |p: &DVec3| match target {
         QueryTarget::Tissues(tissues) => to_tissues(tissues, *p, max_distance_m, &mut memory, time),
+        QueryTarget::Tissue(tissues, place) => {
+            to_tissue(tissues, *place, *p, max_distance_m, &mut memory, time)
+        }
         QueryTarget::Link(tool, link, pose) => {
             let link = &tool.links[*link].surface;
             let answer = to_link(link, pose, *p, max_distance_m, last, time);

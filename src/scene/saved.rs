@@ -389,13 +389,15 @@ impl Scene {
         let tools = saved.tools.into_iter().map(|tool| Ok(Arc::new(tool.tool(&field_of)?)));
         let tools = tools.collect::<Result<_, E>>()?;
         let tissues = saved.tissues.into_iter().map(|t| Arc::new(t.tissue(now_ns))).collect();
-        Ok(Scene {
+        let scene = Scene {
             id: saved.id,
             limits,
             tissues: ArcSwap::from_pointee(tissues),
             tools: ArcSwap::from_pointee(tools),
             ids: Mutex::new(NextIds { tissue: saved.next_tissue.0, tool: saved.next_tool.0 }),
-        })
+        };
+        scene.tissues().iter().for_each(|tissue| scene.join_borders(tissue));
+        Ok(scene)
     }
 }
 

@@ -78,6 +78,7 @@ impl Tissue {
         report: MeshReport,
         first: Revision,
     ) -> Tissue {
+        first.set_organ(id.0);
         let published = ArcSwap::from_pointee(first);
         let (writer, held) = Default::default();
         Tissue { id, name, kind, report, published, writer, held }
@@ -85,6 +86,7 @@ impl Tissue {
 
     /// The same with the id that its scene gives it.
     pub(super) fn with_id(self, id: TissueId) -> Tissue {
+        self.current().set_organ(id.0);
         Tissue { id, ..self }
     }
 

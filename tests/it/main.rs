@@ -33,6 +33,7 @@ mod lifecycle;
 mod load;
 mod loads;
 mod open_ends;
+mod organ_in_parts;
 mod pairs;
 mod plan;
 mod pressing;

@@ -11,6 +11,7 @@ mod local_model;
 mod organs;
 mod pinched;
 mod press;
+mod seams;
 mod session;
 pub mod stage;
 mod states;

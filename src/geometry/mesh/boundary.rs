@@ -11,7 +11,7 @@ use std::{collections::BTreeMap, f64::consts::PI};
 use glam::DVec3;
 
 use super::{cap::Cap, topology::visit_edges_at};
-use crate::geometry::{Aabb, TriangleMesh};
+use crate::geometry::{Aabb, TriangleMesh, tolerance::SAME_BORDER};
 
 /// The edges that triangles traverse more often in one direction than in the other.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,6 +42,8 @@ const LOOPS_MAX: usize = 32;
 /// Edges of a run, unless there would be more runs than this.
 const RUN: usize = 4;
 const RUNS_MAX: usize = 256;
+/// Edges that are compared with one of another boundary at most: a soup may have any number of them side by side.
+const BESIDE_MAX: usize = 64;
 /// Inside is where the winding number is above a half; as near to a whole number as this leaves no doubt.
 const DECIDED: f64 = 0.25;
 
@@ -82,7 +84,7 @@ impl Boundary {
 
     /// Follows some vertices that have moved.
     pub fn follow_some(&mut self, mesh: &TriangleMesh, moved: &[u32]) {
-        let is_on = |v: &u32| self.vertices.binary_search(v).is_ok();
+        let is_on = |v: &u32| self.has_vertex(*v);
         if moved.len() >= self.vertices.len() || moved.iter().any(is_on) {
             // More vertices than the boundary has: to look for them costs more than to follow.
             self.follow(mesh);
@@ -109,9 +111,37 @@ impl Boundary {
         self.edges.is_empty()
     }
 
+    /// Whether a vertex is on it.
+    pub fn has_vertex(&self, v: u32) -> bool {
+        self.vertices.binary_search(&v).is_ok()
+    }
+
     /// The surface that closes it.
     pub fn cap(&self) -> &Cap {
         &self.cap
+    }
+
+    /// An edge lies on an edge of another boundary that runs the other way, or is as near to it as [`SAME_BORDER`] says:
+    /// two surfaces border on each other there. O(n log n) in the edges of both, and in the loops where they are apart.
+    pub fn lies_on(&self, mesh: &TriangleMesh, other: &Boundary, of_other: &TriangleMesh) -> bool {
+        let bounds = |b: &Boundary| b.loops.iter().fold(Aabb::EMPTY, |all, l| all.union(&l.bounds));
+        let (own, there) = (bounds(self), bounds(other));
+        if !own.grown(SAME_BORDER * own.diagonal()).overlaps(&there) {
+            return false;
+        }
+        let size = there.size();
+        let axis = (0..3).max_by(|a, b| size[*a].total_cmp(&size[*b])).expect("three axes");
+        let along = |[a, b]: [DVec3; 2]| 0.5 * (a + b)[axis];
+        let ends = |mesh: &TriangleMesh, [a, b]: [u32; 2]| [mesh.position(a), mesh.position(b)];
+        let mut theirs: Vec<_> = other.edges.iter().map(|e| ends(of_other, *e)).collect();
+        theirs.sort_unstable_by(|a, b| along(*a).total_cmp(&along(*b)));
+        self.edges.iter().map(|e| ends(mesh, *e)).any(|[a, b]| {
+            let (slack, at) = (SAME_BORDER * a.distance(b), along([a, b]));
+            let first = theirs.partition_point(|e| along(*e) < at - slack);
+            let near = theirs[first..].iter().take_while(|e| along(**e) <= at + slack);
+            let is_same = |[c, d]: &[DVec3; 2]| a.distance(*d) <= slack && b.distance(*c) <= slack;
+            slack > 0.0 && near.take(BESIDE_MAX).any(is_same)
+        })
     }
 
     /// False only when inside and outside are parted by triangles everywhere within `radius` metres of `p`.
@@ -220,9 +250,11 @@ fn boundary_loops(mut edges: Vec<[u32; 2]>) -> (Vec<[u32; 2]>, Vec<usize>) {
 
 #[cfg(test)]
 mod tests {
+    use glam::Vec3;
+
     use super::*;
     use crate::{
-        geometry::winding::winding_number,
+        geometry::{MeshData, winding::winding_number},
         oracle::{Random, shapes},
     };
 
@@ -270,6 +302,32 @@ mod tests {
         let boundary = Boundary::of(&mesh);
         assert!(boundary.edges.is_empty() && !boundary.is_near(DVec3::ZERO, 1.0));
         assert_eq!(boundary.gradient_bound(DVec3::ZERO, 1.0), 0.0);
+    }
+
+    /// Sheets side by side border on each other until they are apart; of sheets above each other only those that face
+    /// away from each other do, as the sides of a slab.
+    #[test]
+    fn borders_lie_on_those_that_run_the_other_way() {
+        let lies_on = |a: &MeshData, b: &MeshData| {
+            let [a, b] = [a, b].map(|data| TriangleMesh::new(data.clone()));
+            let [of_a, of_b] = [&a, &b].map(Boundary::of);
+            let found = of_a.lies_on(&a, &of_b, &b);
+            assert_eq!(found, of_b.lies_on(&b, &of_a, &a));
+            found
+        };
+        let sheet = shapes::sheet(5, 5, 0.01);
+        let moved = |by: Vec3| {
+            let positions = sheet.positions.iter().map(|p| *p + by).collect();
+            MeshData { positions, ..sheet.clone() }
+        };
+        let width = sheet.positions.iter().fold(0.0, |most: f32, p| most.max(p.x));
+        for (apart, borders) in [(0.0, true), (1e-3, true), (3e-3, false)] {
+            assert_eq!(lies_on(&sheet, &moved(Vec3::X * (width + apart))), borders, "{apart} m");
+        }
+        let mut above = moved(Vec3::Z * 5e-4);
+        assert!(!lies_on(&sheet, &above) && !lies_on(&sheet, &sheet));
+        above.triangles.iter_mut().for_each(|t| t.reverse());
+        assert!(lies_on(&sheet, &above));
     }
 
     /// Two that share a vertex: as many loops, or one that passes it twice, and every edge in one.

@@ -64,7 +64,8 @@ impl DistanceSamples {
         }
     }
 
-    fn forget(&self) {
+    /// Nothing is known.
+    pub(in crate::scene) fn forget(&self) {
         self.n_noted.set(0);
     }
 

@@ -7,11 +7,13 @@ use super::{
     closest_pair::ClosestTriangles,
     pose_knowledge::PoseKnowledge,
 };
-use crate::scene::{Link, Revision, TissueId, ToolId, distance::to_surface};
+use crate::scene::{
+    Link, Revision, TissueId, ToolId,
+    organ::{OfPart, Organ},
+};
 use crate::{
     geometry::{
-        Aabb, Pose, TriangleId, distance::triangle_triangle::ClosestPair,
-        mesh::pseudonormal::some_normal,
+        Aabb, Pose, distance::triangle_triangle::ClosestPair, mesh::pseudonormal::some_normal,
     },
     surface::SignedNearest,
     time_left::TimeLeft,
@@ -21,6 +23,8 @@ use crate::{
 pub(super) struct CollisionPair<'a> {
     pub(super) tissue: TissueId,
     pub(super) revision: &'a Revision,
+    /// That the tissue is a part of.
+    pub(super) organ: Organ<'a>,
     pub(super) link: &'a Link,
     pub(super) scene_from_link: Pose,
     /// A surface this near counts as a contact, metres.
@@ -29,39 +33,52 @@ pub(super) struct CollisionPair<'a> {
     pub(super) known: (&'a dyn PoseKnowledge, (ToolId, usize)),
 }
 
+/// A vertex of a link that is inside an organ.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VertexInside {
+    pub(super) vertex: u32,
+    /// The place of the tissue that is nearest to it.
+    pub(super) part: usize,
+    pub(super) nearest: SignedNearest,
+}
+
 impl CollisionPair<'_> {
     /// A box around the link, in scene frame.
     pub(super) fn link_bounds(&self) -> Aabb {
         self.scene_from_link.aabb(self.link.surface.bounds())
     }
 
-    /// How deep a scene point is in the tissue, and where the tissue's surface is nearest; `None` when the point is not
-    /// inside, or the time is over before that is known. `hint`: a triangle that is likely near.
+    /// How deep a scene point is in the organ, and which part's surface is nearest; `None` when the point is not inside, or
+    /// the time is over before that is known. `hint`: a triangle that is likely near.
     pub(super) fn inside(
         &self,
         p: DVec3,
-        hint: Option<TriangleId>,
+        hint: Option<OfPart>,
         time: &TimeLeft,
-    ) -> Option<SignedNearest> {
-        // Nothing outside is wanted, so that a point beside the tissue's box is answered without a search.
+    ) -> Option<(usize, SignedNearest)> {
+        // Nothing outside is wanted, so that a point beside the organ's box is answered without a search.
         debug_assert!(p.is_finite(), "a vertex at {p}");
-        let found = to_surface(&self.revision.surface, p, 0.0, hint, time)?;
-        (found.signed_distance < 0.0).then_some(found)
+        let found = self.organ.signed_distance(p, 0.0, hint, time)?;
+        (found.1.signed_distance < 0.0).then_some(found)
     }
 
-    /// The first of these vertices of the link that is inside the tissue, as far as there is time.
+    /// The first of these vertices of the link that is inside the organ, as far as there is time.
     pub(super) fn first_inside(
         &self,
         vertices: impl IntoIterator<Item = u32>,
         time: &TimeLeft,
-    ) -> Option<(u32, SignedNearest)> {
+    ) -> Option<VertexInside> {
         let place = |v: u32| self.scene_from_link.point(self.link.surface.mesh().position(v));
         let mut in_time = vertices.into_iter().take_while(|_| !time.was_over());
-        in_time.find_map(|v| Some((v, self.inside(place(v), None, time)?)))
+        in_time.find_map(|v| {
+            let (part, nearest) = self.inside(place(v), None, time)?;
+            Some(VertexInside { vertex: v, part, nearest })
+        })
     }
 
-    /// A contact of a vertex of the link with the point of the tissue's surface that is nearest to it.
-    pub(super) fn contact_of_vertex(&self, v: u32, found: &SignedNearest) -> Contact {
+    /// A contact of a vertex of the link with the point of the organ's surface that is nearest to it.
+    pub(super) fn contact_of_vertex(&self, inside: &VertexInside) -> Contact {
+        let VertexInside { vertex: v, part, nearest: ref found } = *inside;
         let mesh = self.link.surface.mesh();
         let position = self.scene_from_link.point(mesh.position(v));
         // Any triangle at the vertex stands for it; the first one does so in every tick.
@@ -73,7 +90,8 @@ impl CollisionPair<'_> {
             barycentric: found.closest.barycentric,
         };
         let depth = (found.signed_distance, found.certainty);
-        self.contact(on_tissue, on_tool, found.normal, depth)
+        let tissue = self.organ.id(part);
+        Contact { tissue, ..self.contact(on_tissue, on_tool, found.normal, depth) }
     }
 
     /// A contact of the closest points of two triangles.
@@ -83,9 +101,8 @@ impl CollisionPair<'_> {
         let scene = |p| self.scene_from_link.point(p);
         let apart = found.closest.direction();
         // Each surface says how certain it is of the other's point: less than 1 about open ends only.
-        let (tissue, link) = (&self.revision.surface, &self.link.surface);
-        let of_tissue = tissue.certainty_about(scene(on_b), found.tissue_triangle, time);
-        let of_link = link.certainty_about(on_a, found.link_triangle, time);
+        let of_tissue = self.organ.certainty_about(scene(on_b), found.tissue_triangle, time);
+        let of_link = self.link.surface.certainty_about(on_a, found.link_triangle, time);
         // Triangles that touch have no direction between their closest points.
         let into_link = || -some_normal(self.link.surface.mesh(), found.link_triangle);
         let on_tissue = SurfacePoint {

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use super::{
     answer::Contact,
     closest_pair::{closest_of, closest_pair, touching_m},
-    collision_pair::CollisionPair,
+    collision_pair::{CollisionPair, VertexInside},
     contacts::ContactTurn,
     pose_knowledge::ClosestCandidates,
     vertex_penetration::DeepestVertex,
@@ -30,6 +30,8 @@ pub(super) struct PairMemory {
     samples: DistanceSamples,
     /// A vertex of the link that was not looked at may be as deep as this now, metres.
     depth_max: Option<f64>,
+    /// How near the two surfaces are, metres; infinite where they are farther apart than was looked for.
+    pub(super) apart_m: f64,
     /// Where a search for contacts that took longer than its tick goes on.
     pub(super) contact_turn: ContactTurn,
 }
@@ -42,6 +44,7 @@ impl PairMemory {
             deepest_vertex: None,
             samples: DistanceSamples::new(),
             depth_max: None,
+            apart_m: f64::INFINITY,
             contact_turn: ContactTurn::START,
         }
     }
@@ -79,7 +82,11 @@ impl CollisionPair<'_> {
     ) -> Option<Contact> {
         let deepest = contacts.iter().min_by(|a, b| a.by_depth(b)).copied();
         memory.depth_max = None;
+        let is_divided = self.organ.is_divided();
         if let Some(in_link) = deepest.filter(|c| c.signed_distance_m < 0.0) {
+            if is_divided {
+                return Some(in_link);
+            }
             // A blunt link that presses on a fine mesh is deepest at one of its own vertices.
             let in_tissue = self.deepest_vertex(-in_link.signed_distance_m, memory, time);
             return Some(in_tissue.filter(|v| v.by_depth(&in_link).is_lt()).unwrap_or(in_link));
@@ -87,14 +94,16 @@ impl CollisionPair<'_> {
         let reach = deepest.map_or(max_distance, |c| c.signed_distance_m.min(max_distance));
         // The nearest contact may be in reach when by rounding its triangle is not. It knows its place's side of the link
         // alone.
-        let tissue = &self.revision.surface;
         let with_both = |c: Contact| {
             let (p, nearest) = (c.on_tool.position, c.on_tissue.triangle);
-            let of_tissue = tissue.certainty_about(p, nearest, time);
+            let of_tissue = self.organ.certainty_about(p, nearest, time);
             Contact { sign_certainty: c.sign_certainty.min(of_tissue), ..c }
         };
         let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance).map(with_both);
         let apart = self.apart(reach, memory, time).or_else(in_reach);
+        if is_divided {
+            return apart;
+        }
         // Surfaces that cross may do so at triangles that are as good as beside each other, and of a vertex that as good as
         // touches nobody can say whether its body is inside.
         let touching_m = touching_m(self.link, &self.scene_from_link);
@@ -103,6 +112,23 @@ impl CollisionPair<'_> {
             return self.deepest_vertex(0.0, memory, time).or(apart);
         }
         apart
+    }
+
+    /// The vertex of the link that is deepest in a divided organ, if any is deeper than `depth_m` metres, which the
+    /// contacts of the parts are. `apart_m`: the surfaces of link and parts are so near to each other.
+    pub(super) fn deepest_in_organ(
+        &self,
+        depth_m: f64,
+        apart_m: f64,
+        memory: &mut PairMemory,
+        time: &TimeLeft,
+    ) -> Option<Contact> {
+        if time.is_over_now() {
+            return None;
+        }
+        let crosses = depth_m > 0.0 || apart_m <= touching_m(self.link, &self.scene_from_link);
+        let may_be_in = crosses || self.has_come_in(memory.deepest_vertex, time);
+        may_be_in.then(|| self.deepest_vertex(depth_m, memory, time)).flatten()
     }
 
     /// For a tick without time: the pair of triangles that was closest last, or one vertex of the link if that is
@@ -120,7 +146,7 @@ impl CollisionPair<'_> {
         let clock = || asked.replace(asked.get() + 1);
         let glance = TimeLeft::until(&clock, GLANCE).read_each_time();
         let inside = self.first_inside(tried.take(1), &glance);
-        inside.map(|(v, found)| self.contact_of_vertex(v, &found)).or(apart)
+        inside.map(|inside| self.contact_of_vertex(&inside)).or(apart)
     }
 
     /// Whether a link that crosses nothing is inside the tissue: one of its bodies, or a tip that came in through an
@@ -133,11 +159,11 @@ impl CollisionPair<'_> {
         }
         // Far from any open end the first vertices have told. Near one the tips may be on the other side than they; the
         // rest of the link is searched only when one of them is inside.
-        let tissue = &self.revision.surface;
         let bounds = self.link_bounds();
-        let is_open = || tissue.boundary().is_near(bounds.centre(), 0.5 * bounds.diagonal());
+        let is_open = || self.organ.is_open_near(bounds.centre(), 0.5 * bounds.diagonal());
         let tips = self.link.extremes.iter().copied().chain(last);
-        !tissue.is_closed() && is_open() && self.first_inside(tips, time).is_some()
+        let is_closed = self.revision.surface.is_closed();
+        !is_closed && is_open() && self.first_inside(tips, time).is_some()
     }
 
     /// The closest points of the two surfaces, sign aside.
@@ -172,13 +198,17 @@ impl CollisionPair<'_> {
     ) -> Option<Contact> {
         debug_assert!(at_least >= 0.0, "{at_least} m is no depth");
         memory.samples.follow(self.tissue, self.revision);
+        if self.organ.is_divided() {
+            // The other parts may have moved.
+            memory.samples.forget();
+        }
         let (found, depth_max) =
             DeepestVertex::of(self, at_least, memory.deepest_vertex, &memory.samples, time);
         memory.depth_max = depth_max;
-        if let Some((v, nearest)) = &found {
+        if let Some(VertexInside { vertex, nearest, .. }) = &found {
             debug_assert!(nearest.signed_distance < -at_least, "{nearest:?}");
-            memory.deepest_vertex = Some(*v);
+            memory.deepest_vertex = Some(*vertex);
         }
-        found.map(|(v, found)| self.contact_of_vertex(v, &found))
+        found.map(|found| self.contact_of_vertex(&found))
     }
 }

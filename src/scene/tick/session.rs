@@ -16,7 +16,7 @@ use super::{
 use crate::geometry::Pose;
 use crate::scene::{
     RevisionGuard, Scene, SceneError, TissueId, Tool, ToolId, coherence::probe_memory::ProbeMemory,
-    distance::to_tissues,
+    distance::to_tissues, organ::Organ,
 };
 use crate::time_left::TimeLeft;
 
@@ -408,16 +408,13 @@ impl Session {
 
 /// No tissue is nearer to a point than this or holds it deeper, metres.
 fn bound_by_boxes(tissues: &[(TissueId, RevisionGuard)], p: DVec3) -> f64 {
-    let bound = |(_, revision): &(TissueId, RevisionGuard)| {
-        let surface = &revision.surface;
-        let gap = surface.bounds().distance_squared(p).sqrt();
-        if surface.inside_distance_squared(p) > 0.0 {
-            gap
-        } else {
-            -surface.bounds().diagonal() - gap
-        }
+    let bound = |organ: Organ| {
+        let bounds = organ.bounds();
+        let gap = bounds.distance_squared(p).sqrt();
+        let is_outside = organ.inside_distance_squared(p) > 0.0;
+        if is_outside { gap } else { -bounds.diagonal() - gap }
     };
-    tissues.iter().map(bound).fold(f64::INFINITY, f64::min)
+    Organ::each(tissues).map(bound).fold(f64::INFINITY, f64::min)
 }
 
 impl TrackedTool {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::geometry::{Pose, TriangleId, tolerance::BOUND_COVER};
 use crate::scene::{
-    Link, RevisionGuard, TissueId, coherence::depth_bounds::DepthBounds,
+    Link, RevisionGuard, TissueId, coherence::depth_bounds::DepthBounds, organ::Organ,
     tissue::vertex_history::MotionSince,
 };
 use crate::time_left::TimeLeft;
@@ -218,7 +218,9 @@ impl TrackedLink {
         for i in (0..n_tissues).map(|i| (first_tissue + i) % n_tissues) {
             let ((tissue, revision), memory) = (&tick.tissues[i], &mut self.memories[i]);
             let (known, tissue) = ((tick.known, (answer.tool, answer.link)), *tissue);
-            let pair = CollisionPair { tissue, revision, link, scene_from_link, margin, known };
+            let organ = Organ::of(tick.tissues, i);
+            let pair =
+                CollisionPair { tissue, revision, organ, link, scene_from_link, margin, known };
             let is_late = tick.time.is_over_now();
             if is_late {
                 // The first that is late begins the next tick. In this one only what was nearest is looked at.
@@ -250,6 +252,7 @@ impl TrackedLink {
             found.has_all_contacts &= has_all;
             let closest = pair.closest(&contacts[first..], reach, memory, tick.time);
             found.is_nearest &= has_all && !tick.time.was_over();
+            memory.apart_m = closest.map_or(f64::INFINITY, |closest| closest.signed_distance_m);
             let Some(mut closest) = closest else { continue };
             // A link that is wholly inside touches no triangle: its deepest point is the contact then.
             if has_all && contacts.len() == first && closest.signed_distance_m <= margin {
@@ -261,6 +264,7 @@ impl TrackedLink {
                 self.nearest_tissue = i;
             }
         }
+        self.find_in_divided(tick, (link, scene_from_link), answer, &mut found);
         answer.depth_max_m = self.depth_max(n_tissues, &found);
         tick.flags.depth_uncertain |= answer.depth_max_m.is_some();
         self.ticks_in_turn = if found.has_all_contacts {
@@ -269,6 +273,42 @@ impl TrackedLink {
             TICKS_IN_TURN
         };
         found
+    }
+
+    /// Goes on with [`TrackedLink::find_contacts`]: how deep the link is in organs that are divided into several tissues,
+    /// which none of them tells alone.
+    fn find_in_divided(
+        &mut self,
+        tick: &mut TickContext,
+        (link, scene_from_link): (&Link, Pose),
+        answer: &mut LinkAnswer,
+        found: &mut Found,
+    ) {
+        let margin = tick.options.contact_margin_m;
+        let known = (tick.known, (answer.tool, answer.link));
+        for organ in Organ::each(tick.tissues).filter(Organ::is_divided) {
+            let first = organ.parts().next().expect("several");
+            let (tissue, revision) = (organ.id(first), &*tick.tissues[first].1);
+            let pair =
+                CollisionPair { tissue, revision, organ, link, scene_from_link, margin, known };
+            let is_of = |c: &&Contact| organ.parts().any(|part| organ.id(part) == c.tissue);
+            let has_contacts = answer.contacts.iter().any(|c| is_of(&c));
+            let depths = answer.contacts.iter().filter(is_of).map(|c| -c.signed_distance_m);
+            let depth_m = depths.fold(0.0, f64::max);
+            let nearest_m = organ.parts().map(|part| self.memories[part].apart_m);
+            let apart_m = nearest_m.fold(f64::INFINITY, f64::min);
+            let memory = &mut self.memories[first];
+            let deepest = pair.deepest_in_organ(depth_m, apart_m, memory, tick.time);
+            found.is_nearest &= !tick.time.was_over();
+            let Some(mut deepest) = deepest else { continue };
+            if found.has_all_contacts && !has_contacts {
+                deepest.wholly_inside = true;
+                answer.contacts.push(deepest);
+            }
+            if found.nearest.is_none_or(|n| deepest.signed_distance_m < n.signed_distance_m) {
+                found.nearest = Some(deepest);
+            }
+        }
     }
 
     /// How deep the link may be where the search was complete and could not tell, metres.
@@ -293,14 +333,14 @@ impl TrackedLink {
     ) -> f64 {
         let bounds = link.surface.bounds();
         let here = scene_from_link.aabb(bounds);
-        let by_box = |r: &RevisionGuard| {
-            let tissue = r.surface.bounds();
+        let by_box = |organ: Organ| {
+            let tissue = &organ.bounds();
             // What is inside is no farther from the surface than it is from some point of it.
             let deepest = bounds.diagonal().max(tissue.diagonal());
             let gap = here.distance(tissue);
             if r.surface.may_be_inside(&here) { -deepest - gap } else { gap }
         };
-        let by_boxes = tick.tissues.iter().map(|(_, r)| by_box(r)).fold(f64::INFINITY, f64::min);
+        let by_boxes = Organ::each(tick.tissues).map(by_box).fold(f64::INFINITY, f64::min);
         let closed =
             link.surface.is_closed() && tick.tissues.iter().all(|t| t.1.surface.is_closed());
         // What was outside, and has not come as far as the tissue was, has crossed nothing. Through an open end it may

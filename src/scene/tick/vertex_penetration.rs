@@ -1,4 +1,4 @@
-//! The vertex of a link that is deepest in a tissue.
+//! The vertex of a link that is deepest in an organ: in one tissue, or in all parts that share borders.
 //!
 //! The search goes through the link's index and leaves out boxes that cannot hold a deeper vertex. Each signed distance
 //! that it asks of the tissue bounds other boxes too, in this tick and the next ones ([`DistanceSamples`]). About an
@@ -9,24 +9,22 @@ use std::{cell::Cell, ops::ControlFlow};
 
 use glam::DVec3;
 
-use super::collision_pair::CollisionPair;
-use crate::scene::{coherence::distance_samples::DistanceSamples, distance::to_surface};
+use super::collision_pair::{CollisionPair, VertexInside};
+use crate::scene::{coherence::distance_samples::DistanceSamples, organ::OfPart};
 use crate::{
-    geometry::{
-        Aabb, TriangleId, distance::point_triangle::closest_point, tolerance::RADIUS_ROUNDING,
-    },
-    surface::SignedNearest,
+    geometry::{Aabb, distance::point_triangle::closest_point, tolerance::RADIUS_ROUNDING},
+    surface::Surface,
     time_left::TimeLeft,
 };
 
 /// A search under way.
 pub(super) struct DeepestVertex<'a> {
     pair: &'a CollisionPair<'a>,
-    best: Cell<Option<(u32, SignedNearest)>>,
+    best: Cell<Option<VertexInside>>,
     /// Metres; only deeper vertices are wanted.
     depth: Cell<f64>,
     /// The tissue triangle that was nearest last.
-    near: Cell<Option<TriangleId>>,
+    near: Cell<Option<OfPart>>,
     /// Boxes about open ends whose side may still be asked for.
     queries_left: Cell<u32>,
     /// No vertex of the boxes that were left out without a query is deeper than this, metres.
@@ -49,7 +47,7 @@ impl DeepestVertex<'_> {
         hint: Option<u32>,
         samples: &DistanceSamples,
         time: &TimeLeft,
-    ) -> (Option<(u32, SignedNearest)>, Option<f64>) {
+    ) -> (Option<VertexInside>, Option<f64>) {
         let search = DeepestVertex {
             pair,
             best: Cell::new(None),
@@ -91,17 +89,19 @@ impl DeepestVertex<'_> {
         if self.time.is_over_now() {
             return;
         }
-        let Some(found) = self.pair.inside(p, self.near.get(), self.time) else { return };
-        self.near.set(Some(found.triangle));
+        let found = self.pair.inside(p, self.near.get(), self.time);
+        let Some((part, found)) = found else { return };
+        self.near.set(Some((part, found.triangle)));
         let is_deeper = match self.best.get() {
-            Some((u, best)) => {
-                best.signed_distance.total_cmp(&found.signed_distance).then(u.cmp(&v)).is_gt()
+            Some(VertexInside { vertex, nearest, .. }) => {
+                let by_depth = nearest.signed_distance.total_cmp(&found.signed_distance);
+                by_depth.then(vertex.cmp(&v)).is_gt()
             }
             None => -found.signed_distance > self.depth.get(),
         };
         if is_deeper {
             debug_assert!(-found.signed_distance >= self.depth.get(), "{found:?} is less deep");
-            self.best.set(Some((v, found)));
+            self.best.set(Some(VertexInside { vertex: v, part, nearest: found }));
             self.depth.set(-found.signed_distance);
         }
     }
@@ -109,19 +109,20 @@ impl DeepestVertex<'_> {
     /// False only when nothing in a box of the link, `half` of its sides from its centre, is deeper than what was
     /// found.
     fn may_be_deeper(&self, centre: DVec3, half: DVec3) -> bool {
-        let tissue = &self.pair.revision.surface;
+        let organ = &self.pair.organ;
         let (centre, radius) = (self.in_scene(centre), half.length());
         debug_assert!(centre.is_finite() && radius >= 0.0, "{radius} m about {centre}");
         let reach = radius - self.depth.get();
-        // A box outside the tissue's holds nothing inside. One that sticks out of it holds little depth, but only in a
+        // A box outside the organ's holds nothing inside. One that sticks out of it holds little depth, but only in a
         // closed tissue: in an open one the side may change far from the surface.
-        let beyond = if tissue.is_closed() { reach.max(0.0) } else { radius };
-        if tissue.inside_distance_squared(centre) > beyond.powi(2) {
+        let is_closed = organ.whole().is_some_and(Surface::is_closed);
+        let beyond = if is_closed { reach.max(0.0) } else { radius };
+        if organ.inside_distance_squared(centre) > beyond.powi(2) {
             return false;
         }
-        if let Some(t) = self.near.get() {
+        if let Some((part, t)) = self.near.get() {
             // No point is deeper than it is far from any triangle.
-            let nearest = closest_point(centre, &tissue.mesh().triangle(t));
+            let nearest = closest_point(centre, &organ.part(part).mesh().triangle(t));
             let distance = nearest.distance_squared.sqrt();
             if distance < reach.abs() * (1.0 - RADIUS_ROUNDING) {
                 return reach > 0.0;
@@ -141,17 +142,17 @@ impl DeepestVertex<'_> {
         }
         // About an open end the side changes without a triangle, so that distance alone leaves no box out. Without a
         // query left boxes go by their distance all the same, and only vertices are asked for their side.
-        let is_blind = tissue.boundary().is_near(centre, radius) && !self.takes_a_query();
-        let found = to_surface(tissue, centre, f64::INFINITY, self.near.get(), self.time);
-        let Some(found) = found else { return false };
-        self.near.set(Some(found.triangle));
+        let is_blind = organ.is_open_near(centre, radius) && !self.takes_a_query();
+        let found = organ.signed_distance(centre, f64::INFINITY, self.near.get(), self.time);
+        let Some((part, found)) = found else { return false };
+        self.near.set(Some((part, found.triangle)));
         let is_within = found.signed_distance <= reach;
-        let side_reach = if tissue.boundary().is_empty() {
+        let side_reach = if organ.whole().is_some_and(|tissue| tissue.boundary().is_empty()) {
             f64::INFINITY
         } else if is_within || is_blind {
             0.0
         } else {
-            tissue.side_reach(centre, found.certainty, radius)
+            organ.side_reach(centre, found.certainty, radius)
         };
         self.samples.note(centre, found.signed_distance, side_reach);
         let is_covered = || self.is_covered(found.closest.point, centre, half);

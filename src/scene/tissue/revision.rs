@@ -1,6 +1,12 @@
 //! One state of a tissue, never changed after it is published.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering::Relaxed},
+    },
+};
 
 use glam::DVec3;
 
@@ -25,6 +31,8 @@ pub struct Revision {
     /// What each triangle that an edit added was cut from, where the edit said so.
     parents: HashMap<TriangleId, TriangleId>,
     pub(super) history: VertexHistory,
+    /// Shared by all revisions: see [`Revision::organ`].
+    organ: Arc<AtomicU32>,
     /// When it was published: nanoseconds of the caller's monotonic clock.
     pub published_ns: u64,
 }
@@ -38,8 +46,19 @@ impl Revision {
             seams_revision: 0,
             parents: HashMap::new(),
             history: VertexHistory::default(),
+            organ: Arc::default(),
             published_ns: now_ns,
         }
+    }
+
+    /// Equal for all tissues that are parts of one organ, if they are open: the id of one of them.
+    pub(in crate::scene) fn organ(&self) -> u32 {
+        self.organ.load(Relaxed)
+    }
+
+    /// Makes the tissue a part of an organ.
+    pub(in crate::scene) fn set_organ(&self, organ: u32) {
+        self.organ.store(organ, Relaxed);
     }
 
     /// As it was saved.

@@ -62,6 +62,7 @@ async fn apply(
     // Until they are held: from then on they count with the scene.
     let n_vertices = tissue.current().surface.mesh().positions().len();
     let _room = hold.then(|| registry.reserve(caller, Share::of_held(n_vertices))).transpose()?;
+    let scene = Arc::clone(&host.scene);
     let recorded = host.recorder().map(|recorder| (recorder.clone(), request.clone()));
     // One thread writes, so that what it holds is the revision that it has just made.
     let written = host
@@ -70,6 +71,7 @@ async fn apply(
             deadline.commit()?;
             let done = tissue.deform(deformation, now_ns);
             let done = done.map_err(|error| RefusedDeformation { error, array })?;
+            scene.join_borders(tissue);
             let held = if hold { tissue.hold() } else { Vec::new() };
             if let Some((recorder, request)) = recorded {
                 let sequence = request.sequence;

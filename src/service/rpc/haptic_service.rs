@@ -144,8 +144,8 @@ fn measure(
         }
         RequestedTarget::Tissue(id) => {
             let unknown = SceneError::Unknown { kind: "tissue", id };
-            let one = seen.iter().find(|(seen, _)| seen.0 == id).ok_or(unknown)?;
-            let target = query::QueryTarget::Tissues(slice::from_ref(one));
+            let place = seen.iter().position(|(seen, _)| seen.0 == id).ok_or(unknown)?;
+            let target = query::QueryTarget::Tissue(&seen, place);
             distances(&target, &points, max_distance_m, time)
         }
         RequestedTarget::Link { link, tool: pose } => {

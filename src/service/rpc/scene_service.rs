@@ -86,11 +86,13 @@ impl Scenes {
         }
         let is_kept = kept.is_some();
         let recorded = host.recorder().map(|recorder| (recorder.clone(), request, sent.clone()));
+        let scene = Arc::clone(&host.scene);
         let cut = move |tissue: &Tissue, now_ns| {
             if !is_kept {
                 deadline.commit()?;
             }
             let done = tissue.edit(edit, &limits, now_ns)?;
+            scene.join_borders(tissue);
             // By the one who writes: changes are recorded in the order in which they are made.
             if let Some((recorder, request, sent)) = recorded {
                 let answer = convert::deform::edited(&sent, &done, 0.0, None);

@@ -46,6 +46,27 @@ fn begun_inside_there_is_no_force_until_the_device_is_outside_once() {
     }
 }
 
+/// Wholly inside an organ, no part of it has a say, though none of them holds the tool alone.
+#[test]
+fn begun_inside_an_organ_in_parts_there_is_no_force() {
+    let whole = slab(8, 0.01, 0.03);
+    let half = |is_right: bool| {
+        let x = |v: u32| whole.positions[v as usize].x;
+        let is_kept = |t: &[u32; 3]| (t.iter().map(|v| x(*v)).sum::<f32>() > 0.0) == is_right;
+        let triangles = whole.triangles.iter().copied().filter(is_kept).collect();
+        MeshData { positions: whole.positions.clone(), triangles }
+    };
+    let mut stage = ProxyStage::new(&[half(false), half(true)], &[ball()], |o| o);
+    for i in 0..5 {
+        let got = stage.tick(to(1e-4 * f64::from(i), 0.001, -0.015));
+        assert_eq!((got.state, got.force_n), (RenderState::Embedded, DVec3::ZERO));
+    }
+    let got = stage.tick(to(0.0, 0.001, RADIUS + 0.001));
+    assert_eq!(got.state, RenderState::Free);
+    let got = stage.tick(to(0.0, 0.001, RADIUS - 0.002));
+    assert_eq!(got.state, RenderState::Touching);
+}
+
 #[test]
 fn tissue_put_about_the_proxy_embeds_it_in_that_tissue_alone() {
     let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);

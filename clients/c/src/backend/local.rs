@@ -208,6 +208,7 @@ impl Theatre for LocalTheatre {
         let tissue = self.scene.scene.tissue(TissueId(tissue)).map_err(of_scene)?;
         let deformed = tissue.deform(deformation, self.scene.changed_ns());
         let deformed = deformed.map_err(|e| Failure::argument(format!("the deformation {e}")))?;
+        self.scene.scene.join_borders(&tissue);
         tissue.catch_up();
         let _ = (0..SEARCH_SLICES).any(|_| tissue.search_crossings());
         Ok(deformed.geometry_revision)
@@ -219,6 +220,7 @@ impl Theatre for LocalTheatre {
         let tissue = scene.tissue(TissueId(tissue)).map_err(of_scene)?;
         let made = tissue.edit(cut, scene.limits(), self.scene.changed_ns());
         let made = made.map_err(|e| Failure::argument(e.to_string()))?;
+        scene.join_borders(&tissue);
         tissue.catch_up();
         let TriangleId(first_triangle) = made.first_triangle;
         Ok(palpate_cut_made {
@@ -237,13 +239,18 @@ impl Theatre for LocalTheatre {
             return Err(Failure::argument(message));
         }
         let scene = &self.scene.scene;
-        let tissues: Vec<_> = match tissue {
-            Some(id) => vec![scene.tissue(TissueId(id)).map_err(of_scene)?],
-            None => scene.tissues().to_vec(),
-        };
+        let tissues = scene.tissues();
         let now: Vec<_> = tissues.iter().map(|tissue| (tissue.id(), tissue.current())).collect();
+        let target = match tissue {
+            Some(id) => {
+                let unknown = SceneError::Unknown { kind: "tissue", id };
+                let place = now.iter().position(|(tissue, _)| tissue.0 == id);
+                QueryTarget::Tissue(&now, place.ok_or(unknown).map_err(of_scene)?)
+            }
+            None => QueryTarget::Tissues(&now),
+        };
         let endless = &TimeLeft::endless();
-        let found = distances(&QueryTarget::Tissues(&now), points, f64::INFINITY, endless);
+        let found = distances(&target, points, f64::INFINITY, endless);
         let found = found.expect("time that never ends");
         let metres = |found: &Distance<palpate::scene::NearestSurface>| match found {
             Distance::Within(near) => near.signed_distance_m,

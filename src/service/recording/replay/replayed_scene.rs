@@ -270,6 +270,7 @@ impl ReplayedScene<'_> {
                 let deformation = convert::deform::deformation(request);
                 let deformation = deformation.map_err(|error| refused(error.to_string()))?;
                 let done = found.deform(deformation, at_ns).map_err(|e| refused(e.to_string()))?;
+                self.scene.join_borders(&found);
                 let held = if request.hold { found.hold() } else { Vec::new() };
                 let mut got = convert::deform::deformed(request.sequence, &done, held, 0.0, None);
                 timeless::deformed(&mut got);
@@ -279,6 +280,7 @@ impl ReplayedScene<'_> {
                 let edit = convert::deform::edit(request).map_err(|e| refused(e.to_string()))?;
                 let done = found.edit(edit.clone(), self.scene.limits(), at_ns);
                 let done = done.map_err(|error| refused(error.to_string()))?;
+                self.scene.join_borders(&found);
                 let mut got = convert::deform::edited(&edit, &done, 0.0, None);
                 timeless::edited(&mut got);
                 Ok(difference(&got, expected))
