@@ -363,7 +363,8 @@ impl PairInLink<'_> {
         let at = scene_from_link.point(on_tissue);
         let cone = Cone { mesh: tissue_mesh, at, along: normal, deadline };
         let (place, joined) = (|v: u32| self.view.vertex(v), |v: u32| self.view.joined(v));
-        if !cone.holds(&on_tissue_key, slack(&on_tissue_key, &on_link_key), place, joined) {
+        let cone_slack = slack(&on_tissue_key, &on_link_key);
+        if !cone.holds(&on_tissue_key, cone_slack, place, joined) {
             return None;
         }
         let key = ContactKey {

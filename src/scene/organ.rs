@@ -90,6 +90,12 @@ impl<'a> Organ<'a> {
         self.whole().map_or_else(all, |surface| surface.inside_distance_squared(p))
     }
 
+    /// Whether a box may hold something that is inside.
+    pub(crate) fn may_be_inside(&self, b: &Aabb) -> bool {
+        let all = || self.bounds().overlaps(b);
+        self.whole().map_or_else(all, |surface| surface.may_be_inside(b))
+    }
+
     /// The side changes only at triangles within `radius` metres of `p`, or nearly so: see
     /// [`Boundary::is_near`](crate::geometry::mesh::boundary::Boundary::is_near).
     pub(crate) fn is_open_near(&self, p: DVec3, radius: f64) -> bool {

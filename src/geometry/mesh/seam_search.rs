@@ -391,7 +391,8 @@ mod tests {
         let (mut n_parted, mut n_joined) = (0, 0);
         for _ in 0..400 {
             let before = Topology::of(&mesh).edges.welded;
-            let some = |random: &mut Random| random.below(mesh.positions().len()) as u32;
+            let n_vertices = mesh.positions().len();
+            let some = |random: &mut Random| random.below(n_vertices) as u32;
             let moved: Vec<u32> = (0..1 + random.below(6)).map(|_| some(&mut random)).collect();
             let loose = match random.below(5) {
                 0 => {

@@ -338,7 +338,7 @@ impl TrackedLink {
             // What is inside is no farther from the surface than it is from some point of it.
             let deepest = bounds.diagonal().max(tissue.diagonal());
             let gap = here.distance(tissue);
-            if r.surface.may_be_inside(&here) { -deepest - gap } else { gap }
+            if organ.may_be_inside(&here) { -deepest - gap } else { gap }
         };
         let by_boxes = Organ::each(tick.tissues).map(by_box).fold(f64::INFINITY, f64::min);
         let closed =
