@@ -102,6 +102,7 @@ impl CollisionPair<'_> {
         let in_reach = || deepest.filter(|c| c.signed_distance_m <= max_distance).map(with_both);
         let apart = self.apart(reach, memory, time).or_else(in_reach);
         if is_divided {
+            memory.apart_m = apart.map_or(f64::INFINITY, |apart| apart.signed_distance_m);
             return apart;
         }
         // Surfaces that cross may do so at triangles that are as good as beside each other, and of a vertex that as good as

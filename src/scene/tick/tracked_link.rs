@@ -252,7 +252,6 @@ impl TrackedLink {
             found.has_all_contacts &= has_all;
             let closest = pair.closest(&contacts[first..], reach, memory, tick.time);
             found.is_nearest &= has_all && !tick.time.was_over();
-            memory.apart_m = closest.map_or(f64::INFINITY, |closest| closest.signed_distance_m);
             let Some(mut closest) = closest else { continue };
             // A link that is wholly inside touches no triangle: its deepest point is the contact then.
             if has_all && contacts.len() == first && closest.signed_distance_m <= margin {
