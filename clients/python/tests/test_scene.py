@@ -42,7 +42,7 @@ def test_progress_of_a_build_is_told_while_it_goes_on(scene: palpate.Scene, monk
     monkeypatch.setattr("palpate.scene._BETWEEN_LOOKS_S", 0.0)
     told = []
     # Of its own, so that it is built and not read from the cache.
-    link = palpate.Link("tip", block((0.0123, 0.0123, 0.0123), (6, 6, 6)), tolerance_m=2.5e-6)
+    link = palpate.Link("tip", octahedron(0.0123), tolerance_m=5e-6)
     scene.add_tool("probe", [link], progress=lambda build: told.append((build.tool, build.link, build.share)))
     assert told and all(one[:2] == ("probe", "tip") for one in told)
     shares = [share for _, _, share in told]
