@@ -189,35 +189,3 @@ fn ticks_end_soon_after_their_deadline() {
         }
     }
 }
-
-/// Steps of the ticks that bring a ball to an organ and along it, all in proportion.
-fn steps_at_scale(scale: f64) -> u64 {
-    let scaled = |mesh: MeshData| MeshData {
-        positions: mesh.positions.iter().map(|p| *p * scale as f32).collect(),
-        ..mesh
-    };
-    let (organ, ball) = (scaled(shapes::sphere(0.12, 30)), scaled(shapes::sphere(0.004, 5)));
-    let options = TickOptions {
-        contact_margin_m: 1e-3 * scale,
-        max_distance_m: 0.05 * scale,
-        ..TickOptions::default()
-    };
-    let mut stage = Stage::new(organ, vec![ball], options, true);
-    let before = STEPS.get();
-    for tick in 0..200 {
-        let t = f64::from(tick);
-        let at = DVec3::new(1e-4 * (t - 100.0).max(0.0), 0.0, 0.12 + 2e-4 * (100.0 - t).max(-10.0));
-        let scene_from_tool = Pose::new(DQuat::IDENTITY, at * scale).expect("unit");
-        let tool = stage.tool.id;
-        let pose = ToolPose { tool, scene_from_tool, tool_from_link: Vec::new(), teleport: false };
-        stage.tick(&pose, u64::MAX);
-    }
-    STEPS.get() - before
-}
-
-/// Margins and skins fit small tools: they do not hold all of a small scene.
-#[test]
-fn a_scene_of_a_hundredth_takes_few_more_steps() {
-    let [usual, small] = [1.0, 0.01].map(steps_at_scale);
-    assert!(small < 8 * usual, "{small} steps instead of {usual}");
-}

@@ -86,7 +86,7 @@ impl Field {
         }
         let [location] = self.locate(&[p]);
         match self.leaf(location, p) {
-            LeafAnswer::Grid(grid) => grid.may_be_within(mesh, p, radius),
+            LeafAnswer::Grid(grid) => grid.may_be_within(mesh, p, radius, self.tolerance),
             LeafAnswer::Free(region, leaf) => leaf.lower_bound(&region, p) <= radius,
         }
     }
@@ -206,8 +206,9 @@ impl Grid {
     }
 
     /// False only when the signed distance is more than a radius. Where the cell is wide for that, its triangles tell:
-    /// a link of few large faces has cells as wide as its cavity, and their bounds would let all pass that is in there.
-    fn may_be_within(&self, mesh: &TriangleMesh, p: DVec3, radius: f64) -> bool {
+    /// a link of few large faces has cells as wide as its cavity, and their bounds would let all pass that is in there. To
+    /// the field's tolerance, as all that it tells.
+    fn may_be_within(&self, mesh: &TriangleMesh, p: DVec3, radius: f64, tolerance: f64) -> bool {
         if self.lower_bound(p) > radius {
             return false;
         }
@@ -219,7 +220,7 @@ impl Grid {
         }
         let list = self.lists.get(n);
         let (triangle, closest) = list.nearest(mesh, p, self.from_centre(s));
-        closest.distance_squared.sqrt() <= radius * BOUND_COVER || {
+        closest.distance_squared.sqrt() <= (radius + tolerance) * BOUND_COVER || {
             let normal = || pseudonormal(mesh, triangle, closest.feature);
             let side = list.side(mesh, (p, s), p - closest.point, normal);
             side.inside || side.certainty < 1.0
