@@ -84,7 +84,9 @@ impl Tissue {
         // Ids and not what is there: lists keep the places of what was removed.
         let before = (mesh.positions().len() as u64, u64::from(mesh.triangle_id_end()));
         let after = TISSUE_BYTES.of(before.0 + vertices, before.1.saturating_add(triangles));
-        let more = after.saturating_sub(self.unheld_bytes_expected());
+        // A cut that only takes away makes none of the long lists longer.
+        let grows = vertices > 0 || triangles > 0;
+        let more = if grows { after.saturating_sub(self.unheld_bytes_expected()) } else { 0 };
         more.max(TISSUE_BYTES.of(vertices, triangles))
     }
 }
