@@ -8,6 +8,7 @@ use glam::{DVec3, Vec3};
 
 use super::{
     feasibility::{find_crossing, is_feasible},
+    god_object::GodObject,
     pair_list::Around,
     seen_tissues::SeenTissue,
 };
@@ -73,6 +74,25 @@ pub(super) fn leave(
         seen.set_free();
     }
     is_outside
+}
+
+impl GodObject {
+    /// Takes their say from triangles that cross the proxy: they were put through it. True when there were any.
+    pub(super) fn embed_crossing(&mut self, seen: &mut [SeenTissue]) -> bool {
+        if self.search.clearance_m > 0.0 {
+            return false;
+        }
+        for pair in self.search.pairs.iter().filter(|p| p.distance_m == 0.0) {
+            seen[pair.tissue].put_through.push(pair.tissue_triangle);
+        }
+        for put_through in seen.iter_mut().map(|s| &mut s.put_through) {
+            put_through.sort_unstable();
+            put_through.dedup();
+        }
+        self.search.list.forget();
+        self.let_go();
+        true
+    }
 }
 
 /// Finds the triangles that cross the proxy. Where there are none it is wholly inside or outside: nothing has a say.
