@@ -67,12 +67,14 @@ impl Programme<'_> {
         debug_assert!((1..=COORDINATES_MAX).contains(&self.n) && self.rows.len() <= ROWS_MAX);
         debug_assert!(self.stiffness[..self.n].iter().all(|k| *k > 0.0), "{:?}", self.stiffness);
         debug_assert!(self.desired[..self.n].iter().all(|x| x.is_finite()), "{:?}", self.desired);
-        self.attempt(None, likely)
-            .or_else(|| {
-                let stiffest = self.stiffness[..self.n].iter().fold(0.0, |m: f64, k| m.max(*k));
-                self.attempt(Some(LOOSENING_STIFFNESS * stiffest), likely)
-            })
-            .unwrap_or_else(|| self.standing_still())
+        self.attempt(None, likely).unwrap_or_else(|| self.solve_loosened(likely))
+    }
+
+    /// The minimum where rows that contradict each other, or all but do, are violated by as little as can be.
+    pub fn solve_loosened(&self, likely: &[usize]) -> Optimum {
+        let stiffest = self.stiffness[..self.n].iter().fold(0.0, |m: f64, k| m.max(*k));
+        let loosened = self.attempt(Some(LOOSENING_STIFFNESS * stiffest), likely);
+        loosened.unwrap_or_else(|| self.standing_still())
     }
 
     /// The minimum over the coordinates and, with a price, the loosening; `None` when the rows contradict each other.

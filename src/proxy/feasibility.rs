@@ -100,9 +100,8 @@ fn is_wholly_inside(
         }
         let p = scene_from_link.point(link.surface.mesh().position(v));
         let found = organ.signed_distance(p, 0.0, None, time);
-        let is_inside = |f: SignedNearest| {
-            f.signed_distance < -depth_m && f.certainty >= INSIDE_CERTAINTY_MIN
-        };
+        let is_inside =
+            |f: SignedNearest| f.signed_distance < -depth_m && f.certainty >= INSIDE_CERTAINTY_MIN;
         time.was_over() || found.is_some_and(|(_, f)| is_inside(f))
     })
 }

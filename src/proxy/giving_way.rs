@@ -15,10 +15,7 @@ use super::{
     seen_tissues::{SeenTissue, TissuesInMotion, embed_wholly, stand_all, stay_all_at},
 };
 use crate::coupling::{extent::Extent, quadratic_programme::COORDINATES_MAX};
-use crate::geometry::{
-    Aabb,
-    tolerance::PROXY_AT_REST_M,
-};
+use crate::geometry::{Aabb, tolerance::PROXY_AT_REST_M};
 use crate::time_left::TimeLeft;
 
 /// Rounds in which tissues are followed that leave no room: a way of 100 mm is followed in so many.

@@ -54,6 +54,9 @@ const PAIRS_PREFERRED: usize = 256;
 /// devices need; with less the radius is small in a fine mesh.
 const SURVEY_PAIRS_MAX: usize = 512;
 
+/// Tissue that pushes the proxy moves no point of it farther than so many times as far as the rows are violated.
+const LEVER_MAX: f64 = 16.0;
+
 /// A proxy that is nearer to tissue than this was stopped there twice, metres.
 const MET_M: f64 = 0.3 * STAND_OFF_M;
 
@@ -218,7 +221,7 @@ impl GodObject {
         &self.screws
     }
 
-    fn let_go(&mut self) {
+    pub(super) fn let_go(&mut self) {
         self.contacts.clear();
         self.forces.clear();
         self.residual_m = 0.0;
@@ -462,7 +465,13 @@ impl GodObject {
         let links = self.screws.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         let n = FIRST_LINK + links;
         let programme = Programme { n, stiffness: self.stiffness, desired: *x_d, rows: &self.rows };
-        let optimum = programme.solve(&self.likely);
+        let mut optimum = programme.solve(&self.likely);
+        // Rows that all but contradict each other hold with a turn that no first order is true of.
+        let worst_m = self.rows.iter().fold(0.0, |worst: f64, row| worst.max(-row.gap));
+        let extent_m = self.extent(&optimum.displacement).length_m;
+        if x_d.iter().all(|x| *x == 0.0) && extent_m > LEVER_MAX * worst_m {
+            optimum = programme.solve_loosened(&self.likely);
+        }
         self.residual_m = optimum.residual_m;
         // Contradictory rows have forces of no meaning along the surface.
         if self.friction > 0.0 && optimum.residual_m == 0.0 && motion.time == 1.0 {
@@ -566,23 +575,6 @@ impl GodObject {
 
     pub(super) fn extent(&self, x: &Displacement) -> Extent {
         Extent::of(x, &self.screws, self.posture.radius(&self.tool, self.hold))
-    }
-
-    /// Takes their say from triangles that cross the proxy: they were put through it. True when there were any.
-    pub(super) fn embed_crossing(&mut self, seen: &mut [SeenTissue]) -> bool {
-        if self.search.clearance_m > 0.0 {
-            return false;
-        }
-        for pair in self.search.pairs.iter().filter(|p| p.distance_m == 0.0) {
-            seen[pair.tissue].put_through.push(pair.tissue_triangle);
-        }
-        for put_through in seen.iter_mut().map(|s| &mut s.put_through) {
-            put_through.sort_unstable();
-            put_through.dedup();
-        }
-        self.search.list.forget();
-        self.let_go();
-        true
     }
 }
 

@@ -448,7 +448,8 @@ impl Cone<'_> {
             note_step();
             let vertices = self.mesh.vertices(t).map(&joined);
             // Of a seam that is open here, the triangles beyond it are at another feature.
-            let is_at = vertices.contains(&first) && (is_vertex(feature) || vertices.contains(&second));
+            let is_at =
+                vertices.contains(&first) && (is_vertex(feature) || vertices.contains(&second));
             let mut others = vertices.into_iter().filter(|v| !feature.contains(v));
             !self.deadline.is_over() && (!is_at || others.all(leads_away))
         };

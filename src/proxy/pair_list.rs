@@ -255,8 +255,8 @@ impl PairList {
         let mut place = 0;
         self.pairs.retain(|p| {
             place += 1;
-            let [v, ..] = view.surface.mesh().vertices(p.tissue_triangle);
-            place <= first || !self.patch.holds(v)
+            let first_vertex = || view.surface.mesh().vertices(p.tissue_triangle)[0];
+            place <= first || !self.patch.holds(first_vertex())
         });
     }
 

@@ -10,7 +10,7 @@ use glam::{DVec3, Vec3};
 
 use super::{
     feasibility::{find_crossing, is_feasible},
-    god_object::TickTissues,
+    god_object::{GodObject, TickTissues},
     pair_list::Around,
     seen_tissues::SeenTissue,
 };
@@ -37,7 +37,7 @@ pub(super) fn meet(
     deadline: &TimeLeft,
 ) {
     let (organ, revision) = (Organ::of(tissues, place), &*tissues[place].1);
-    if !links_reach(revision, around) {
+    if !links_reach(&organ, around) {
         return;
     }
     // A gap may be as small as rounding, where no direction tells the sides: what is outside is seen farther in as well.
@@ -47,7 +47,9 @@ pub(super) fn meet(
     for side in sides {
         // Outside with the surface farther in by the stand-off, it touches; it needs as much again to begin from.
         let is_outside = |depth_m: f64| {
-            seen.see(revision, |positions| recede(positions, revision, around, side * depth_m, deadline));
+            seen.see(revision, |positions| {
+                recede(positions, revision, around, side * depth_m, deadline)
+            });
             is_feasible(&seen.as_seen(revision), &organ, around, depth_m, deadline)
         };
         if [STAND_OFF_M, 2.0 * STAND_OFF_M].into_iter().all(is_outside) {
@@ -75,12 +77,31 @@ pub(super) fn leave(
     if !seen.is_embedding {
         find_put_through(seen, revision, around, deadline);
     }
-    let is_outside =
-        seen.put_through.is_empty() && is_feasible(&seen.newest(revision), &organ, around, 0.0, deadline);
+    let is_outside = seen.put_through.is_empty()
+        && is_feasible(&seen.newest(revision), &organ, around, 0.0, deadline);
     if is_outside {
         seen.set_free();
     }
     is_outside
+}
+
+impl GodObject {
+    /// Takes their say from triangles that cross the proxy: they were put through it. True when there were any.
+    pub(super) fn embed_crossing(&mut self, seen: &mut [SeenTissue]) -> bool {
+        if self.search.clearance_m > 0.0 {
+            return false;
+        }
+        for pair in self.search.pairs.iter().filter(|p| p.distance_m == 0.0) {
+            seen[pair.tissue].put_through.push(pair.tissue_triangle);
+        }
+        for put_through in seen.iter_mut().map(|s| &mut s.put_through) {
+            put_through.sort_unstable();
+            put_through.dedup();
+        }
+        self.search.list.forget();
+        self.let_go();
+        true
+    }
 }
 
 /// Finds the triangles that cross the proxy. Where there are none it is wholly inside or outside: nothing has a say.
@@ -99,12 +120,12 @@ fn find_put_through(
     seen.put_through = found;
 }
 
-/// Some link may touch a tissue, or be inside.
-fn links_reach(revision: &Revision, around: &Around) -> bool {
+/// Some link may touch an organ, or be inside.
+fn links_reach(organ: &Organ, around: &Around) -> bool {
     around
         .constrained
         .iter()
-        .any(|&number| reach(number, around, STAND_OFF_M).overlaps(revision.surface.bounds()))
+        .any(|&number| organ.may_be_inside(&reach(number, around, STAND_OFF_M)))
 }
 
 /// All that a link may touch with surfaces farther in by a depth, metres.

@@ -76,8 +76,7 @@ pub(in crate::scene) fn to_tissue(
         return to_tissues(std::slice::from_ref(&tissues[place]), p, max_distance, memory, time);
     }
     let found = organ.signed_distance_to_part(p, max_distance, time);
-    let within =
-        |found| Distance::Within(nearest(found, Some(tissues[place].0), &Pose::IDENTITY));
+    let within = |found| Distance::Within(nearest(found, Some(tissues[place].0), &Pose::IDENTITY));
     (!time.was_over()).then(|| found.map_or(Distance::Beyond(max_distance), within))
 }
 

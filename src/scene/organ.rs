@@ -136,7 +136,9 @@ impl<'a> Organ<'a> {
                 b.closest.distance_squared.sqrt().next_up().min(max_distance)
             });
             let near = hint.filter(|(of, _)| *of == part).map(|(_, triangle)| triangle);
-            let Some(found) = self.part(part).nearest_in_time(p, reach, near, time) else { continue };
+            let Some(found) = self.part(part).nearest_in_time(p, reach, near, time) else {
+                continue;
+            };
             let squared = |n: &NearestTriangle| n.closest.distance_squared;
             let is_nearer = |(of, b): &(usize, NearestTriangle)| {
                 squared(&found).total_cmp(&squared(b)).then(part.cmp(of)).is_lt()

@@ -150,7 +150,7 @@ fn tissue_that_leaves_no_room_holds_it_in_the_middle_and_lets_it_free_again() {
                 }
             }
             assert!(squeezed > 0, "{what}");
-            for _ in 0..3 {
+            for _ in 0..8 {
                 let got = stage.tick(device);
                 let (middle, missing) = sides.middle(far);
                 assert_squeezed(&what, &got, middle, device.translation, missing);

@@ -299,7 +299,8 @@ fn squeezed_from_both_sides_it_says_so_and_crosses_nothing() {
         if got.state == RenderState::Squeezed {
             squeezed += 1;
             assert!(got.residual_m > 0.0, "{got:?}");
-            assert!(got.residual_m > STAND_OFF || !stage.crosses(&got), "{got:?}");
+            // Single precision is off by half a nanometre at 10 mm.
+            assert!(got.residual_m > STAND_OFF - 1e-9 || !stage.crosses(&got), "{got:?}");
         }
         if 5e-6 * f64::from(i) > 0.0002 + 1e-5 {
             assert_eq!(got.state, RenderState::Squeezed, "no room is left at {i}");
