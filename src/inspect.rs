@@ -278,6 +278,12 @@ fn verdict(r: &MeshReport) -> String {
     if r.degenerate_triangles > 0 {
         text += &format!(" {} triangles have no area and are kept.", r.degenerate_triangles);
     }
+    if r.welded_edges > 0 {
+        text += &format!(
+            " {} edges with vertices of their own at equal places are joined.",
+            r.welded_edges
+        );
+    }
     let longest = (0..3).map(|i| r.box_max_m[i] - r.box_min_m[i]).fold(0.0, f32::max);
     if !(LONGEST_USUAL_M.0..=LONGEST_USUAL_M.1).contains(&longest) {
         text += &format!(
