@@ -286,6 +286,12 @@ fn verdict(r: &MeshReport) -> String {
     if r.degenerate_triangles > 0 {
         text += &format!(" {} triangles have no area and are kept.", r.degenerate_triangles);
     }
+    if r.welded_edges > 0 {
+        text += &format!(
+            " {} edges with vertices of their own at equal places are joined.",
+            r.welded_edges
+        );
+    }
     if let Some(doubt) = r.unit_doubt() {
         text += &format!("\nThe file may be in another unit (--scale-to-m): {doubt}.");
     }
@@ -295,7 +301,7 @@ fn verdict(r: &MeshReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::oracle::shared_data;
+    use crate::oracle::{Random, shapes, shared_data};
 
     fn args(name: &str) -> Option<InspectArgs> {
         let file = shared_data()?.join("meshes").join(name);
@@ -358,6 +364,25 @@ mod tests {
         let closed = loaded(&closed_args).expect("a mesh");
         assert!(closed.report.closed && closing(&closed_args, &closed, data).is_none());
         fs::remove_file(&closed_args.file).expect("an own file");
+    }
+
+    /// Split vertices are joined and leave nothing to fill; what only its own mirror image would close is left alone.
+    #[test]
+    fn no_advice_mirrors_a_mesh() {
+        let mut random = Random::new(2);
+        let split = shapes::split(shapes::sphere(0.12, 3), 1.0, &mut random);
+        // Two triangles that share nothing, each a hole of its own.
+        let mut fan = shapes::split(shapes::sheet(2, 2, 0.1), 1.0, &mut random);
+        fan.positions.iter_mut().enumerate().for_each(|(i, p)| p.z += 0.01 * i as f32);
+        let triangle = MeshData { triangles: fan.triangles[..1].to_vec(), ..fan.clone() };
+        for data in [split.clone(), fan, triangle, shapes::sheet(4, 4, 0.1)] {
+            let loaded = checked(&args_of_any(), data.clone()).expect("a mesh");
+            assert_eq!(closing(&args_of_any(), &loaded, data), None, "{:?}", loaded.report);
+        }
+        let report = checked(&args_of_any(), split).expect("a mesh").report;
+        let n = 3 * report.triangles / 2;
+        let said = format!(" {n} edges with vertices of their own at equal places are joined.");
+        assert!(report.closed && verdict(&report).contains(&said), "{}", verdict(&report));
     }
 
     #[test]

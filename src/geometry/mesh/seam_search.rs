@@ -9,8 +9,10 @@
 //! to lie upon each other join, as those of a cut without width do. After a change only edges about vertices are looked at
 //! that left others at their place or came to others.
 
+use std::collections::hash_map::Entry;
+
 use super::{
-    seams::{Place, RimVertex, Seams, place},
+    seams::{RimVertex, Seams, VertexPlace, place},
     topology::{DisjointSets, has_three_vertices},
 };
 use crate::geometry::TriangleMesh;
@@ -68,7 +70,7 @@ pub fn follow_edit(mesh: &mut TriangleMesh, vertices: &[u32]) -> Vec<u32> {
 /// place of one are among them.
 pub fn join_again(mesh: &mut TriangleMesh, vertices: &[u32]) {
     let mut seams = std::mem::take(&mut mesh.seams);
-    let mut at_places: Vec<(Place, u32)> =
+    let mut at_places: Vec<(VertexPlace, u32)> =
         vertices.iter().map(|v| (place_of(mesh, *v), *v)).collect();
     at_places.sort_unstable();
     let mut search = PlaceSearch::default();
@@ -77,6 +79,11 @@ pub fn join_again(mesh: &mut TriangleMesh, vertices: &[u32]) {
         search.members.extend(here.iter().map(|(_, v)| *v));
         search.join(&mut seams, mesh);
     }
+    let mut thirds = search.thirds;
+    thirds.retain(|v| seams.number(*v).is_none());
+    thirds.sort_unstable();
+    thirds.dedup();
+    add_to_rim(&mut seams, mesh, &thirds);
     mesh.hubs.note_changed(vertices);
     mesh.seams = seams;
 }
@@ -115,13 +122,13 @@ pub fn assert_seams(mesh: &TriangleMesh) {
 }
 
 /// An edge with one triangle at a place.
-struct OpenEdge {
+struct EdgeAtPlace {
     /// The other end's place.
-    to: Place,
+    to: VertexPlace,
     /// The triangle traverses it away from here.
     leaves: bool,
-    /// The place of the triangle's third corner.
-    third: Place,
+    /// The triangle's third corner.
+    third: u32,
     /// Which of the vertices here.
     member: u32,
 }
@@ -131,25 +138,26 @@ struct OpenEdge {
 struct PlaceSearch {
     /// Ascending.
     members: Vec<u32>,
-    edges: Vec<OpenEdge>,
+    edges: Vec<EdgeAtPlace>,
     spokes: Vec<Spoke>,
     /// The member that stands for it, and each member.
     groups: Vec<(u32, u32)>,
     joined: Vec<u32>,
+    /// Of the triangles at edges that lie upon each other: where they are decides whether the edges are joined.
+    thirds: Vec<u32>,
 }
 
 impl PlaceSearch {
     fn join(&mut self, seams: &mut Seams, mesh: &TriangleMesh) {
         let n_vertices = mesh.positions().len();
-        let PlaceSearch { members, edges, spokes, groups, joined } = self;
+        let PlaceSearch { members, edges, spokes, groups, joined, thirds } = self;
         if let [alone] = members[..] {
             return seams.join(&[alone], n_vertices);
         }
         edges.clear();
         for (member, v) in (0..).zip(members.iter()) {
             visit_open_edges(mesh, *v, spokes, |[end, third], leaves| {
-                let [to, third] = [end, third].map(|v| place_of(mesh, v));
-                edges.push(OpenEdge { to, leaves, third, member });
+                edges.push(EdgeAtPlace { to: place_of(mesh, end), leaves, third, member });
             });
         }
         let here = place_of(mesh, members[0]);
@@ -158,8 +166,13 @@ impl PlaceSearch {
         let mut sets = DisjointSets::new(members.len() as u32);
         for upon_each_other in edges.chunk_by(|a, b| a.to == b.to) {
             match upon_each_other {
-                [a, b] if a.leaves != b.leaves && a.third != b.third => {
-                    sets.join(a.member, b.member)
+                [a, b] if a.leaves != b.leaves => {
+                    let ends = [a.third, b.third];
+                    thirds.extend(ends);
+                    let [third, other] = ends.map(|v| place_of(mesh, v));
+                    if third != other {
+                        sets.join(a.member, b.member);
+                    }
                 }
                 _ => {}
             }
@@ -178,7 +191,7 @@ impl PlaceSearch {
 /// The other end of an edge and the third corner of a triangle there; the triangle traverses it away from here.
 type Spoke = ([u32; 2], bool);
 
-fn place_of(mesh: &TriangleMesh, v: u32) -> Place {
+fn place_of(mesh: &TriangleMesh, v: u32) -> VertexPlace {
     place(mesh.positions()[v as usize])
 }
 
@@ -205,11 +218,11 @@ fn visit_open_edges(
     }
 }
 
-/// The corners of triangles that have an open edge at one of these vertices, ascending.
+/// The ends of the open edges at these vertices, ascending.
 fn rim_at(mesh: &TriangleMesh, vertices: impl Iterator<Item = u32>) -> Vec<u32> {
     let (mut rim, mut spokes) = (Vec::new(), Vec::new());
     for v in vertices {
-        visit_open_edges(mesh, v, &mut spokes, |[end, third], _| rim.extend([v, end, third]));
+        visit_open_edges(mesh, v, &mut spokes, |[end, _], _| rim.extend([v, end]));
     }
     rim.sort_unstable();
     rim.dedup();
@@ -228,7 +241,7 @@ fn add_to_rim(seams: &mut Seams, mesh: &TriangleMesh, vertices: &[u32]) {
     };
     seams.at_place.values_mut().for_each(|number| *number = grown(*number));
     let old = seams.rim.iter().map(|r| RimVertex { next: grown(r.next), ..*r });
-    let new = |v: &u32| RimVertex { vertex: *v, place: Place::default(), next: 0 };
+    let new = |v: &u32| RimVertex { vertex: *v, place: VertexPlace::default(), next: 0 };
     let mut rim: Vec<RimVertex> = old.chain(vertices.iter().map(new)).collect();
     rim.sort_unstable_by_key(|r| r.vertex);
     seams.rim = rim;
@@ -249,10 +262,12 @@ fn put_again(seams: &mut Seams, mesh: &TriangleMesh, numbers: &[u32]) -> Vec<u32
         members.extend(seams.beside(first));
         let now = |seams: &Seams, n: u32| place_of(mesh, seams.rim[n as usize].vertex);
         let to = now(seams, first);
-        if members.iter().all(|n| now(seams, *n) == to) && !seams.at_place.contains_key(&to) {
+        if members.iter().all(|n| now(seams, *n) == to)
+            && let Entry::Vacant(vacant) = seams.at_place.entry(to)
+        {
             // All went together: they are to each other what they were.
+            vacant.insert(first);
             members.iter().for_each(|n| seams.rim[*n as usize].place = to);
-            seams.at_place.insert(to, first);
             continue;
         }
         for n in &members {
@@ -391,9 +406,9 @@ mod tests {
         let (mut n_parted, mut n_joined) = (0, 0);
         for _ in 0..400 {
             let before = Topology::of(&mesh).edges.welded;
-            let n_vertices = mesh.positions().len();
-            let some = |random: &mut Random| random.below(n_vertices) as u32;
-            let moved: Vec<u32> = (0..1 + random.below(6)).map(|_| some(&mut random)).collect();
+            let n = mesh.positions().len();
+            let moved: Vec<u32> =
+                (0..1 + random.below(6)).map(|_| random.below(n) as u32).collect();
             let loose = match random.below(5) {
                 0 => {
                     // Home again, vertices of cuts to where others are.
@@ -423,7 +438,7 @@ mod tests {
                 }
                 _ => {
                     for v in &moved {
-                        let to = mesh.positions()[some(&mut random) as usize];
+                        let to = mesh.positions()[random.below(n)];
                         mesh.move_vertex(*v, to);
                     }
                     follow_moved(&mut mesh, Some(&moved))

@@ -3,27 +3,32 @@
 //! Files of surfaces with textures or hard normals have a vertex for each normal at a place, so that a closed organ is
 //! an open patchwork by its numbers. `seam_search` finds what belongs together; here it is kept.
 
-use std::collections::HashMap;
+use std::{
+    collections::HashMap,
+    hash::{BuildHasher, Hasher, RandomState},
+};
 
 use glam::Vec3;
 
 /// Three coordinates, bit by bit.
-pub(super) type Place = [u32; 3];
+pub(super) type VertexPlace = u128;
 
 /// Where a vertex is. Two vertices at one place have equal coordinates.
-pub(super) fn place(p: Vec3) -> Place {
+pub(super) fn place(p: Vec3) -> VertexPlace {
     // Adding 0 turns -0 into 0.
-    (p + Vec3::ZERO).to_array().map(f32::to_bits)
+    let bits = (p + Vec3::ZERO).to_array().map(|x| u128::from(x.to_bits()));
+    bits[0] | bits[1] << 32 | bits[2] << 64
 }
 
 /// What is known of a mesh's seams.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seams {
     pub is_known: bool,
-    /// Vertices of triangles that have or had an open edge, ascending. A closed mesh has none.
+    /// Vertices of edges that are or were open by their numbers, and third corners of triangles there that lie upon each
+    /// other, ascending. A mesh that is closed by its numbers has none.
     pub rim: Vec<RimVertex>,
     /// At each place of a rim vertex the number of one in the rim.
-    pub at_place: HashMap<Place, u32>,
+    pub at_place: HashMap<VertexPlace, u32, PlaceHash>,
     /// By vertex; empty while no two were ever joined, and vertices beyond its end are joined with none.
     joined: Vec<Joined>,
 }
@@ -31,7 +36,7 @@ pub(super) struct Seams {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RimVertex {
     pub vertex: u32,
-    pub place: Place,
+    pub place: VertexPlace,
     /// The number in the rim of the next vertex at this place, in a circle.
     pub next: u32,
 }
@@ -42,6 +47,47 @@ struct Joined {
     least: u32,
     /// In ascending order, and after the greatest the least.
     next: u32,
+}
+
+/// Hashes a place by one product with seeds that nobody knows, so that nobody can send places that collide: a deformation
+/// of an open tissue takes its boundary vertices out of a table and puts them into it.
+#[derive(Clone, Debug)]
+pub(super) struct PlaceHash([u64; 2]);
+
+pub(super) struct PlaceHasher {
+    seeds: [u64; 2],
+    hash: u64,
+}
+
+impl Default for PlaceHash {
+    fn default() -> PlaceHash {
+        let random = RandomState::new();
+        PlaceHash([random.hash_one(0), random.hash_one(1)])
+    }
+}
+
+impl BuildHasher for PlaceHash {
+    type Hasher = PlaceHasher;
+
+    fn build_hasher(&self) -> PlaceHasher {
+        PlaceHasher { seeds: self.0, hash: 0 }
+    }
+}
+
+impl Hasher for PlaceHasher {
+    fn write_u128(&mut self, place: u128) {
+        let [low, high] = [place as u64 ^ self.seeds[0], (place >> 64) as u64 ^ self.seeds[1]];
+        let product = u128::from(low) * u128::from(high);
+        self.hash = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|b| self.write_u128(u128::from(self.hash) << 8 | u128::from(*b)));
+    }
+
+    fn finish(&self) -> u64 {
+        self.hash
+    }
 }
 
 impl Seams {
@@ -99,7 +145,7 @@ impl Seams {
     }
 
     /// Puts a vertex of the rim at a place, among those that are there.
-    pub fn put(&mut self, number: u32, at: Place) {
+    pub fn put(&mut self, number: u32, at: VertexPlace) {
         let first = *self.at_place.entry(at).or_insert(number);
         let next = if first == number {
             number
@@ -112,7 +158,7 @@ impl Seams {
 
     pub fn heap_bytes(&self) -> usize {
         size_of::<RimVertex>() * self.rim.capacity()
-            + size_of::<(Place, u32)>() * self.at_place.capacity()
+            + size_of::<(VertexPlace, u32)>() * self.at_place.capacity()
             + size_of::<Joined>() * self.joined.capacity()
     }
 }

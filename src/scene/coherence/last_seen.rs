@@ -42,3 +42,49 @@ impl LastSeen {
         Some(motion.displacement_max())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        geometry::mesh::load::{LoadOptions, load},
+        oracle::{Random, shapes},
+        scene::{Tissue, TissueKind, tissue::deform::Deformation},
+    };
+
+    /// Where a seam parts or joins, the side may change without a triangle between: what was known is forgotten, also where
+    /// the writer's copy has missed the deformation before.
+    #[test]
+    fn a_seam_that_parts_tells_nothing_of_what_was() {
+        let whole = shapes::split(shapes::sphere(0.05, 3), 1.0, &mut Random::new(4));
+        let home = whole.positions.clone();
+        let mut apart = home.clone();
+        *apart.last_mut().expect("vertices") *= 1.5;
+        let larger = home.iter().map(|p| *p * 1.01).collect::<Vec<_>>();
+        let loaded = load(whole, &LoadOptions::default()).expect("a mesh");
+        let named = ("t".to_owned(), TissueKind::Tissue);
+        let tissue = Tissue::new(named, loaded, Default::default(), 0);
+        let mut seen = LastSeen::default();
+        assert_eq!(seen.follow(tissue.id(), &tissue.current()), None);
+        for (to, is_known) in [
+            (&larger, true),
+            (&apart, false),
+            (&home, false),
+            (&larger, true),
+            (&apart, false),
+            (&apart, true),
+            (&home, false),
+        ] {
+            tissue.deform(Deformation::Dense(to.clone()), 0).expect("accepted");
+            let moved = seen.follow(tissue.id(), &tissue.current());
+            assert_eq!(moved.is_some(), is_known);
+            assert_eq!(tissue.current().surface.is_closed(), to != &apart);
+        }
+        let last = home.len() as u32 - 1;
+        for (to, is_known) in [(home[last as usize] * 1.2, false), (home[last as usize], false)] {
+            let sparse = Deformation::Sparse { vertices: vec![last], positions: vec![to] };
+            tissue.deform(sparse, 0).expect("accepted");
+            assert_eq!(seen.follow(tissue.id(), &tissue.current()).is_some(), is_known);
+        }
+    }
+}
