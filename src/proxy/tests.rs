@@ -95,7 +95,9 @@ impl Stage {
         let until = clock().saturating_add(budget);
         let time = TimeLeft::until(&clock, until);
         let now_ns = self.sequence * 1_000_000;
-        self.session.tick(self.sequence, &[pose.clone()], now_ns, &time).expect("accepted");
+        self.session
+            .tick(self.sequence, std::slice::from_ref(pose), now_ns, &time)
+            .expect("accepted");
         clock().saturating_sub(until)
     }
 

@@ -159,7 +159,7 @@ impl Field {
         fraction: DVec3,
         p: DVec3,
     ) -> Reading {
-        let (triangle, closest) = list.nearest(mesh, p, grid.from_centre(fraction));
+        let (triangle, closest) = list.nearest(mesh, p, grid.centre_distance(fraction));
         let normal = || pseudonormal(mesh, triangle, closest.feature);
         let away = p - closest.point;
         let side = list.side(mesh, (p, fraction), away, normal);
@@ -190,7 +190,7 @@ impl Grid {
     }
 
     /// From the centre of a cell to a point of it, metres.
-    fn from_centre(&self, s: DVec3) -> f64 {
+    fn centre_distance(&self, s: DVec3) -> f64 {
         ((s - 0.5) * self.step).length()
     }
 
@@ -219,7 +219,7 @@ impl Grid {
             return true;
         }
         let list = self.lists.get(n);
-        let (triangle, closest) = list.nearest(mesh, p, self.from_centre(s));
+        let (triangle, closest) = list.nearest(mesh, p, self.centre_distance(s));
         closest.distance_squared.sqrt() <= (radius + tolerance) * BOUND_COVER || {
             let normal = || pseudonormal(mesh, triangle, closest.feature);
             let side = list.side(mesh, (p, s), p - closest.point, normal);

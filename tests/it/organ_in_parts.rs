@@ -135,9 +135,12 @@ fn assert_points(scene: &Scene, n: usize, random: &mut Random, what: &str) -> us
     inside
 }
 
+/// The number of the part that a place is in.
+type PartOf = fn(Vec3) -> usize;
+
 /// Eighths of a ball, halves and eighths of an organ, and the six flat sides of a box, none of which has a box that holds
 /// a point of the inside.
-fn organs() -> [(&'static str, MeshData, fn(Vec3) -> usize); 4] {
+fn organs() -> [(&'static str, MeshData, PartOf); 4] {
     let halves = |p: Vec3| usize::from(p.x >= 0.0);
     let cube = shapes::subdivide(&shapes::subdivide(&shapes::cuboid(DVec3::splat(0.06))));
     [

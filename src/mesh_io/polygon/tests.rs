@@ -106,11 +106,11 @@ fn corners_on_a_straight_edge_are_used() {
 
 #[test]
 fn repeated_corners_add_no_area() {
-    for at in 0..6 {
+    for (at, corner) in L.into_iter().enumerate() {
         let mut repeated = L.to_vec();
-        repeated.insert(at, L[at]);
+        repeated.insert(at, corner);
         assert_is_covered(&repeated, 1);
-        repeated.insert(at, L[at]);
+        repeated.insert(at, corner);
         assert_is_covered(&repeated, 2);
     }
     let whisker = [[0, 0], [4, 0], [4, 2], [6, 2], [4, 2], [4, 4], [0, 4]];

@@ -140,12 +140,19 @@ impl http_body::Body for OpenBody {
 }
 
 #[cfg(test)]
-mod tests {
-    use http_body_util::{BodyExt, StreamBody};
+pub(super) mod tests {
+    use http_body_util::{BodyExt, Full, StreamBody};
     use tokio::{sync::mpsc, time::timeout};
     use tokio_stream::wrappers::ReceiverStream;
 
     use super::*;
+
+    /// An answer that keeps its connection's place, and has not ended: an empty body would be dropped at once.
+    pub fn live_view() -> Response<Body> {
+        let mut view = Response::new(Body::new(Full::new(Bytes::from_static(b"a"))));
+        view.extensions_mut().insert(KeepsPlace);
+        view
+    }
 
     const SOON: Duration = Duration::from_millis(10);
     const FOREVER: Duration = Duration::from_secs(20);
@@ -180,9 +187,7 @@ mod tests {
         let used = Arc::new(ConnectionUse::default());
         let answer = used.begin().until_taken(Response::new(Body::default()));
         assert!(used.may_give_way());
-        let mut view = Response::new(Body::default());
-        view.extensions_mut().insert(KeepsPlace);
-        let view = used.begin().until_taken(view);
+        let view = used.begin().until_taken(live_view());
         assert!(!used.may_give_way());
         drop((answer, view));
         assert!(used.may_give_way());

@@ -70,11 +70,9 @@ impl Drop for WebPlace {
 mod tests {
     use std::{net::Ipv4Addr, time::Duration};
 
-    use http::Response;
     use tokio::time::timeout;
-    use tonic::body::Body;
 
-    use super::{super::connection_use::KeepsPlace, *};
+    use super::{super::connection_use::tests::live_view, *};
 
     fn from(last: u8) -> IpAddr {
         Ipv4Addr::new(10, 0, 0, last).into()
@@ -89,9 +87,7 @@ mod tests {
         let places = Arc::new(WebPlaces::default());
         let probe = places.take(from(1)).expect("a place");
         let crowd = [(); CONNECTIONS_MAX - 1].map(|()| places.take(from(2)).expect("a place"));
-        let mut view = Response::new(Body::default());
-        view.extensions_mut().insert(KeepsPlace);
-        let view = crowd[0].used.begin().until_taken(view);
+        let view = crowd[0].used.begin().until_taken(live_view());
         let _second_probe = places.take(from(1)).expect("a place");
         assert!(!has_to_go(&probe).await && !has_to_go(&crowd[0]).await, "a live view stays");
         assert!(has_to_go(&crowd[1]).await && !has_to_go(&crowd[2]).await);
@@ -107,9 +103,7 @@ mod tests {
         let places = Arc::new(WebPlaces::default());
         let views = [(); CONNECTIONS_MAX].map(|()| {
             let place = places.take(from(1)).expect("a place");
-            let mut view = Response::new(Body::default());
-            view.extensions_mut().insert(KeepsPlace);
-            let view = place.used.begin().until_taken(view);
+            let view = place.used.begin().until_taken(live_view());
             (place, view)
         });
         assert!(places.take(from(2)).is_none());

@@ -261,9 +261,9 @@ fn what_is_no_file_in_a_field_s_place_is_not_waited_for() {
     use crate::os::regular_file::tests::{at_once, make_fifo};
 
     let kept = Kept::new("no-file");
-    let place: fn(&Path) = |path| make_fifo(path);
-    let others: [(&str, fn(&Path)); 5] = [
-        ("a FIFO", place),
+    type Put = fn(&Path);
+    let others: [(&str, Put); 5] = [
+        ("a FIFO", make_fifo),
         ("a socket", |path| drop(UnixListener::bind(path).expect("a socket"))),
         ("a link to itself", |path| symlink(path, path).expect("a link")),
         ("a link to a device", |path| symlink("/dev/zero", path).expect("a link")),

@@ -87,7 +87,7 @@ fn assert_slides(what: &str, tissues: &[MeshData], prepare: impl Fn(&mut ProxySt
 #[test]
 fn a_tool_slides_over_borders_that_lie_on_each_other() {
     let whole = whole();
-    assert_slides("in one piece", &[whole.clone()], |_| ());
+    assert_slides("in one piece", std::slice::from_ref(&whole), |_| ());
     let [left, right] = [false, true].map(|side| part(&whole, |p| (p.x > 0.0) == side));
     assert_slides("two tissues", &[left.clone(), right], |_| ());
     // Three that meet in a line and in points of it.
@@ -99,7 +99,7 @@ fn a_tool_slides_over_borders_that_lie_on_each_other() {
     parted.positions.extend(&added);
     right.iter().for_each(|(i, t)| parted.triangles[*i] = *t);
     assert_slides("a seam", &[parted], |_| ());
-    assert_slides("a cut of no width", &[whole.clone()], |stage| {
+    assert_slides("a cut of no width", std::slice::from_ref(&whole), |stage| {
         let edit = TopologyEdit {
             base_revision: None,
             removed: right.iter().map(|(i, _)| TriangleId(*i as u32)).collect(),

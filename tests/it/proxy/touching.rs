@@ -81,7 +81,8 @@ fn begun_in_contact_it_is_moved_off() {
         for deep in [0.0, 1e-7, 1.5e-5] {
             let at = to(0.0, 0.0, -side * deep);
             let firm = |o| palpate::proxy::RenderOptions { spring: STIFF, ..o };
-            let mut stage = ProxyStage::new(&[tissue.clone()], &[tool.clone()], firm);
+            let mut stage =
+                ProxyStage::new(std::slice::from_ref(&tissue), std::slice::from_ref(&tool), firm);
             for _ in 0..3 {
                 let got = stage.tick(at);
                 assert_off(name, &stage, &got, side, deep);
@@ -92,7 +93,7 @@ fn begun_in_contact_it_is_moved_off() {
             stage.pose.teleport = true;
             let got = stage.tick(at);
             assert_off(name, &stage, &got, side, deep);
-            let mut stage = ProxyStage::new(&[], &[tool.clone()], firm);
+            let mut stage = ProxyStage::new(&[], std::slice::from_ref(&tool), firm);
             assert_eq!(stage.tick(at).state, RenderState::Free);
             let added = loaded(tissue.clone());
             stage.scene.add_tissue("put", added, TissueOptions::default(), 0).expect("added");
