@@ -13,7 +13,7 @@ use palpate::{
     geometry::{LoadOptions, LoadedMesh, MeshData, mesh::load::load},
     load::stage::{
         path::Site,
-        phantom::{Instrument, Organ},
+        phantom::{Instrument, PhantomTissue},
     },
     proxy::{RenderOptions, RenderedSession},
     scene::{
@@ -105,7 +105,7 @@ struct Grasp {
 
 impl Grasp {
     fn new(effort: Effort, (_, is_rendered, depth_m, give): (&str, bool, f64, f64)) -> Grasp {
-        let (organ, instrument) = (Organ::folded(), Instrument::grasper());
+        let (organ, instrument) = (PhantomTissue::folded(), Instrument::grasper());
         let scene = Arc::new(Scene::new("bench".to_owned(), Limits::default()));
         let rests = instrument.link_poses(0.0);
         let links = instrument.links.iter().zip(rests).map(|(upload, rest)| {

@@ -25,7 +25,7 @@ use palpate::{
         },
         stage::{
             Stage,
-            phantom::{Instrument, Organ},
+            phantom::{Instrument, PhantomTissue},
         },
     },
     oracle::shapes,
@@ -198,7 +198,7 @@ pub fn start(args: &[&str]) -> ServerProcess {
 
 /// A bead against an organ of 20 k triangles: little work in the engine, so that the transport is seen.
 pub fn bead_plan(n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
-    plan(Organ::smooth(), &bead(), n_clients, rate_hz, seconds)
+    plan(PhantomTissue::smooth(), &bead(), n_clients, rate_hz, seconds)
 }
 
 /// The tool of [`bead_plan`].
@@ -215,12 +215,12 @@ pub fn stylus() -> MeshData {
 pub fn liver_plan(effort: Effort, deform_hz: f64, seconds: f64) -> (String, Plan) {
     let (name, liver) = inputs::liver(effort);
     let file = obj_file("liver", &data(&liver.mesh));
-    let organ = Organ::open(&file, 1.0).expect("just written");
+    let organ = PhantomTissue::open(&file, 1.0).expect("just written");
     let plan = plan(organ, &stylus(), 1, 1000.0, seconds);
     (name, Plan { deform_hz, deform_share: Some(1.0), ..plan })
 }
 
-fn plan(organ: Organ, tool: &MeshData, n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
+fn plan(organ: PhantomTissue, tool: &MeshData, n_clients: u32, rate_hz: f64, seconds: f64) -> Plan {
     let instrument = Instrument::open(&obj_file("tool", tool), 1.0, 0.0).expect("just written");
     Plan {
         n_clients,

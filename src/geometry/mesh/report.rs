@@ -53,10 +53,10 @@ pub struct MeshReport {
 }
 
 /// Longest sides between which nobody wonders about the unit, metres: a needle's tip and a body.
-const LONGEST_USUAL_M: (f64, f64) = (0.5e-3, 2.5);
+const LONGEST_USUAL_M: (f64, f64) = (0.0005, 2.5);
 /// Units that files are in, and the longest side of most organs and instruments, metres: among several units that would
 /// suit a mesh the first is named for which it is at least so long.
-const UNITS: [(&str, f64); 3] = [("millimetres", 1e-3), ("centimetres", 1e-2), ("inches", 0.0254)];
+const UNITS: [(&str, f64); 3] = [("millimetres", 0.001), ("centimetres", 0.01), ("inches", 0.0254)];
 const LONGEST_LIKELY_M: f64 = 0.02;
 
 impl MeshReport {

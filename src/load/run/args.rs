@@ -11,7 +11,7 @@ use crate::load::{
     error::LoadError,
     stage::{
         held_device::HeldDevice,
-        phantom::{Instrument, Organ},
+        phantom::{Instrument, PhantomTissue},
     },
 };
 
@@ -215,8 +215,8 @@ impl LoadArgs {
 impl RunArgs {
     fn plan(&self, n_clients: u32, rate_hz: f64, deform_hz: f64) -> Result<Plan, LoadError> {
         let organ = match &self.tissue {
-            Some(file) => Organ::open(file, self.scale_to_m)?,
-            None => Organ::folded(),
+            Some(file) => PhantomTissue::open(file, self.scale_to_m)?,
+            None => PhantomTissue::folded(),
         };
         let instrument = match &self.tool {
             Some(file) => {

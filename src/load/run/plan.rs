@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::load::{
     clients::device::DevicePlan,
     report::force_path::ForcePath,
-    stage::phantom::{Instrument, Organ},
+    stage::phantom::{Instrument, PhantomTissue},
 };
 
 /// What is run.
@@ -34,7 +34,7 @@ pub struct Plan {
     /// Later than this is missed.
     pub deadline: Duration,
     /// The tissue.
-    pub organ: Organ,
+    pub organ: PhantomTissue,
     /// The tool that all clients share; each has its own pose of it.
     pub instrument: Arc<Instrument>,
 }

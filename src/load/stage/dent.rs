@@ -88,7 +88,7 @@ impl Dent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::stage::phantom::Organ;
+    use crate::load::stage::phantom::PhantomTissue;
 
     fn site(at: Vec3, dent_m: f64) -> Site {
         let surface = at.as_dvec3();
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn only_vertices_within_the_radius_move_and_all_come_back() {
-        let organ = Organ::smooth();
+        let organ = PhantomTissue::smooth();
         let mut dent = Dent::new(organ.rest.clone(), organ.length_m());
         let at = organ.rest[17];
         let moved = dent.follow_some(&site(at, 0.004));
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn about_the_share_that_was_asked_for_moves() {
-        let organ = Organ::smooth();
+        let organ = PhantomTissue::smooth();
         let n = organ.rest.len();
         let mut tenth = Dent::of_share(organ.rest.clone(), organ.length_m(), 0.1);
         let moved = tenth.follow_some(&site(organ.rest[0], 0.002)).vertices.len();

@@ -49,7 +49,7 @@ const USUAL_TOOL_SIZES: (f64, f64) = (0.1, 5.0);
 
 /// The tissue.
 #[derive(Clone, Debug)]
-pub struct Organ {
+pub struct PhantomTissue {
     /// In a few words.
     pub label: String,
     /// What is uploaded.
@@ -83,21 +83,21 @@ pub struct Instrument {
     holes_m: Option<f64>,
 }
 
-impl Organ {
+impl PhantomTissue {
     /// A smooth lumpy organ, 0.2 m long.
-    pub fn smooth() -> Organ {
-        Organ::of(shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED))
+    pub fn smooth() -> PhantomTissue {
+        PhantomTissue::of(shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED))
     }
 
     /// The same with a fold under the tip's path.
-    pub fn folded() -> Organ {
+    pub fn folded() -> PhantomTissue {
         let mut mesh = shapes::organ(ORGAN_TRIANGLES, ORGAN_SEED);
         raise_fold(&mut mesh.positions);
-        Organ::of(mesh)
+        PhantomTissue::of(mesh)
     }
 
-    fn of(mesh: MeshData) -> Organ {
-        Organ {
+    fn of(mesh: MeshData) -> PhantomTissue {
+        PhantomTissue {
             label: "generated organ".to_owned(),
             rest: mesh.positions.clone(),
             triangles: mesh.triangles.clone(),
@@ -110,9 +110,9 @@ impl Organ {
     ///
     /// # Errors
     /// When it cannot be read, is damaged or would be refused.
-    pub fn open(file: &Path, scale_to_m: f64) -> Result<Organ, MeshFileError> {
+    pub fn open(file: &Path, scale_to_m: f64) -> Result<PhantomTissue, MeshFileError> {
         let (mesh, loaded) = MeshSource::open(file, scale_to_m)?;
-        Ok(Organ {
+        Ok(PhantomTissue {
             label: name_of(file),
             mesh,
             rest: loaded.mesh.positions().to_vec(),
@@ -246,7 +246,7 @@ impl Instrument {
     }
 
     /// The same of sizes; nothing is scaled because of it.
-    pub fn odd_size(&self, organ: &Organ) -> Option<String> {
+    pub fn odd_size(&self, organ: &PhantomTissue) -> Option<String> {
         let ratio = self.length_m / organ.length_m();
         let (least, most) = USUAL_TOOL_SIZES;
         (!(least..=most).contains(&ratio)).then(|| {
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn odd_sizes_are_said() {
-        let (organ, mut tool) = (Organ::folded(), Instrument::grasper());
+        let (organ, mut tool) = (PhantomTissue::folded(), Instrument::grasper());
         assert_eq!(tool.odd_size(&organ), None);
         tool.length_m = 12.0;
         assert!(tool.odd_size(&organ).is_some_and(|s| s.contains("12.0000 m long")));

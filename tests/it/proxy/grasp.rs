@@ -9,7 +9,7 @@ use palpate::{
     load::stage::{
         dent::Dent,
         path::{PRESS_PERIOD_S, Site},
-        phantom::{Instrument, Organ},
+        phantom::{Instrument, PhantomTissue},
     },
     proto::deform_request::Positions,
     proxy::RenderState,
@@ -35,7 +35,7 @@ fn crest(rest: &[Vec3], x: f64) -> DVec3 {
 #[test]
 fn jaws_take_a_fold_that_moves_and_no_tissue_is_put_through_them() {
     let seed = Seed::or(57);
-    let (organ, tool) = (Organ::folded(), Instrument::grasper());
+    let (organ, tool) = (PhantomTissue::folded(), Instrument::grasper());
     let mesh = MeshData { positions: organ.rest.clone(), triangles: organ.triangles.clone() };
     let links = tool.links.iter().map(|link| match &link.mesh {
         MeshSource::Raw(data) => data.clone(),

@@ -316,7 +316,7 @@ fn late_it_stays_where_it_is_and_arrives_later() {
     let mut stage = ProxyStage::new(&[slab(8, 0.01, 0.03)], &[ball()], |o| o);
     stage.tick(to(0.0, 0.0, RADIUS + 0.001));
     stage.pose.scene_from_tool = to(0.0, 0.0, RADIUS - 0.01);
-    for asked in 0..40_u32 {
+    for asked in 0..400_u32 {
         let left = std::cell::Cell::new(asked);
         let late = || {
             left.set(left.get().saturating_sub(1));

@@ -3,6 +3,8 @@
 //! A change is checked, kept and then made, in its turn: what cannot be kept is refused and changes nothing. Deformations
 //! take no turn and wait for nothing: their newest positions are kept from time to time.
 
+mod journal_files;
+
 use std::{
     collections::BTreeMap,
     io,
@@ -16,7 +18,9 @@ use std::{
 use crossbeam::channel::{Receiver, Sender, unbounded};
 use parking_lot::Mutex;
 use tokio::sync::{Mutex as TurnMutex, OwnedMutexGuard, oneshot};
-use tracing::{error, warn};
+use tracing::error;
+
+use journal_files::{JournalFiles, Removal, failed};
 
 use crate::{
     config::StoreSettings,
@@ -27,16 +31,15 @@ use crate::{
     service::{
         clock::now_ns,
         host::{
-            cluster::scene_lease::{NewOwner, SceneLease},
+            cluster::scene_lease::SceneLease,
             durable::{last_snapshot::LastSnapshot, not_kept::NotKept},
-            scene_life::Ended,
         },
         metrics::store::StoreMetrics,
         transport::background::lower_priority,
     },
     store::scenes::{
         folder::{FoundScene, SceneFolder},
-        generations::{first_generation, next_generation},
+        generations::first_generation,
         journal::{JournalFile, JournalRecord},
         snapshot::SceneSnapshot,
     },
@@ -60,39 +63,6 @@ pub struct SceneJournal {
     snapshot: Mutex<LastSnapshot>,
     durable: Mutex<BTreeMap<TissueId, DurableRevisions>>,
     commits: Sender<Commit>,
-}
-
-/// Locked while the disk is waited for, by nobody who computes or answers ticks and deformations.
-struct JournalFiles {
-    folder: SceneFolder,
-    /// Where servers share the folder: that the scene is this server's.
-    lease: Option<Arc<SceneLease>>,
-    /// `None` until something is kept, and once the scene is deleted.
-    file: Option<JournalFile>,
-    /// The last journal has records that may not count: the next one is to begin before them.
-    is_torn: bool,
-    /// The journal is gone from the disk, with changes that were acknowledged: nothing is kept before a snapshot has them.
-    is_gone: bool,
-    removal: Removal,
-    /// Another goes on with the files.
-    is_closed: bool,
-    /// The greatest of all files.
-    generation: u64,
-    /// Those since the newest snapshot.
-    n_journals: u64,
-    next_sequence: u64,
-    /// Of cuts that were kept and not made, and are not taken back on the disk yet. Whatever is kept next was made for the
-    /// scene without them, and counts with them only.
-    open_voids: Vec<JournalRecord>,
-}
-
-/// How far the removal of a scene's files has come.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Removal {
-    NotBegun,
-    /// Whether they are there after a power cut is not known, so that nothing may be kept in them.
-    Unknown,
-    Done,
 }
 
 /// After so many journals a snapshot is due, however short they are: each server that changes the scene begins one, and so
@@ -471,86 +441,6 @@ impl SceneJournal {
     }
 }
 
-impl JournalFiles {
-    /// Before anything is written: whether the scene is this server's.
-    fn check_own(&self) -> Result<(), NotKept> {
-        if self.removal != Removal::NotBegun || self.is_closed {
-            return Err(NotKept::Gone);
-        }
-        let Some(lease) = &self.lease else { return Ok(()) };
-        match lease.new_owner().map_err(failed)? {
-            None => Ok(()),
-            Some(owner) => Err(elsewhere(lease, owner).into()),
-        }
-    }
-
-    /// Adds records to the journal, or to the next one. Returns the number of the first, and the bytes of all.
-    fn append(&mut self, records: &[JournalRecord]) -> Result<(u64, u64), NotKept> {
-        self.check_own()?;
-        if self.is_gone {
-            let why = "a journal is gone from its place, and changes wait for a snapshot that has all of it";
-            return Err(failed(io::Error::other(why)));
-        }
-        if self.file.as_ref().is_none_or(JournalFile::is_broken) {
-            self.begin_journal()?;
-        }
-        let file = self.file.as_mut().expect("it was begun");
-        let before = file.bytes();
-        // Where it is uncertain it counts should this server end before its next journal begins.
-        let first = file.append(records).map_err(|error| {
-            self.is_gone = error.kind() == io::ErrorKind::NotFound;
-            NotKept::of_write(error)
-        })?;
-        let more = file.bytes() - before;
-        self.check_written()?;
-        self.next_sequence = first + records.len() as u64;
-        Ok((first, more))
-    }
-
-    /// After it is on the disk, and before it is acknowledged: whether it was written in time. Who claims the scene from
-    /// now on reads it.
-    fn check_written(&mut self) -> Result<(), NotKept> {
-        let Some(lease) = &self.lease else { return Ok(()) };
-        let why = match lease.new_owner() {
-            Ok(None) => return Ok(()),
-            Ok(Some(owner)) => elsewhere(lease, owner).to_string(),
-            Err(error) => format!("the claims cannot be read: {error}"),
-        };
-        // Should it be this server's all the same, its next journal goes on before the record.
-        (self.file, self.is_torn) = (None, true);
-        Err(NotKept::Unknown(why))
-    }
-
-    /// All files of the scene. Those of a shared one are nobody's before they go.
-    fn remove(&self) -> Result<(), NotKept> {
-        let Some(lease) = &self.lease else {
-            return self.folder.remove().map_err(NotKept::of_write);
-        };
-        if let Some(owner) = lease.delete().map_err(NotKept::of_write)? {
-            return Err(elsewhere(lease, owner).into());
-        }
-        if let Err(error) = self.folder.remove_before(lease.epoch() + 1) {
-            warn!("a deleted scene's files stay for now: {error}");
-        }
-        Ok(())
-    }
-
-    fn begin_journal(&mut self) -> Result<(), NotKept> {
-        // Also of one that fails: should its file stay, the next has another name.
-        self.generation = match &self.lease {
-            Some(lease) => next_generation(lease.epoch(), self.generation)
-                .map_err(|later| failed(io::Error::other(later)))?,
-            None => self.generation + 1,
-        };
-        self.n_journals += 1;
-        // Nor does the last one go on then: from the first number of that file on, no record of it would be read.
-        (self.file, self.is_torn) = (None, true);
-        let begun = self.folder.begin_journal(self.generation, self.next_sequence);
-        (self.file, self.is_torn) = (Some(begun.map_err(failed)?), false);
-        Ok(())
-    }
-}
-
 impl HandedIn {
     /// Waits until they are there, not on the runtime's threads.
     ///
@@ -596,14 +486,6 @@ impl ChangeTurn {
             error!("a cut that failed stays in the journal until it can be written to: {error}");
         }
     }
-}
-
-fn failed(error: io::Error) -> NotKept {
-    NotKept::Disk(Arc::new(error))
-}
-
-fn elsewhere(lease: &SceneLease, owner: NewOwner) -> Ended {
-    Ended::Elsewhere { id: lease.scene().to_owned(), owner }
 }
 
 #[cfg(test)]
