@@ -19,7 +19,7 @@ use tokio::{
     time::timeout,
 };
 use tokio_io_timeout::TimeoutStream;
-use tonic::body::Body;
+use tonic::{Status, body::Body};
 use tower::{Service, util::BoxCloneSyncService};
 use tracing::debug;
 
@@ -201,7 +201,11 @@ impl WebPort {
         }
         let request = match whole_request(request).await {
             Ok(request) => request.map(Body::new),
-            Err(refusal) => return refusal,
+            // gRPC's clients read a gRPC status.
+            Err(refusal) if refusal.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+                return Status::resource_exhausted("the request is too large").into_http();
+            }
+            Err(_) => return Status::cancelled("the request did not come").into_http(),
         };
         match self.health.clone().call(request).await {
             Ok(answer) => answer,

@@ -16,7 +16,7 @@ use crate::{
     },
     service::{
         access::caller::Caller,
-        host::{scene_error::SceneRegistryError, scene_registry::SceneRegistry},
+        host::{scene_error::SceneRegistryError, scene_life::Ended, scene_registry::SceneRegistry},
     },
     store::{place::Append, scenes::scene_store::SceneStore},
 };
