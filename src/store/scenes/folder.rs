@@ -332,11 +332,8 @@ impl SceneFolder {
     }
 
     /// A journal to read; `None` when it does not begin as one.
-    pub(super) fn open_journal(
-        &self,
-        generation: u64,
-    ) -> Result<Option<JournalReader>, Unreadable> {
-        let read = JournalReader::open(&*self.place, &self.journal(generation));
+    pub(super) fn open_journal(&self, n: u64) -> Result<Option<JournalReader>, Unreadable> {
+        let read = JournalReader::open(&*self.place, &self.journal(n));
         Ok(told(read)?.ok())
     }
 
