@@ -18,8 +18,8 @@ class Report:
 
     Attributes:
         max_distance_m: farther than this only a lower bound is given. 0: 0.05.
-        contact_margin_m: a surface this near counts as a contact. 0: 0.001, a quarter of the diagonal of the tools' largest
-            link, or max_distance_m, the least of them.
+        contact_margin_m: a surface this near counts as a contact. 0: the least of 0.001, a quarter of the diagonal of
+            the tools' largest link, and max_distance_m.
         max_contacts: the deepest contacts that are given for each link; the rest are counted. 0: 64.
         omit_contacts, omit_probes, omit_sweep: leave out what is not needed, and its cost.
         stale_after_us: a tissue whose last deformation is older than this sets `Flag.STALE`. 0: never.

@@ -36,7 +36,8 @@ class Link:
         rest_pose: tool frame from link frame where a tick gives no link pose. None: the same frame.
         tolerance_m: the error wanted of its distance field. 0: a thousandth of its diagonal.
         fill_holes_m: each hole in a box with a diagonal of no more than this is filled, metres. 0: none.
-        weld_m: open edges whose ends are no farther than this from each other are joined, metres. 0: those at equal places.
+        weld_m: open edges whose ends are no farther than this from each other are joined, metres. 0: those at equal
+            places.
     """
 
     name: str

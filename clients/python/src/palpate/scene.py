@@ -74,7 +74,7 @@ class Scene:
             forbidden_region: rendered tools stay out, and it bears no load.
             weld_m: open edges whose ends are no farther than this from each other are joined, metres. 0: those at equal
                 places.
-            as_wound: tissue is on the side that the triangles face away from, also where a closed surface faces inwards:
+            as_wound: tissue is on the side that triangles face away from, also if a closed surface faces inwards:
                 the wall of a lumen, with tissue all around it. Otherwise closed bodies are turned to face outwards.
 
         Warns:
