@@ -76,11 +76,14 @@ impl JournalFiles {
         let file = self.file.as_mut().expect("it was begun");
         let before = file.bytes();
         // Where it is uncertain it counts should this server end before its next journal begins.
-        let first = file.append(records).map_err(|error| {
-            self.is_gone = error.kind() == io::ErrorKind::NotFound;
-            NotKept::of_write(error)
-        })?;
+        let appended = file.append(records);
         let more = file.bytes() - before;
+        if appended.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            // Who has claimed the scene since may have read the records before it removed the file.
+            self.check_written()?;
+            self.is_gone = true;
+        }
+        let first = appended.map_err(NotKept::of_write)?;
         self.check_written()?;
         self.next_sequence = first + records.len() as u64;
         Ok((first, more))
