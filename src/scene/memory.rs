@@ -13,7 +13,7 @@ use super::{
 /// a vertex takes is its place in a table of the ends of open edges, which a strip has at every vertex.
 const TISSUE_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 240, per_triangle: 480 };
 /// Of a mesh that becomes a link: mesh, index and box tree. Its field comes to that.
-const LINK_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 40, per_triangle: 800 };
+const LINK_BYTES: MeshBytes = MeshBytes { any: 32 << 10, per_vertex: 120, per_triangle: 800 };
 
 /// The share of a tissue's bytes in lists that have an entry for each vertex or triangle and grow by doubling.
 const LISTS_SHARE: f64 = 0.25;
@@ -81,7 +81,7 @@ pub fn self_collision_bytes_expected(
 
 impl Tissue {
     /// Bytes that a cut takes at most which adds so many vertices and triangles. Lists grow by doubling, so that a single
-    /// vertex may take as much as [`LISTS_SHARE`] of what is there.
+    /// vertex may take as much as a quarter of what is there.
     pub fn cut_bytes_expected(&self, vertices: u64, triangles: u64) -> u64 {
         let current = self.current();
         let mesh = current.surface.mesh();
