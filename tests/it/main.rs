@@ -4,7 +4,10 @@
 //! full, and prints each figure. Times that are up to the server alone are held to their limits then.
 //!
 //! `PALPATE_SEED` sets the seed of every random test, `PALPATE_TEST_SCALE` multiplies its length,
-//! `PALPATE_DATA` names the folder of the shared meshes, `PALPATE_CCD` one of continuous collision queries.
+//! `PALPATE_DATA` names the folder of the shared meshes (those of <https://www.sofa-framework.org>), `PALPATE_CCD` one of
+//! continuous collision queries. Tests without their meshes print it and take generated ones.
+//!
+//! `PALPATE_GOLDEN=write cargo test golden` writes the digests of all answers anew.
 
 #[cfg(feature = "agones")]
 mod agones;
