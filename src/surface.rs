@@ -258,7 +258,7 @@ impl Surface {
         max_distance: f64,
         hint: Option<TriangleId>,
     ) -> Option<NearestTriangle> {
-        self.list.nearest(to, max_distance, hint)
+        self.nearest_in_time(to, max_distance, hint, &TimeLeft::endless())
     }
 
     /// [`Surface::nearest`] until the time is over: then the nearest of the triangles that were looked at.
@@ -269,7 +269,7 @@ impl Surface {
         hint: Option<TriangleId>,
         time: &TimeLeft,
     ) -> Option<NearestTriangle> {
-        self.list.nearest_in_time(to, max_distance, hint, time)
+        self.list.nearest(to, max_distance, hint, time)
     }
 
     /// The signed distance of a point, when the surface is within `max_distance` metres.

@@ -58,19 +58,9 @@ struct OpenRun {
 }
 
 impl SkipList {
-    /// The nearest triangle within `max_distance` metres. `hint`: a triangle that is likely near; it changes
-    /// the work, never the answer.
+    /// The nearest triangle within `max_distance` metres; once the time is over the nearest of those that were looked at.
+    /// `hint`: a triangle that is likely near; it changes the work, never the answer.
     pub fn nearest(
-        &self,
-        to: DVec3,
-        max_distance: f64,
-        hint: Option<TriangleId>,
-    ) -> Option<NearestTriangle> {
-        self.nearest_in_time(to, max_distance, hint, &TimeLeft::endless())
-    }
-
-    /// [`SkipList::nearest`] until the time is over: then the nearest of those that were looked at.
-    pub fn nearest_in_time(
         &self,
         to: DVec3,
         max_distance: f64,
@@ -86,7 +76,7 @@ impl SkipList {
         search.best
     }
 
-    /// [`SkipList::nearest_in_time`] of a point that is asked for again and again: the same answer. `tangents`: what the
+    /// [`SkipList::nearest`] of a point that is asked for again and again: the same answer. `tangents`: what the
     /// last searches for it told, true of the surface as it is.
     pub fn nearest_tracked(
         &self,

@@ -229,9 +229,10 @@ mod tests {
             searches += usize::from(!tangents.covers(p, limit));
             let time = &TimeLeft::endless();
             let found = list.nearest_tracked(p, f64::INFINITY, &mut tangents, time);
-            let truth = list.nearest(p, f64::INFINITY, found.map(|f| f.triangle));
+            let truth = list.nearest(p, f64::INFINITY, found.map(|f| f.triangle), time);
             assert_eq!(found, truth, "question {question}, at {p}");
-            along = list.nearest(along, f64::INFINITY, None).expect("a surface").closest.point;
+            along =
+                list.nearest(along, f64::INFINITY, None, time).expect("a surface").closest.point;
         }
         assert!(8 * searches < QUESTIONS, "{searches} of {QUESTIONS}");
     }
