@@ -23,13 +23,14 @@ class RenderState(enum.IntEnum):
     TOUCHING = 2
     """Tissue holds it back."""
     EMBEDDED = 3
-    """It began inside a tissue, was teleported there, or a tissue was put or cut so that it is: the part of the
-    tissue about what crosses it gives no force until the proxy was outside once; all of the tissue, where it is
-    wholly inside. Other parts hold it. In exact contact, or inside by no more than 20 um, it is TOUCHING: it is
-    moved off."""
+    """The proxy began or was teleported inside a tissue, or a tissue was added or cut so that it contains the
+    proxy. The part of the tissue around the crossing triangles exerts no force until the proxy has been outside
+    once; if the proxy is wholly inside, the whole tissue exerts none. Other parts still hold it. A proxy in exact
+    contact, or at most 20 um inside, is moved off instead and is TOUCHING."""
     SQUEEZED = 4
-    """Tissue that moved leaves it no room: it violates the contacts as little as can be, by Rendering.residual_m,
-    and stays on its side of each. The force is that of the spring towards there."""
+    """Tissue that moved leaves the proxy no room. The proxy stays on its side of each contact and violates the
+    contacts by the least possible amount, Rendering.residual_m. The force is the spring's force towards that
+    place."""
     LATE = 5
     """The tick's time was over before it arrived: it goes on in the next tick. The force is that of the contacts
     that it had, held as planes: it may point away from the spring between the proxy and a device that has gone
@@ -730,7 +731,7 @@ class MeshReport(Answer):
         """Connected bodies (triangles joined by an edge)."""
     @property
     def open_edges(self) -> int:
-        """Edges with one triangle, those that are joined left aside (welded_edges)."""
+        """Edges with one triangle, without those that are joined (welded_edges)."""
     @property
     def non_manifold_edges(self) -> int:
         """Edges with three triangles or more."""
@@ -779,16 +780,15 @@ class MeshReport(Answer):
         """Triangles that fill them: the last ones, counted in `triangles`."""
     @property
     def welded_edges(self) -> int:
-        """Edges of triangles that name different vertices at the same places, as files with textures or hard normals
-        have them along seams. Exactly two open edges with equal ends that are traversed in opposite directions are
-        one edge of one surface, and their ends one vertex; all ids stay as they were sent. Three or more, two in one
-        direction, and the two sides of a sheet, triangle on triangle, are not joined. So it is in each revision:
-        edges that a deformation moves apart part, and edges that come to lie on each other, as after a cut without
-        width, join."""
+        """Seam edges: pairs of open edges at equal positions whose triangles name different vertices, as exporters
+        write them along texture and normal seams. Exactly two open edges with equal ends and opposite directions
+        count as one edge, and their ends as one vertex; all ids stay as they were sent. Three or more coincident
+        edges, two in the same direction, and the two sides of a sheet are not joined. Each revision decides this
+        anew: a deformation can separate a seam or close one, and a cut without width closes at once."""
     @property
     def unit_doubt(self) -> str:
-        """Why the mesh may be in another unit than scale_to_m says, in words for a user: its longest side is below
-        0.5 mm or above 2.5 m. Empty for a mesh of a usual size."""
+        """A message for the user if the unit is in doubt: the longest side of the bounding box is below 0.5 mm or
+        above 2.5 m. Empty otherwise."""
 
 class Tissue(Answer):
     """A deformable triangle mesh in scene frame."""
@@ -871,16 +871,16 @@ class Tool(Answer):
         ...
 
 class FieldBuild(Answer):
-    """How far the fields of a tool are built."""
+    """Progress of a tool's fields."""
     @property
     def tool(self) -> str:
-        """The tool's name: its id comes with AddTool's answer."""
+        """Name of the tool; its id is in AddTool's answer."""
     @property
     def link(self) -> str:
-        """Name of the link whose field is built now."""
+        """Name of the link whose field is being built."""
     @property
     def share(self) -> float:
-        """Part of that field that is built, 0 to 1. It rises, though not in proportion to time."""
+        """Finished share of that field, 0 to 1. Never falls; not proportional to time."""
 
 class Scene(Answer):
     """A scene: tissues and tools that can meet."""
@@ -903,7 +903,7 @@ class Scene(Answer):
         revisions are gone."""
     @property
     def field_builds(self) -> list[FieldBuild]:
-        """The tools whose AddTool builds their fields now: a client that waits for one sees here how far it is."""
+        """Fields that AddTool calls are building now. A client that waits for AddTool reads its progress here."""
 
 class FieldReport(Answer):
     """What a link's signed distance field costs and promises."""
@@ -966,7 +966,7 @@ class DeformResponse(Answer):
         ...
     @property
     def welded_edges(self) -> int:
-        """As in MeshReport, of this revision: fewer than before where the deformation moved edges of a seam apart."""
+        """MeshReport.welded_edges of this revision. It falls if the deformation separated a seam."""
 
 class TriangleRemap(Answer):
     """What became of a removed triangle."""
@@ -1010,7 +1010,7 @@ class EditTopologyResponse(Answer):
         ...
     @property
     def welded_edges(self) -> int:
-        """As in MeshReport, of this revision."""
+        """MeshReport.welded_edges of this revision."""
 
 class HoldTissueResponse(Answer):
     @property
