@@ -110,7 +110,7 @@ async fn quotas_are_checked_before_memory_is_taken() {
 /// Lists grow by doubling: a cut of three vertices may take as much as the tissue has.
 #[tokio::test]
 async fn cuts_do_not_take_a_key_over_its_quota_of_bytes() {
-    const QUOTA: u64 = 1_700_000;
+    const QUOTA: u64 = 1_800_000;
     let folder = Folder::new("quota-of-cuts");
     let keys = folder.write("keys.toml", &all_keys(&format!("bytes = {QUOTA}")));
     let mut server = TestServer::configured(with_keys(&keys)).await;

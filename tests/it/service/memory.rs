@@ -143,7 +143,7 @@ async fn a_quota_counts_held_positions() {
     let ball = wire(&shapes::sphere(0.1, 63));
     let n_vertices = ball.positions.len() / 3;
     // The tissue, once with all that is in it, and less than two megabytes: sessions take what is left of it.
-    let (mut server, _folder) = with_quota("bytes = 44000000").await;
+    let (mut server, _folder) = with_quota("bytes = 48000000").await;
     let sent = tokio_stream::iter(large_tissue(SCENE, "ball", &ball));
     server.scenes.add_tissue(by(SURGEON, sent)).await.expect("it fits");
     add_tool(&mut server, tool_upload("probe", &link(), 1e-3)).await.expect("it fits");
