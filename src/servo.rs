@@ -7,7 +7,7 @@
 //! 1. solves the proxy's own programme over them, each gap moved on: `gap(t) = g + J x - v (t - t_0)` ([`state`]);
 //! 2. gives `K (proxy - device) - B v`, with v along the force (Colgate, Stanley, Brown, "Issues in the haptic display
 //!    of tool use", 1995: the virtual coupling);
-//! 3. takes out of it what the coupling has made up, where that is asked for ([`passivity`]);
+//! 3. lessens it on the way out while the spring stores energy that nobody has put in ([`passivity`]);
 //! 4. keeps to the cap and the rate of change, lets the force fade when the model is too old, and brings it back in a
 //!    ramp.
 //!

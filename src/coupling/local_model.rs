@@ -154,7 +154,6 @@ impl LocalModel {
     pub fn widen(&mut self, radius_m: f64) {
         if radius_m > self.complete_radius_m {
             self.complete_radius_m = radius_m;
-            self.expires_s = expires_s(radius_m, self.tissue_speed_m_s);
         }
     }
 
@@ -275,7 +274,7 @@ impl LocalRow {
 pub const EXPIRES_S_MAX: f64 = 0.1;
 
 /// Until a radius is used up by tissues that move, seconds; [`EXPIRES_S_MAX`] at most.
-pub fn expires_s(radius_m: f64, tissue_speed_m_s: f64) -> f64 {
+pub fn used_up_s(radius_m: f64, tissue_speed_m_s: f64) -> f64 {
     let used_up_s = radius_m / tissue_speed_m_s;
     // At rest that is infinite, and with no radius it is no number.
     if used_up_s < EXPIRES_S_MAX { used_up_s } else { EXPIRES_S_MAX }

@@ -5,7 +5,7 @@ use super::{
     local_bounds::Surroundings,
     near_contact::{ContactKey, NearContact},
 };
-use crate::coupling::local_model::{LocalModel, LocalRow};
+use crate::coupling::local_model::{EXPIRES_S_MAX, LocalModel, LocalRow};
 
 /// Fills a model with the contacts as planes, with its bounds. `ids`: of the contacts.
 pub(super) fn fill(
@@ -17,7 +17,7 @@ pub(super) fn fill(
 ) {
     planes.clear();
     planes.extend(contacts.iter().map(|c| ContactPlane::of(c, about.posture, &about.motion)));
-    (model.complete_radius_m, model.expires_s) = about.bound(planes);
+    (model.complete_radius_m, model.expires_s) = (about.bound(planes), EXPIRES_S_MAX);
     model.tissue_speed_m_s = about.motion.speed_max();
     (model.reference, model.screws) = (*about.posture, *about.screws);
     model.reach_m = about.reach_m;

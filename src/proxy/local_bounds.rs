@@ -20,7 +20,7 @@ use super::{
     contact_plane::ContactPlane, near_contact::NearTriangles, seen_tissues::TissuesInMotion,
 };
 use crate::coupling::{
-    local_model::{EXPIRES_S_MAX, expires_s},
+    local_model::used_up_s,
     posture::{LinkScrews, Posture},
     quadratic_programme::ROWS_MAX,
 };
@@ -57,15 +57,14 @@ struct Allowance {
     /// phi, radians.
     turn: f64,
     curved_m: f64,
-    /// Until the model expires.
+    /// Until moving tissue has used up the radius.
     time_s: f64,
 }
 
 impl Surroundings<'_> {
-    /// The radius in which the planes are complete, metres, and how long they hold, seconds; each plane is told how far
-    /// off it may be there.
-    pub(super) fn bound(&self, planes: &mut [ContactPlane]) -> (f64, f64) {
-        let (mut best, mut expires_s) = (0.0, EXPIRES_S_MAX);
+    /// The radius in which the planes are complete, metres; each plane is told how far off it may be there.
+    pub(super) fn bound(&self, planes: &mut [ContactPlane]) -> f64 {
+        let mut best = 0.0;
         let mut radius = self.margin_m;
         for _ in 0..HALVINGS {
             if radius <= best {
@@ -75,7 +74,7 @@ impl Surroundings<'_> {
             let mut errors = [0.0; ROWS_MAX];
             let complete = self.complete(planes, &mut errors, &allowance);
             if complete > best || best == 0.0 {
-                (best, expires_s) = (complete, allowance.time_s);
+                best = complete;
                 for (plane, error) in planes.iter_mut().zip(errors) {
                     // What the plane itself is off by grows with the radius; only the one that is told counts.
                     let uneven = plane.unevenness(&self.motion, complete, allowance.time_s);
@@ -84,11 +83,11 @@ impl Surroundings<'_> {
             }
             radius *= 0.5;
         }
-        (best, expires_s)
+        best
     }
 
     fn allowance(&self, radius_m: f64) -> Allowance {
-        let time_s = expires_s(radius_m, self.motion.speed_max());
+        let time_s = used_up_s(radius_m, self.motion.speed_max());
         // theta (reach + lag) + lag <= r, and a link turns by its screw's rate times its lag: the sum of both is linear
         // in the two shares, so greatest at one end.
         let tool_turn = if self.reach_m > 0.0 { radius_m / self.reach_m } else { 0.0 };
@@ -216,7 +215,7 @@ impl Keeps<'_> {
         own + off - direction.normal.dot(row.on_tissue - direction.on_tissue)
     }
 
-    /// By how much the tissue comes nearer than row `j` says until the model expires, metres.
+    /// By how much the tissue comes nearer than row `j` says until the radius is used up, metres.
     fn drift(&self, fastest_m_s: f64, j: usize) -> f64 {
         (fastest_m_s - self.planes[j].velocity_m_s).max(0.0) * self.allowance.time_s
     }

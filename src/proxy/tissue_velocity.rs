@@ -4,6 +4,9 @@ use glam::DVec3;
 
 use crate::scene::Revision;
 
+/// The time from revision to revision is the median of so many: a step that arrives late, and the next one at once
+/// after it, make the tissue neither slow nor fast.
+const INTERVALS_KEPT: usize = 5;
 /// Two revisions nearer to each other than this, seconds, count as so far apart: a burst of deformations is no speed.
 const INTERVAL_S_MIN: f64 = 0.001;
 /// After so many intervals without a new revision the tissue counts as at rest.
@@ -16,6 +19,10 @@ pub(super) struct TissueVelocity {
     from_revision: u64,
     to_revision: u64,
     published_ns: u64,
+    /// From one revision to the next, seconds, the oldest overwritten first; of them, how many there have been.
+    intervals_s: [f64; INTERVALS_KEPT],
+    n_intervals: usize,
+    /// From `from_revision` to `to_revision`, at the usual pace.
     interval_s: f64,
     since_s: f64,
     /// No vertex is faster, m/s; 0 at rest.
@@ -28,6 +35,8 @@ impl TissueVelocity {
             from_revision: revision.geometry_revision,
             to_revision: revision.geometry_revision,
             published_ns: revision.published_ns,
+            intervals_s: [0.0; INTERVALS_KEPT],
+            n_intervals: 0,
             interval_s: INTERVAL_S_MIN,
             since_s: 0.0,
             speed_m_s: 0.0,
@@ -44,8 +53,11 @@ impl TissueVelocity {
             return;
         }
         let passed_s = revision.published_ns.saturating_sub(self.published_ns) as f64 / NS_PER_S;
-        // After a rest nobody knows when it began to move: it counts as if it had all along.
-        self.interval_s = passed_s.max(INTERVAL_S_MIN);
+        let n_revisions = revision.geometry_revision.saturating_sub(self.to_revision).max(1) as f64;
+        self.intervals_s[self.n_intervals % INTERVALS_KEPT] = passed_s / n_revisions;
+        self.n_intervals += 1;
+        // After a rest nobody knows when it began to move: it counts as if it had all along, or at the pace from before.
+        self.interval_s = (self.usual_interval_s() * n_revisions).max(INTERVAL_S_MIN);
         self.from_revision = self.to_revision;
         self.to_revision = revision.geometry_revision;
         self.published_ns = revision.published_ns;
@@ -53,6 +65,14 @@ impl TissueVelocity {
         // So many revisions ago that the tissue does not remember: a proxy does, of all vertices together.
         let moved_m = revision.displacement_since(self.from_revision).unwrap_or(displacement_m);
         self.speed_m_s = moved_m / self.interval_s;
+    }
+
+    /// The median of those that are known; of an even number, the longer of the two in the middle.
+    fn usual_interval_s(&self) -> f64 {
+        let mut known = self.intervals_s;
+        let known = &mut known[..self.n_intervals.min(INTERVALS_KEPT)];
+        known.sort_unstable_by(f64::total_cmp);
+        known[known.len() / 2]
     }
 
     /// Of a vertex, m/s; zero where that is not remembered, and no more than the speed is known then.

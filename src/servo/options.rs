@@ -17,7 +17,7 @@ pub struct ServoOptions {
     pub damping_samples: f64,
     /// Cap and rate of change of what is sent.
     pub limits: WrenchLimits,
-    /// Counts the energy that the coupling gives out, and takes it back by damping.
+    /// Keeps books of the spring's energy, and gives the hand none that nobody has put in. Off, a late model does.
     pub observes_passivity: bool,
 }
 
@@ -58,7 +58,7 @@ impl ServoOptions {
             spring: Spring::DESKTOP,
             damping_samples: 1.0,
             limits: WrenchLimits::DESKTOP,
-            observes_passivity: false,
+            observes_passivity: true,
         }
     }
 

@@ -5,7 +5,7 @@ use glam::DVec3;
 use super::{
     fade::Fade,
     options::{ServoOptions, ServoOptionsError},
-    passivity::PassivityObserver,
+    passivity::{EnergyBooks, Motion, Stored},
     refused::ModelRefused,
 };
 use crate::coupling::{
@@ -38,7 +38,7 @@ pub struct ServoState {
     fade: Option<Fade>,
     /// Since a fade in which the hand has let go.
     ramp: Option<ForceRamp>,
-    observer: PassivityObserver,
+    books: EnergyBooks,
     last_sequence: Option<u64>,
 }
 
@@ -53,11 +53,11 @@ pub struct ServoSample {
     pub link_follow_m: [f64; RENDERED_LINKS_MAX],
     /// Since the tick that the model answers was sent, seconds; 0 without a model.
     pub model_age_s: f64,
-    /// Cap, rate or radius changed what is sent.
+    /// Cap, rate, fade or the books of energy changed what is sent.
     pub limited: bool,
     /// The model is too old, or the device's pose is no pose: the force fades.
     pub is_fading: bool,
-    /// The proxy was farther from its reference than the model is complete: the force did not rise.
+    /// The proxy was farther from its reference than the model is complete: there may be more than its rows tell of.
     pub is_beyond_radius: bool,
 }
 
@@ -68,7 +68,6 @@ struct HeldModel {
     jacobians: [Displacement; ROWS_MAX],
     /// Added to each gap, metres: what is left of the jump from the model before.
     offsets: [f64; ROWS_MAX],
-    bears: [bool; ROWS_MAX],
     /// Where friction holds each row's point of the link, scene frame.
     anchors: [Option<DVec3>; ROWS_MAX],
     age_s: f64,
@@ -78,8 +77,8 @@ struct HeldModel {
     x: Displacement,
     /// What is left of the way from there to where the model before had the proxy of the same device.
     left: Displacement,
-    /// What is left of the force that was missing while it could not rise, newtons and newton metres.
-    missing: Wrench,
+    /// Of each row, newtons, at the last sample.
+    forces: [f64; ROWS_MAX],
 }
 
 impl ServoState {
@@ -91,13 +90,13 @@ impl ServoState {
         options.check()?;
         Ok(ServoState {
             stiffness: options.spring.diagonal(),
+            books: EnergyBooks::of(&options.spring),
             options,
             held: None,
             device: None,
             sent: Wrench::default(),
             fade: None,
             ramp: None,
-            observer: PassivityObserver::default(),
             last_sequence: None,
         })
     }
@@ -144,8 +143,7 @@ impl ServoState {
     pub fn step(&mut self, device: &Posture, dt_s: f64) -> ServoSample {
         let dt_s = if dt_s.is_finite() { dt_s.max(0.0) } else { 0.0 };
         let device = Some(device).filter(|d| d.is_rigid());
-        let (shift, turn) = self.motion(device);
-        self.observer.note(&self.sent, shift, turn);
+        let motion = self.motion(device);
         let mut sample = ServoSample::default();
         let mut wanted = None;
         if let Some(held) = &mut self.held {
@@ -156,13 +154,10 @@ impl ServoState {
             if let Some(device) = device {
                 let x_d = held.solve(device, &self.stiffness);
                 sample.is_beyond_radius = held.is_beyond_radius();
-                if sample.is_beyond_radius {
-                    held.hold_back(&x_d, &self.stiffness, &self.sent);
-                }
                 for (i, follow) in sample.link_follow_m.iter_mut().enumerate() {
                     *follow = (held.x[FIRST_LINK + i] - x_d[FIRST_LINK + i]).abs();
                 }
-                wanted = Some(self.spring(&x_d, sample.is_beyond_radius, shift, turn));
+                wanted = Some(self.coupled(&x_d, &motion, dt_s, &mut sample));
             }
         }
         self.device = device.copied();
@@ -172,25 +167,35 @@ impl ServoState {
     }
 
     /// What the hold point has moved by since the last sample.
-    fn motion(&self, device: Option<&Posture>) -> (DVec3, DVec3) {
+    fn motion(&self, device: Option<&Posture>) -> Motion {
         let (Some(held), Some(before), Some(now)) = (&self.held, &self.device, device) else {
-            return (DVec3::ZERO, DVec3::ZERO);
+            return Motion::default();
         };
-        let x = before.body_displacement_to(now, held.model.hold_m);
-        (DVec3::new(x[0], x[1], x[2]), DVec3::new(x[3], x[4], x[5]))
+        let LocalModel { hold_m, screws, .. } = &held.model;
+        Motion::of(&before.displacement_along(now, *hold_m, screws))
     }
 
     /// K (proxy - device) - B v, with B = K T: K times the motion of one sample. Formula 2 of [`crate::servo`], its
     /// sources there.
-    fn spring(&self, x_d: &Displacement, is_beyond: bool, shift: DVec3, turn: DVec3) -> Wrench {
+    fn coupled(
+        &mut self,
+        x_d: &Displacement,
+        motion: &Motion,
+        dt_s: f64,
+        sample: &mut ServoSample,
+    ) -> Wrench {
         let Some(held) = &self.held else { return Wrench::default() };
-        // Where it may not rise the force is the spring's, up to what was sent: a hand that goes back loses nothing of it.
-        let missing = if is_beyond { Wrench::default() } else { held.missing };
-        let sprung = held.sprung(x_d, &self.stiffness, &missing);
+        let mut sprung = held.sprung(x_d, &self.stiffness);
+        if self.options.observes_passivity {
+            let stored = held.stored(x_d, &sprung, &self.stiffness);
+            self.books.enter(stored, &self.sent, motion, dt_s);
+            let passive = self.books.passive(&sprung, motion, dt_s);
+            sample.limited |= passive != sprung;
+            sprung = passive;
+        }
         let samples = self.options.damping_samples;
         // Along the force alone: without friction tissue holds nothing back along its surface, and in the air there is
-        // nothing to damp. It never pulls: a hand that leaves is let go. What the observer takes back may, within cap and
-        // rate.
+        // nothing to damp. It never pulls: a hand that leaves is let go.
         let damped = |force: DVec3, stiffness: f64, motion: DVec3| {
             let size = force.length();
             if size == 0.0 {
@@ -199,17 +204,13 @@ impl ServoState {
             let along = force / size;
             along * (size - samples * stiffness * motion.dot(along)).max(0.0)
         };
-        let force = damped(sprung.force, self.stiffness[0], shift);
-        let torque = damped(sprung.torque, self.stiffness[3], turn);
-        let wrench = Wrench { force, torque };
-        if !self.options.observes_passivity {
-            return wrench;
+        Wrench {
+            force: damped(sprung.force, self.stiffness[0], motion.shift),
+            torque: damped(sprung.torque, self.stiffness[3], motion.turn),
         }
-        let radius_squared = self.stiffness[3] / self.stiffness[0];
-        self.observer.control(&wrench, shift, turn, radius_squared)
     }
 
-    /// Keeps to cap, rate, radius and age.
+    /// Keeps to cap, rate and age.
     fn send(&mut self, wanted: Option<Wrench>, dt_s: f64, sample: &mut ServoSample) {
         // Numbers that overflowed are no force.
         let wanted = wanted.filter(|w| w.force.is_finite() && w.torque.is_finite());
@@ -227,14 +228,9 @@ impl ServoState {
                 fade.step(&self.sent, &wanted.unwrap_or(self.sent), &limits, dt_s)
             }
             Some(wanted) => {
-                let most = if sample.is_beyond_radius {
-                    no_more_than(&wanted, &self.sent)
-                } else {
-                    wanted
-                };
                 let limits = ForceRamp::limits(&mut self.ramp, &limits, rated_s);
-                let (sent, limited) = self.sent.towards(&most, &limits, rated_s);
-                sample.limited = limited || most != wanted;
+                let (sent, limited) = self.sent.towards(&wanted, &limits, rated_s);
+                sample.limited |= limited;
                 sent
             }
             None => self.sent,
@@ -242,13 +238,6 @@ impl ServoState {
         sample.is_fading = is_fading;
         self.sent = sent;
         (sample.force_n, sample.torque_nm) = (sent.force, sent.torque);
-    }
-}
-
-fn no_more_than(wanted: &Wrench, sent: &Wrench) -> Wrench {
-    Wrench {
-        force: wanted.force.clamp_length_max(sent.force.length()),
-        torque: wanted.torque.clamp_length_max(sent.torque.length()),
     }
 }
 
@@ -266,13 +255,12 @@ impl HeldModel {
             model: model.clone(),
             jacobians: [[0.0; COORDINATES_MAX]; ROWS_MAX],
             offsets: [0.0; ROWS_MAX],
-            bears: [false; ROWS_MAX],
             anchors: [None; ROWS_MAX],
             age_s,
             is_aged: true,
             x: [0.0; COORDINATES_MAX],
             left: [0.0; COORDINATES_MAX],
-            missing: before.map_or(Wrench::default(), |before| before.missing),
+            forces: [0.0; ROWS_MAX],
         };
         for (jacobian, row) in held.jacobians.iter_mut().zip(model.rows()) {
             *jacobian = model.jacobian(row, row.normal);
@@ -293,7 +281,7 @@ impl HeldModel {
                 None => (-gap).max(0.0),
             };
             if let Some(k) = known {
-                held.bears[i] = before.bears[k];
+                held.forces[i] = before.forces[k];
                 // Friction holds the tool, wherever on it the contact is found: where that hops to another feature the
                 // anchor goes along.
                 let [from, to] = [(before, &before.model.rows()[k]), (&held, row)]
@@ -316,25 +304,29 @@ impl HeldModel {
         self.left = std::array::from_fn(|i| shown[i] - self.x[i]);
     }
 
-    /// A force that may not rise now does not rise at once when it may again: what is missing is blended in then. Before
-    /// damping, for what that adds is of one sample.
-    fn hold_back(&mut self, x_d: &Displacement, stiffness: &Displacement, sent: &Wrench) {
-        let sprung = self.sprung(x_d, stiffness, &Wrench::default());
-        let most = no_more_than(&sprung, sent);
-        self.missing =
-            Wrench { force: most.force - sprung.force, torque: most.torque - sprung.torque };
-    }
-
-    /// K (proxy - device), with what is left of models before and with what is missing.
-    fn sprung(&self, x_d: &Displacement, stiffness: &Displacement, missing: &Wrench) -> Wrench {
+    /// K (proxy - device), with what is left of models before.
+    fn sprung(&self, x_d: &Displacement, stiffness: &Displacement) -> Wrench {
         let pull = |i: usize| stiffness[i] * (self.x[i] - x_d[i]);
         let left = |i: usize| stiffness[i] * self.left[i];
-        let blended = |places: [usize; 3], missing: DVec3| {
-            let (own, left): (DVec3, DVec3) = (places.map(pull).into(), places.map(left).into());
-            with_what_is_left(own, left + missing)
+        let blended = |places: [usize; 3]| {
+            with_what_is_left(places.map(pull).into(), places.map(left).into())
         };
-        let Wrench { force, torque } = *missing;
-        Wrench { force: blended([0, 1, 2], force), torque: blended([3, 4, 5], torque) }
+        Wrench { force: blended([0, 1, 2]), torque: blended([3, 4, 5]) }
+    }
+
+    /// What the springs hold that give a wrench.
+    fn stored(&self, x_d: &Displacement, sprung: &Wrench, stiffness: &Displacement) -> Stored {
+        let lag_m = |i: usize| self.x[FIRST_LINK + i] - x_d[FIRST_LINK + i];
+        let links_n: [f64; RENDERED_LINKS_MAX] =
+            std::array::from_fn(|i| stiffness[FIRST_LINK + i] * lag_m(i));
+        let in_links = (0..RENDERED_LINKS_MAX).map(|i| links_n[i] * lag_m(i)).sum::<f64>();
+        let in_body = sprung.force.length_squared() / stiffness[0]
+            + sprung.torque.length_squared() / stiffness[3];
+        // Tissue is not taken for moving on once nothing is known of it any more.
+        let is_moving = self.age_s <= self.model.expires_s;
+        let rows = self.model.rows().iter().zip(&self.forces).filter(|_| is_moving);
+        let by_tissue_w = rows.map(|(row, force)| row.normal_velocity_m_s * force).sum();
+        Stored { energy_j: 0.5 * (in_body + in_links), links_n, by_tissue_w }
     }
 
     /// What is left of a row's gap, less the stand-off that the proxy keeps: g + J x - v t.
@@ -355,8 +347,6 @@ impl HeldModel {
         let n = self.model.rows().len();
         self.offsets[..n].iter_mut().for_each(|offset| *offset *= share);
         self.left.iter_mut().for_each(|left| *left *= share);
-        self.missing.force *= share;
-        self.missing.torque *= share;
     }
 
     fn is_beyond_radius(&self) -> bool {
@@ -374,7 +364,7 @@ impl HeldModel {
         for (i, row) in self.model.rows().iter().enumerate() {
             let gap = self.resting_gap(i, row.gap_m, row.normal_velocity_m_s);
             rows[i] = ConstraintRow { jacobian: self.jacobians[i], gap };
-            if self.bears[i] {
+            if self.forces[i] > 0.0 {
                 likely[n_likely] = i;
                 n_likely += 1;
             }
@@ -389,16 +379,13 @@ impl HeldModel {
         if self.model.friction > 0.0 && !is_free && optimum.residual_m == 0.0 {
             self.rub((n, stiffness, &x_d), rows, &optimum);
         } else {
-            for (bears, force) in self.bears.iter_mut().zip(optimum.multipliers) {
-                *bears = force > 0.0;
-            }
+            self.forces = optimum.multipliers;
             if is_free {
                 self.anchors = [None; ROWS_MAX];
             }
             // Where nothing holds it the proxy is where the device is, to the last bit: the air gives no force.
             if is_free {
                 self.left = [0.0; COORDINATES_MAX];
-                self.missing = Wrench::default();
             }
             self.x = if is_free { x_d } else { optimum.displacement };
         }
@@ -430,10 +417,10 @@ impl HeldModel {
         let found = with_friction(coupling, rows, &tangents[..rows.len()], friction, optimum);
         for (i, anchor) in anchors.iter().enumerate().take(rows.len()) {
             let [f, g] = found.tangent[i];
-            self.bears[i] = found.normal[i] > 0.0;
             let sticks = f.hypot(g) < friction * found.normal[i] * (1.0 - CONE_SHARE_SLACK);
-            self.anchors[i] = (self.bears[i] && sticks).then_some(*anchor);
+            self.anchors[i] = (found.normal[i] > 0.0 && sticks).then_some(*anchor);
         }
+        self.forces = found.normal;
         self.x = found.displacement;
     }
 }

@@ -8,7 +8,7 @@ mod equilibrium;
 mod flat;
 mod grasp;
 mod local_model;
-mod organs;
+pub mod organs;
 mod pinched;
 mod press;
 mod seams;

@@ -1,5 +1,6 @@
 //! The servo at the device: its force is the proxy's, and nothing that is given to it can make it hurt a hand.
 
+mod closed_loop;
 mod device;
 mod energy;
 mod fades;

@@ -18,7 +18,7 @@
 // Answers are too old, or the pose is none: the force fades.
 #define PALPATE_FADING 2
 
-// The proxy was farther than the model is complete: the force did not rise.
+// The proxy was farther than the model is complete: there may be more than the force tells of.
 #define PALPATE_BEYOND_RADIUS 4
 
 // How a call went.

@@ -61,7 +61,7 @@ pub struct palpate_wrench {
 pub const PALPATE_LIMITED: u32 = 1;
 /// Answers are too old, or the pose is none: the force fades.
 pub const PALPATE_FADING: u32 = 2;
-/// The proxy was farther than the model is complete: the force did not rise.
+/// The proxy was farther than the model is complete: there may be more than the force tells of.
 pub const PALPATE_BEYOND_RADIUS: u32 = 4;
 
 /// Triangles over shared vertices, counter-clockwise seen from outside.

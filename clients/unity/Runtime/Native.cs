@@ -23,7 +23,7 @@ namespace Palpate
         /// </summary>
         internal const uint PALPATE_FADING = 2;
         /// <summary>
-        ///  The proxy was farther than the model is complete: the force did not rise.
+        ///  The proxy was farther than the model is complete: there may be more than the force tells of.
         /// </summary>
         internal const uint PALPATE_BEYOND_RADIUS = 4;
 

@@ -68,7 +68,7 @@ namespace Palpate
         public bool IsLimited { get { return (Flags & Native.PALPATE_LIMITED) != 0; } }
         /// <summary>Answers are too old, or the pose is none.</summary>
         public bool IsFading { get { return (Flags & Native.PALPATE_FADING) != 0; } }
-        /// <summary>The proxy was farther than the model is complete: the force did not rise.</summary>
+        /// <summary>The proxy was farther than the model is complete: there may be more than the force tells of.</summary>
         public bool IsBeyondRadius { get { return (Flags & Native.PALPATE_BEYOND_RADIUS) != 0; } }
 
         internal static Wrench From(Axes axes, palpate_wrench felt)

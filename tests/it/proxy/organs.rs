@@ -59,6 +59,11 @@ fn tool_mesh(is_pliers: bool) -> LoadedMesh {
 
 /// The instrument across the surface or with its tip first, over one of its triangles.
 pub fn cases() -> Vec<Case> {
+    cases_of(SPRING, 0.0)
+}
+
+/// With another spring, and friction.
+pub fn cases_of(spring: Spring, friction: f64) -> Vec<Case> {
     let mut cases = Vec::new();
     for (name, is_pliers, is_tongue) in [
         ("probe, liver", false, false),
@@ -92,7 +97,7 @@ pub fn cases() -> Vec<Case> {
             let at = Pose { translation: place - lowest, ..turned };
             let hold_point_m = bounds.centre();
             let options =
-                |o| RenderOptions { spring: SPRING, hold_point_m, local_model: true, ..o };
+                |o| RenderOptions { spring, friction, hold_point_m, local_model: true, ..o };
             let name = match (name, tip_first) {
                 (name, false) => format!("{name}, across"),
                 (name, true) => format!("{name}, tip first"),

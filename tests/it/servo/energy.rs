@@ -105,12 +105,11 @@ fn closed_motions_get_no_energy_out_of_a_servo() {
     }
 }
 
-/// Late models and no damping, and the observer on: never more out than one sample's work.
+/// Late models and no damping: never more out than one sample's work.
 #[test]
-fn an_observed_servo_gives_out_one_sample_at_most() {
+fn an_undamped_servo_gives_out_one_sample_at_most() {
     let seed = Seed::or(54);
-    let options =
-        ServoOptions { damping_samples: 0.0, observes_passivity: true, ..ServoOptions::of(1) };
+    let options = ServoOptions { damping_samples: 0.0, ..ServoOptions::of(1) };
     for part in 0..scaled(4) {
         let energy = run(&mut seed.random(part as u64), &options, LATE);
         println!(

@@ -32,11 +32,11 @@ class RenderState(enum.IntEnum):
     contacts by the least possible amount, Rendering.residual_m. The force is the spring's force towards that
     place."""
     LATE = 5
-    """The tick's time was over before it arrived: it goes on in the next tick. The force is that of the contacts
-    that it had, held as planes: it may point away from the spring between the proxy and a device that has gone
-    past them. Tissue that moved and was not followed in time may lie over it, no deeper than it moved since the
-    last answer that was not late. The proxy follows it from where it last was, so it comes out on the side that
-    it was on."""
+    """The tick's time was over before the proxy arrived; it goes on in the next tick. Contacts, force and loads
+    are those of the last tick that was in time; the force is no more than the spring between the proxy and the
+    device. Tissue that moved and was not followed in time may lie over it, no deeper than it moved since the last
+    answer that was not late. The proxy follows it from where it last was, so it comes out on the side that it was
+    on."""
 
 class UnsweptReason(enum.IntEnum):
     """Why a contact on the way to this pose may not be in this answer or one before. Of several links and reasons
@@ -424,15 +424,15 @@ class LocalModel(Answer):
     def complete_radius_m(self) -> float:
         """While no point of the tool is moved farther than this from the reference, less tissue_speed_m_s times the
         age, whatever it would touch violates a row to within its gap_error_m; second-order terms of a turn count.
-        Beyond it the rows say something, but not all: no force may rise there. Without rows this is how far all is
-        free."""
+        Beyond it the rows hold as they are, but there may be more to touch than they tell of. Without rows this is
+        how far all is free."""
     @property
     def tissue_speed_m_s(self) -> float:
         """No tissue that has a say moves faster."""
     @property
     def expires_us(self) -> int:
-        """Older than this the model is not to be used: at most 100,000. The force fades to zero within 50 ms then,
-        and with a newer one is back at the cap after 0.25 s."""
+        """Older than this the model is not to be used: 100,000. The force fades to zero within 50 ms then, and with a
+        newer one is back at the cap after 0.25 s."""
     @property
     def friction(self) -> float:
         """As RenderOptions.friction."""
