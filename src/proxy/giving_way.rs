@@ -48,7 +48,8 @@ impl GodObject {
             match self.search(&motion, deadline) {
                 SearchEnd::Complete => (),
                 SearchEnd::Full if embed_wholly(seen) => continue,
-                SearchEnd::OutOfTime | SearchEnd::Full => {
+                SearchEnd::OutOfTime => return false,
+                SearchEnd::Full => {
                     self.search.list.forget();
                     return false;
                 }

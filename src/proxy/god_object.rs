@@ -14,7 +14,7 @@ use super::{
     giving_place::Push,
     last_round::LastRound,
     margins::Margins,
-    motion::ProxyMotion,
+    motion::{HowFar, ProxyMotion},
     near::{NEAR_PAIRS_MAX, NearSearch, SearchEnd},
     near_contact::{ContactKey, NearContact, NearTriangles, ProxyForce},
     options::RenderOptions,
@@ -80,6 +80,8 @@ pub(super) struct GodObject {
     pub(super) contacts: Vec<NearContact>,
     /// On the tool, newtons, of each contact.
     pub(super) forces: Vec<ProxyForce>,
+    /// Contacts for a local model.
+    surveyed: Vec<NearContact>,
     pub(super) residual_m: f64,
     /// By how much tissues that give way would violate their contacts, metres.
     pub(super) squeezed_m: f64,
@@ -111,6 +113,7 @@ impl GodObject {
             margins,
             contacts: Vec::with_capacity(NEAR_CONTACTS_MAX),
             forces: Vec::with_capacity(ROWS_MAX),
+            surveyed: Vec::with_capacity(NEAR_CONTACTS_MAX),
             residual_m: 0.0,
             squeezed_m: 0.0,
             pushes: Vec::with_capacity(ROWS_MAX),
@@ -151,7 +154,7 @@ impl GodObject {
         }
         self.contacts.truncate(n);
         self.forces.truncate(n);
-        self.margins.begin_tick();
+        self.margins.begin_tick(self.search.is_under_way());
         self.margin_m = self.margins.first_m;
         self.search.list.begin_tick();
         self.active.clear();
@@ -165,24 +168,29 @@ impl GodObject {
     pub(super) fn survey(&mut self, motion: &TissuesInMotion, deadline: &TimeLeft) -> Option<f64> {
         let around =
             Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
+        if self.search.list.is_under_way() {
+            // Without a list nothing is known; what is left of the tick goes to it.
+            self.search.run(motion, &around, (self.margin_m, NEAR_PAIRS_MAX), deadline);
+            return None;
+        }
         for _ in 0..MARGIN_HALVINGS_MAX {
-            let margin = self.margins.survey_m;
+            // What was cut short on the way to some margin is known within that alone.
+            let margin = self.margins.survey_m.min(self.search.on_the_way_m());
             let within = (margin, SURVEY_PAIRS_MAX);
-            match self.search.run(motion, &around, within, deadline) {
+            match self.search.run_beside(motion, &around, within, deadline) {
                 SearchEnd::Full => self.margins.survey_m = 0.5 * margin,
-                SearchEnd::OutOfTime => return None,
+                SearchEnd::OutOfTime => {
+                    // The next tick looks less far and has a model.
+                    self.margins.survey_m = 0.5 * margin;
+                    return None;
+                }
                 SearchEnd::Complete if self.search.clearance_m == 0.0 => return None,
                 SearchEnd::Complete => {
-                    let contacts = &mut self.search.contacts.found;
                     // So much is near that nothing farther than a proxy at rest was looked at: what bore it is known.
                     let is_crowded = margin < 2.0 * STAND_OFF_M;
-                    if is_crowded {
-                        contacts.clone_from(&self.contacts);
-                    }
-                    if is_crowded || contacts.len() > ROWS_MAX {
-                        self.search.leave_contacts_out();
-                    }
-                    let NearSearch { pairs, contacts, .. } = &mut self.search;
+                    let found = &self.search.contacts.found;
+                    self.surveyed.clone_from(if is_crowded { &self.contacts } else { found });
+                    let NearSearch { pairs, .. } = &mut self.search;
                     // Four times as many are near at twice the margin, on a flat patch.
                     if 4 * pairs.len() < SURVEY_PAIRS_MAX {
                         self.margins.survey_m = (2.0 * margin).min(PROXY_MARGIN_MAX_M);
@@ -195,7 +203,7 @@ impl GodObject {
                     });
                     let held = self.posture.scene_from_tool.point(self.hold);
                     let frame = RowFrame { posture: &self.posture, held, screws: &self.screws };
-                    reduce(&mut contacts.found, &frame, &self.stiffness, &mut self.distances);
+                    reduce(&mut self.surveyed, &frame, &self.stiffness, &mut self.distances);
                     return Some(margin);
                 }
             }
@@ -205,7 +213,7 @@ impl GodObject {
 
     /// What [`GodObject::survey`] found.
     pub(super) fn surveyed(&self) -> (&[NearTriangles], &[NearContact]) {
-        (&self.search.pairs, &self.search.contacts.found)
+        (&self.search.pairs, &self.surveyed)
     }
 
     /// Panics unless what is near is listed.
@@ -227,14 +235,14 @@ impl GodObject {
         self.residual_m = 0.0;
     }
 
-    /// Draws the proxy to a posture. False when it has not arrived: it was past the deadline, or rounds ran out.
+    /// Draws the proxy to a posture.
     pub(super) fn draw_to(
         &mut self,
         to: &Posture,
         tissues: TickTissues,
         seen: &mut [SeenTissue],
         deadline: &TimeLeft,
-    ) -> bool {
+    ) -> HowFar {
         let (mut stalls, mut was_moved_off) = (0, false);
         self.last_round.forget();
         self.margin_m = self.margins.first_m;
@@ -244,7 +252,8 @@ impl GodObject {
             match self.search(&motion, deadline) {
                 SearchEnd::Complete => (),
                 SearchEnd::Full if embed_wholly(seen) => continue,
-                SearchEnd::OutOfTime | SearchEnd::Full => return false,
+                SearchEnd::Full => return HowFar::OnItsWay,
+                SearchEnd::OutOfTime => return HowFar::Late,
             }
             if self.embed_crossing(seen) {
                 continue;
@@ -257,7 +266,7 @@ impl GodObject {
             let x = self.solve_round(&x_d, &motion, 1.0);
             let extent = self.extent(&x);
             if extent.length_m <= PROXY_AT_REST_M {
-                return true;
+                return HowFar::Arrived;
             }
             self.last_round.note(&x, (&self.contacts, &self.forces));
             let limit = extent.share_within(self.step_max_m());
@@ -270,14 +279,14 @@ impl GodObject {
             };
             self.margins.first_m = self.margins.first_m.max(self.margin_m);
             if self.posture == *to {
-                return true;
+                return HowFar::Arrived;
             }
             stalls = if share * extent.length_m > PROXY_AT_REST_M { 0 } else { stalls + 1 };
             if stalls == STALLS_MAX {
-                return true;
+                return HowFar::Arrived;
             }
         }
-        false
+        HowFar::OnItsWay
     }
 
     /// Moves a proxy that is nearer to tissue than [`MET_M`] off to where it should stand, before it goes on. On a long
@@ -294,17 +303,15 @@ impl GodObject {
         share * extent.length_m > PROXY_AT_REST_M
     }
 
-    /// The force towards a posture while the proxy stays where it is, for want of time. The contacts of the last search are
-    /// planes still, and with them the force follows the device: that of following tissues knows no device, and would let
-    /// a pressing hand fall through for a tick. `time`: that of the tissues, as far as they were followed.
+    /// The force towards a posture while the proxy, on its way there, stays where it is: by the contacts of the last
+    /// search, which are planes still.
     pub(super) fn pull_towards(
         &mut self,
         to: &Posture,
         (tissues, seen): (TickTissues, &[SeenTissue]),
-        time: f64,
     ) {
         let x_d = self.posture.displacement_to(to, &self.tool, self.hold, &mut self.screws);
-        self.solve(&x_d, &TissuesInMotion { tissues, seen, time }, time);
+        self.solve(&x_d, &TissuesInMotion { tissues, seen, time: 1.0 }, 1.0);
     }
 
     /// Follows the tissues from where they were seen last to where they are: what they sweep of the proxy pushes it.
@@ -332,8 +339,10 @@ impl GodObject {
             match self.search(&motion, deadline) {
                 SearchEnd::Complete => (),
                 SearchEnd::OutOfTime => {
-                    // They will be remembered where they are now, which rounds.
-                    self.search.list.forget();
+                    if time > 0.0 {
+                        // They will be remembered where they are now, which rounds.
+                        self.search.list.forget();
+                    }
                     return time;
                 }
                 SearchEnd::Full if embed_wholly(seen) => continue,

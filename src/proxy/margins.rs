@@ -41,15 +41,19 @@ impl Margins {
         }
     }
 
-    /// They shrink to what the last motions needed.
-    pub(super) fn begin_tick(&mut self) {
+    /// They shrink to what the last motions needed. `is_under_way`: a search goes on that had too little time, and would
+    /// begin anew with a wider margin.
+    pub(super) fn begin_tick(&mut self, is_under_way: bool) {
         self.top_m = (2.0 * self.top_m).min(PROXY_MARGIN_MAX_M);
         self.first_m = (0.5 * self.first_m).max(self.min_m).min(self.late_m);
-        self.late_m *= LATE_GROWTH;
+        if !is_under_way {
+            self.late_m *= LATE_GROWTH;
+        }
     }
 
     /// A search within a margin had too little time: the next tick gets on where this one did not.
     pub(super) fn note_late(&mut self, margin_m: f64) {
-        self.late_m = (0.5 * margin_m).max(self.round_m);
+        // Where more is near than a search may hold it was less already: the next tick goes on with that.
+        self.late_m = (0.5 * margin_m).max(self.round_m).min(margin_m);
     }
 }

@@ -28,6 +28,17 @@ const PARTS_MAX: f64 = 32.0;
 const GAP_SHARE: f64 = 0.5;
 const CHORD_SHARE: f64 = 0.25;
 
+/// How far a proxy was drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HowFar {
+    /// As near as tissue lets it.
+    Arrived,
+    /// The rounds of a tick were used up, or more is near than a search may hold: it goes on in the next tick.
+    OnItsWay,
+    /// The deadline passed: it goes on in the next tick.
+    Late,
+}
+
 /// A proxy about to move, while the tissues move on from one time to another.
 pub(super) struct ProxyMotion<'a> {
     pub(super) tool: &'a Tool,
@@ -65,7 +76,15 @@ impl ProxyMotion<'_> {
         let share = self.first_contact(n as usize, most, thickness, reach);
         let is_stopped = share < most;
         // So near, a part of a motion only brings the gap nearer to rounding.
-        if is_stopped && gap < STAND_OFF_MIN_M { 0.0 } else { share }
+        if is_stopped && gap < STAND_OFF_MIN_M {
+            0.0
+        } else if is_stopped && self.deadline.was_over() {
+            // Half of the gap is free whatever the pairs are: without time to test them it goes on all the same.
+            let untested = GAP_SHARE * self.clearance_m / (extent.length_m + tissue_m);
+            share.max(untested.min(most))
+        } else {
+            share
+        }
     }
 
     /// When a pair comes within the thickness, or where the time is over, as a share of the displacement; `most` when

@@ -48,16 +48,18 @@ pub(super) struct NearSearch {
     known: Option<LastSearch>,
 }
 
-/// The last search was complete, and its pairs and contacts are still there: while nothing moves the next one has only to
-/// look at what it left out. A tick ends with a look about for the local model, and the next one begins where it stood.
+/// The last search, whose pairs and contacts are still there: while nothing moves the next one has only to look at what
+/// it left out. A tick ends with a look about for the local model, and the next one begins where it stood.
 #[derive(Clone, Copy, Debug)]
 struct LastSearch {
     standing: Standing,
+    /// Within this all is there, metres; below 0 nothing is.
     margin_m: f64,
+    /// The deadline passed on the way to a wider margin, metres: within that all is there of the listed pairs before a
+    /// place.
+    on_the_way: Option<(f64, usize)>,
     /// No two triangles are flat on each other: such a pair has contacts that a wider margin adds.
     grows: bool,
-    /// All its contacts are there still.
-    has_contacts: bool,
 }
 
 /// How a search ended.
@@ -69,6 +71,15 @@ pub(super) enum SearchEnd {
     Full,
     /// The deadline passed.
     OutOfTime,
+}
+
+/// How measuring the listed pairs ended.
+enum MeasureEnd {
+    All,
+    /// There were more near than a search may hold.
+    TooMany,
+    /// The deadline passed: those before a place are measured.
+    UpTo(usize),
 }
 
 impl NearSearch {
@@ -84,56 +95,102 @@ impl NearSearch {
         }
     }
 
-    /// Contacts are about to be left out.
-    pub(super) fn leave_contacts_out(&mut self) {
-        self.known.iter_mut().for_each(|known| known.has_contacts = false);
+    /// A deadline has cut it short, and the next search goes on with it.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.list.is_under_way() || self.known.is_some_and(|k| k.on_the_way.is_some())
+    }
+
+    /// The margin of a search that was cut short, metres; endless when none was.
+    pub(super) fn on_the_way_m(&self) -> f64 {
+        self.known.and_then(|k| k.on_the_way).map_or(f64::INFINITY, |(margin_m, _)| margin_m)
     }
 
     /// Every pair within so many metres of a tissue is there; `None` when something has moved since the last search, or
     /// that left the tissue out.
     pub(super) fn complete_m(&self, tissue: TissueId) -> Option<f64> {
         let is_there = |k: &LastSearch| k.standing == self.list.standing();
-        self.known.filter(is_there).filter(|_| self.list.is_about(tissue)).map(|k| k.margin_m)
+        let known = self.known.filter(is_there).filter(|_| self.list.is_about(tissue));
+        known.map(|k| k.margin_m).filter(|margin_m| *margin_m >= 0.0)
     }
 
-    /// Finds all pairs of triangles within `margin` metres of each other, `pairs_max` at most.
+    /// Finds all pairs of triangles within `margin` metres of each other, `pairs_max` at most. A search to a wider margin
+    /// that was cut short is taken over.
     pub(super) fn run(
         &mut self,
         tissues: &TissuesInMotion,
         around: &Around,
-        (margin, pairs_max): (f64, usize),
+        within: (f64, usize),
+        deadline: &TimeLeft,
+    ) -> SearchEnd {
+        self.find(tissues, around, (within, false), deadline)
+    }
+
+    /// The same beside a search to a wider margin that was cut short, and goes on afterwards: some pairs that are farther
+    /// than `margin` are there too.
+    pub(super) fn run_beside(
+        &mut self,
+        tissues: &TissuesInMotion,
+        around: &Around,
+        within: (f64, usize),
+        deadline: &TimeLeft,
+    ) -> SearchEnd {
+        self.find(tissues, around, (within, true), deadline)
+    }
+
+    fn find(
+        &mut self,
+        tissues: &TissuesInMotion,
+        around: &Around,
+        ((margin, pairs_max), goes_on): ((f64, usize), bool),
         deadline: &TimeLeft,
     ) -> SearchEnd {
         debug_assert!(pairs_max <= NEAR_PAIRS_MAX, "room for {pairs_max} pairs");
         let end = self.list.reach(margin, tissues, around, pairs_max, deadline);
         let standing = self.list.standing();
-        let known = self.known.take().filter(|k| {
-            let goes_on = k.has_contacts && (margin <= k.margin_m || k.grows);
-            end == ListEnd::Complete && k.standing == standing && goes_on
-        });
+        let is_there = |k: &LastSearch| end == ListEnd::Complete && k.standing == standing;
+        let known = self.known.take().filter(is_there);
+        // Where it was under way to a margin as wide it goes on there.
+        let begun = known.filter(|k| k.on_the_way.is_some_and(|(wider, _)| margin <= wider));
+        let known = begun.or(known.filter(|k| margin <= k.margin_m || k.grows));
         // Nothing is nearer than a distance below 0.
         let from = known.map_or(-1.0, |k| k.margin_m);
-        self.pairs.retain(|p| p.distance_m <= margin.min(from));
-        self.contacts.keep_within(margin.min(from));
+        let (wider, first) = begun.and_then(|k| k.on_the_way).unwrap_or((from.min(margin), 0));
+        let stays = if goes_on { wider } else { wider.min(margin) };
+        self.pairs.retain(|p| p.distance_m <= stays);
+        self.contacts.keep_within(stays);
         self.clearance_m = self.pairs.iter().fold(margin, |least, p| least.min(p.distance_m));
         match end {
             ListEnd::Complete => (),
             ListEnd::Full => return SearchEnd::Full,
             ListEnd::OutOfTime => return SearchEnd::OutOfTime,
         }
-        if self.pairs.len() > pairs_max {
+        let n_beyond = self.pairs.iter().filter(|p| p.distance_m > margin).count();
+        let (n_there, mut grows) = (self.pairs.len(), known.is_none_or(|k| k.grows));
+        let on_the_way = (stays > margin).then_some((wider, first));
+        if n_there - n_beyond > pairs_max {
+            self.known = known.filter(|_| goes_on);
             return SearchEnd::Full;
         }
-        let mut grows = known.is_none_or(|k| k.grows);
         if margin > from {
-            let end =
-                self.measure(tissues, around, (from, margin, pairs_max), deadline, &mut grows);
-            if end != SearchEnd::Complete {
-                return end;
+            let within = (from, margin, pairs_max + n_beyond);
+            match self.measure(tissues, around, (first, within), deadline, &mut grows) {
+                MeasureEnd::All => (),
+                MeasureEnd::UpTo(place) if on_the_way.is_none() => {
+                    let (margin_m, on_the_way) = (from, Some((margin, place)));
+                    self.known = Some(LastSearch { standing, margin_m, on_the_way, grows });
+                    return SearchEnd::OutOfTime;
+                }
+                // What was found on the way to the wider margin stays, and is gone on with.
+                cut => {
+                    self.pairs.truncate(n_there);
+                    self.known = known.filter(|_| on_the_way.is_some());
+                    let is_late = matches!(cut, MeasureEnd::UpTo(_));
+                    return if is_late { SearchEnd::OutOfTime } else { SearchEnd::Full };
+                }
             }
             self.order_contacts(tissues);
         }
-        self.known = Some(LastSearch { standing, margin_m: margin, grows, has_contacts: true });
+        self.known = Some(LastSearch { standing, margin_m: margin, on_the_way, grows });
         SearchEnd::Complete
     }
 
@@ -146,12 +203,17 @@ impl NearSearch {
         deadline: &TimeLeft,
     ) -> SearchEnd {
         self.known = None;
+        // There are none where even the list was full.
+        if self.pairs.len() == NEAR_PAIRS_MAX {
+            self.order_contacts(tissues);
+            return SearchEnd::Full;
+        }
         self.pairs.clear();
         self.contacts.keep_within(-1.0);
         let within = (-1.0, margin, NEAR_PAIRS_MAX);
-        let end = self.measure(tissues, around, within, deadline, &mut true);
+        let end = self.measure(tissues, around, (0, within), deadline, &mut true);
         self.order_contacts(tissues);
-        end
+        if let MeasureEnd::UpTo(_) = end { SearchEnd::OutOfTime } else { SearchEnd::Full }
     }
 
     /// Each contact of the surface that all tissues make together once.
@@ -160,22 +222,22 @@ impl NearSearch {
         joined_borders::join(&mut self.contacts.found, &self.pairs, tissues);
     }
 
-    /// Measures the listed pairs that can be within the margin and are farther than `from` metres. `grows`: until flat
-    /// ones are met.
+    /// Measures the listed pairs that can be within the margin and are farther than `from` metres, from a place on.
+    /// `grows`: until flat ones are met.
     fn measure(
         &mut self,
         tissues: &TissuesInMotion,
         around: &Around,
-        (from, margin, pairs_max): (f64, f64, usize),
+        (first, (from, margin, pairs_max)): (usize, (f64, f64, usize)),
         deadline: &TimeLeft,
         grows: &mut bool,
-    ) -> SearchEnd {
+    ) -> MeasureEnd {
         // Those that are a little farther are told apart too, so that the next round need not measure them again.
         let told = margin + self.list.last_step_m();
         // Pairs of a link and a triangle of the tissue follow each other.
         let mut posed: Option<(u32, PosedLink)> = None;
         let mut corners: Option<((u32, TriangleId), [DVec3; 3])> = None;
-        for at in 0..self.list.pairs.len() {
+        for at in first..self.list.pairs.len() {
             let listed = self.list.pairs[at];
             let bound = self.list.lower_bound(&listed);
             // The bound of a known pair is its distance.
@@ -184,7 +246,7 @@ impl NearSearch {
             }
             note_step();
             if deadline.is_over() {
-                return SearchEnd::OutOfTime;
+                return MeasureEnd::UpTo(at);
             }
             let view = tissues.view(listed.tissue as usize);
             let (number, own) = (listed.link as usize, listed.link_triangle);
@@ -223,16 +285,18 @@ impl NearSearch {
                 continue;
             }
             if self.pairs.len() == pairs_max {
-                return SearchEnd::Full;
+                return MeasureEnd::TooMany;
             }
             self.clearance_m = self.clearance_m.min(distance_m);
             self.pairs.push(pair.near(distance_m, along));
             *grows &= !self.offer(&pair, &found, margin);
             if deadline.was_over() {
-                return SearchEnd::OutOfTime;
+                // Not all of its cones were looked at; contacts that are met again are the same.
+                self.pairs.pop();
+                return MeasureEnd::UpTo(at);
             }
         }
-        SearchEnd::Complete
+        MeasureEnd::All
     }
 
     /// Keeps the contacts of a pair. True when it is flat.

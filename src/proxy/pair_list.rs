@@ -3,7 +3,8 @@
 //! Rounds of a tick, and ticks one after the other, look at nearly the same pairs. Traversals look farther than a round
 //! needs, by a skin, and list what they come by: until proxy and tissues have together moved through the skin, every
 //! near pair is listed. Each listed pair also knows how far apart it was when it was last measured, so that of some
-//! hundred pairs a round measures those that can be near by now.
+//! hundred pairs a round measures those that can be near by now. A list that a deadline cuts short is gone on with by
+//! the next search that it is good for.
 
 use std::ops::ControlFlow;
 
@@ -27,13 +28,24 @@ const SKIN_TICKS: f64 = 6.0;
 /// With a skin a list holds so many times the pairs that a search may find. Boxes are near in three of the pairs whose
 /// triangles are, and a skin of the margin's size brings in three times as many.
 const PAIRS_WITH_SKIN: usize = 8;
+/// Parts that a link is looked at in at most.
+const PARTS_MAX: usize = 64;
 
 /// A list, and how much motion it has left.
 #[derive(Debug)]
 pub(super) struct PairList {
     /// Ordered by link and triangle of the tissue.
     pub(super) pairs: Vec<ListedPair>,
-    /// Every other pair was farther apart than this when the list was made, metres; below 0 when it tells nothing.
+    /// Tissue triangles near each link: so far of the first `n_looked` parts of links, each with each tissue.
+    near: Vec<NearLink>,
+    n_looked: usize,
+    /// Each link is looked at in so many parts. More than one where there was no time for all of it at once.
+    parts: usize,
+    /// Of so many of what is near the pairs are listed.
+    n_paired: usize,
+    /// All pairs are listed.
+    is_whole: bool,
+    /// Every other pair was farther apart than this when the list was begun, metres; below 0 when it tells nothing.
     reach_m: f64,
     /// How far proxy and tissues have together moved since, metres.
     travel_m: f64,
@@ -46,15 +58,15 @@ pub(super) struct PairList {
     tick_travel_m: f64,
     /// The motion noted last, metres.
     last_step_m: f64,
-    /// Lists that were made.
-    n_made: u64,
+    /// Lists that were begun.
+    n_begun: u64,
     patch: PutPatch,
 }
 
 /// Of a list: two that are equal are of one list with nothing moved in between.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Standing {
-    n_made: u64,
+    n_begun: u64,
     travel_m: f64,
 }
 
@@ -71,6 +83,14 @@ pub(super) struct ListedPair {
     /// Between their closest points when they were measured, from the tissue's to the link's, in the link's frame; no
     /// longer than 1 however it is rounded, zero when it is not known.
     pub(super) along: Vec3,
+}
+
+/// A tissue's triangle that may come near a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct NearLink {
+    tissue: u32,
+    link: u32,
+    triangle: TriangleId,
 }
 
 /// How the making of a list ended.
@@ -97,6 +117,11 @@ impl PairList {
     pub(super) fn new(pairs_max: usize, skin_min_m: f64) -> PairList {
         PairList {
             pairs: Vec::with_capacity(pairs_max),
+            near: Vec::with_capacity(pairs_max),
+            n_looked: 0,
+            parts: 1,
+            n_paired: 0,
+            is_whole: false,
             reach_m: TELLS_NOTHING,
             travel_m: 0.0,
             of: Vec::new(),
@@ -104,14 +129,14 @@ impl PairList {
             skin_min_m,
             tick_travel_m: 0.0,
             last_step_m: 0.0,
-            n_made: 0,
+            n_begun: 0,
             patch: PutPatch::default(),
         }
     }
 
     /// Where the list stands.
     pub(super) fn standing(&self) -> Standing {
-        Standing { n_made: self.n_made, travel_m: self.travel_m }
+        Standing { n_begun: self.n_begun, travel_m: self.travel_m }
     }
 
     /// The proxy was put somewhere, or a tissue moved by nobody knows how much.
@@ -121,7 +146,7 @@ impl PairList {
 
     /// Whether it tells of a tissue.
     pub(super) fn is_about(&self, tissue: TissueId) -> bool {
-        self.reach_m >= 0.0 && self.of.iter().any(|(id, _)| *id == tissue)
+        self.reach_m >= 0.0 && self.is_whole && self.of.iter().any(|(id, _)| *id == tissue)
     }
 
     /// Proxy and tissues have moved, together by no more than this, metres.
@@ -164,23 +189,33 @@ impl PairList {
         pairs_max: usize,
         deadline: &TimeLeft,
     ) -> ListEnd {
-        let is_listed = margin * BOUND_COVER <= self.reach_m - self.travel_m;
-        if is_listed && self.is_of(tissues) {
-            return ListEnd::Complete;
-        }
         let listed_max = (PAIRS_WITH_SKIN * pairs_max).min(self.pairs.capacity());
+        let is_good = margin * BOUND_COVER <= self.reach_m - self.travel_m && self.is_of(tissues);
+        let mut skin_m = if is_good { self.reach_m - margin } else { self.skin_m };
         loop {
-            let end = self.list(margin + self.skin_m, tissues, around, listed_max, deadline);
-            if end != ListEnd::Complete {
+            if !is_good || self.reach_m == TELLS_NOTHING {
+                self.begin(margin + skin_m, tissues);
+            }
+            let before = (self.n_looked, self.n_paired);
+            let end = self.go_on(tissues, around, listed_max, deadline);
+            let got_on = (self.n_looked, self.n_paired) != before;
+            if end == ListEnd::OutOfTime && !got_on && self.reach_m > margin + self.skin_m {
+                // One triangle alone takes too long so far out: the next list looks no farther than it has to.
                 self.forget();
             }
-            if end != ListEnd::Full || self.skin_m == 0.0 {
+            if end != ListEnd::Full || skin_m <= 0.0 {
                 return end;
             }
             // A quarter of the skin has a sixteenth of the pairs that it alone brings in; after that none.
-            let quarter = 0.25 * self.skin_m;
-            self.skin_m = if quarter < self.skin_min_m { 0.0 } else { quarter };
+            let quarter = 0.25 * skin_m;
+            skin_m = if quarter < self.skin_min_m { 0.0 } else { quarter };
+            self.skin_m = skin_m;
         }
+    }
+
+    /// A deadline has cut it short, and the next search may go on with it.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.reach_m >= 0.0 && !self.is_whole
     }
 
     fn is_of(&self, tissues: &TissuesInMotion) -> bool {
@@ -188,75 +223,151 @@ impl PairList {
         self.of.iter().copied().eq(say)
     }
 
-    fn list(
+    /// Begins a list.
+    fn begin(&mut self, reach_m: f64, tissues: &TissuesInMotion) {
+        self.pairs.clear();
+        self.near.clear();
+        self.of.clear();
+        self.of.extend(tissues.views().map(|(place, view)| (view.id, tissues.topology(place))));
+        (self.reach_m, self.travel_m) = (reach_m, 0.0);
+        (self.n_looked, self.n_paired, self.is_whole) = (0, 0, false);
+        self.n_begun += 1;
+    }
+
+    /// Goes on with a list to its end. What has moved meanwhile counts as travel: it is good for so much less.
+    fn go_on(
         &mut self,
-        reach_m: f64,
         tissues: &TissuesInMotion,
         around: &Around,
         listed_max: usize,
         deadline: &TimeLeft,
     ) -> ListEnd {
-        self.pairs.clear();
-        self.of.clear();
-        self.of.extend(tissues.views().map(|(place, view)| (view.id, tissues.topology(place))));
-        (self.reach_m, self.travel_m) = (reach_m, 0.0);
-        self.n_made += 1;
-        let reach = reach_m * BOUND_COVER;
-        for (place, view) in tissues.views() {
+        if self.is_whole {
+            return ListEnd::Complete;
+        }
+        if !self.find_near(tissues, around, deadline) {
+            return ListEnd::OutOfTime;
+        }
+        let end = self.pair_up(tissues, around, listed_max, deadline);
+        if end == ListEnd::Complete {
+            for (place, view) in tissues.views().filter(|(_, view)| !view.put_through.is_empty()) {
+                self.leave_out_patch(place as u32, &view);
+            }
+            self.is_whole = true;
+        }
+        end
+    }
+
+    /// Finds the tissue triangles near each link, from the part on where that ended. False when the deadline passed.
+    fn find_near(
+        &mut self,
+        tissues: &TissuesInMotion,
+        around: &Around,
+        deadline: &TimeLeft,
+    ) -> bool {
+        let of_tissue = around.constrained.len() * self.parts;
+        let first = self.n_looked;
+        for (n, (place, view)) in tissues.views().enumerate() {
             // The index knows the newest positions only.
-            let about = reach + view.slack_m;
-            let first = self.pairs.len();
-            for &number in around.constrained {
+            let about = self.reach_m * BOUND_COVER + view.slack_m;
+            for at in 0..of_tissue {
+                if n * of_tissue + at < self.n_looked {
+                    continue;
+                }
+                let (number, part) = (around.constrained[at / self.parts], at % self.parts);
                 let posed = PosedLink::new(&around.tool.links[number], number, around.posture);
-                let link = posed.link;
-                let bounds = posed.scene_from_link.aabb(link.surface.bounds()).grown(about);
+                let bounds = part_of(posed.link.surface.bounds(), part, self.parts);
+                let bounds = posed.scene_from_link.aabb(&bounds).grown(about);
                 let near = |b: &Aabb| {
-                    !deadline.is_over() && link.may_be_near(&posed.link_from_scene, b, about)
+                    !deadline.is_over() && posed.link.may_be_near(&posed.link_from_scene, b, about)
                 };
-                let mut is_full = false;
-                view.surface.overlap(&(bounds, &near), |t| {
-                    let corners = posed.in_link(&view, t);
-                    link.tree.each_within(&corners, reach, deadline, |own, beyond_m| {
-                        note_step();
-                        if self.pairs.len() == listed_max {
-                            is_full = true;
-                            return ControlFlow::Break(());
-                        }
-                        self.pairs.push(ListedPair {
-                            tissue: place as u32,
-                            tissue_triangle: t,
-                            link: number as u32,
-                            link_triangle: own,
-                            beyond_m,
-                            along: Vec3::ZERO,
-                        });
-                        ControlFlow::Continue(())
+                let found = self.near.len();
+                view.surface.overlap(&(bounds, &near), |triangle| {
+                    self.near.push(NearLink {
+                        tissue: place as u32,
+                        link: number as u32,
+                        triangle,
                     });
-                    let ends = is_full || deadline.was_over();
-                    if ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
                 });
                 if deadline.was_over() {
-                    return ListEnd::OutOfTime;
+                    self.near.truncate(found);
+                    if self.n_looked == first && self.parts < PARTS_MAX {
+                        // Not even one part: smaller ones are begun with.
+                        self.parts *= 2;
+                        self.forget();
+                    }
+                    return false;
                 }
-                if is_full {
-                    return ListEnd::Full;
+                self.n_looked += 1;
+            }
+        }
+        if first < self.n_looked && self.parts > 1 {
+            // Near two parts of a link.
+            self.near.sort_unstable();
+            self.near.dedup();
+            if first == 0 {
+                self.parts /= 2;
+                self.n_looked = self.of.len() * around.constrained.len() * self.parts;
+            }
+        }
+        true
+    }
+
+    /// Lists the pairs of what is near each link, from where that ended.
+    fn pair_up(
+        &mut self,
+        tissues: &TissuesInMotion,
+        around: &Around,
+        listed_max: usize,
+        deadline: &TimeLeft,
+    ) -> ListEnd {
+        let (reach, travel_m) = (self.reach_m * BOUND_COVER, self.travel_m);
+        let mut posed: Option<(u32, PosedLink)> = None;
+        while let Some(&NearLink { tissue, link: number, triangle }) = self.near.get(self.n_paired)
+        {
+            if posed.as_ref().is_none_or(|(of, _)| *of != number) {
+                let link = &around.tool.links[number as usize];
+                posed = Some((number, PosedLink::new(link, number as usize, around.posture)));
+            }
+            let Some((_, posed)) = &posed else { unreachable!("posed above") };
+            let corners = posed.in_link(&tissues.view(tissue as usize), triangle);
+            let (first, mut is_full) = (self.pairs.len(), false);
+            posed.link.tree.each_within(&corners, reach, deadline, |own, beyond_m| {
+                note_step();
+                if self.pairs.len() == listed_max {
+                    is_full = true;
+                    return ControlFlow::Break(());
                 }
+                self.pairs.push(ListedPair {
+                    tissue,
+                    tissue_triangle: triangle,
+                    link: number,
+                    link_triangle: own,
+                    beyond_m: beyond_m + travel_m,
+                    along: Vec3::ZERO,
+                });
+                ControlFlow::Continue(())
+            });
+            if deadline.was_over() {
+                self.pairs.truncate(first);
+                return ListEnd::OutOfTime;
             }
-            if !view.put_through.is_empty() {
-                self.leave_out_patch(first, &view);
+            if is_full {
+                self.forget();
+                return ListEnd::Full;
             }
+            self.n_paired += 1;
         }
         ListEnd::Complete
     }
 
-    /// Leaves out what was put through the proxy of a tissue whose pairs begin at a place.
-    fn leave_out_patch(&mut self, first: usize, view: &TissueView) {
-        self.patch.find(self.pairs[first..].iter().map(|p| p.tissue_triangle), view);
-        let mut place = 0;
+    /// Leaves out what was put through the proxy of a tissue.
+    fn leave_out_patch(&mut self, tissue: u32, view: &TissueView) {
+        let own = self.pairs.iter().filter(|p| p.tissue == tissue);
+        self.patch.find(own.map(|p| p.tissue_triangle), view);
         self.pairs.retain(|p| {
-            place += 1;
             let first_vertex = || view.surface.mesh().vertices(p.tissue_triangle)[0];
-            place <= first || !self.patch.holds(first_vertex())
+            p.tissue != tissue || !self.patch.holds(first_vertex())
         });
     }
 
@@ -264,7 +375,7 @@ impl PairList {
     /// x pairs listed).
     pub(super) fn assert_well_formed(&self, tissues: &TissuesInMotion, around: &Around) {
         let reach = (self.reach_m - self.travel_m).min(PROXY_MARGIN_ROUND_M);
-        if reach <= 0.0 || !self.is_of(tissues) {
+        if reach <= 0.0 || !self.is_whole || !self.is_of(tissues) {
             return;
         }
         for (place, view) in tissues.views() {
@@ -295,6 +406,27 @@ impl PairList {
             }
         }
     }
+}
+
+/// One of so many equal parts of a box, across its longest side.
+fn part_of(whole: &Aabb, part: usize, parts: usize) -> Aabb {
+    if parts == 1 {
+        return *whole;
+    }
+    let size = whole.size();
+    let axis = (0..3).max_by(|a, b| size[*a].total_cmp(&size[*b])).expect("three axes");
+    let at = |share: usize| {
+        whole.min[axis] + (whole.max - whole.min)[axis] * (share as f32 / parts as f32)
+    };
+    let (mut min, mut max) = (whole.min, whole.max);
+    // The outer ends are those of the whole, without rounding.
+    if part > 0 {
+        min[axis] = at(part);
+    }
+    if part + 1 < parts {
+        max[axis] = at(part + 1);
+    }
+    Aabb { min, max }
 }
 
 /// The reach of a list that tells nothing.

@@ -20,7 +20,7 @@ pub enum RenderState {
     /// Tissue that moved leaves it no room: it violates the contacts as little as can be, and the force is that of the
     /// spring towards there.
     Squeezed,
-    /// The deadline or the last round came before it arrived.
+    /// The deadline came before it arrived: the contacts and the force are those of the last tick that was in time.
     Late,
 }
 

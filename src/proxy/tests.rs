@@ -4,14 +4,18 @@ use std::sync::Arc;
 
 use glam::{DQuat, DVec3};
 
-use super::{RenderOptions, RenderedSession};
+use super::{RenderOptions, RenderState, RenderedSession, Rendering};
 use crate::{
-    geometry::{LoadOptions, LoadedMesh, MeshData, Pose, TriangleMesh, mesh::load::load},
+    geometry::{
+        LoadOptions, LoadedMesh, MeshData, Pose, TriangleMesh, mesh::load::load,
+        tolerance::STAND_OFF_M,
+    },
     oracle::{Random, shapes},
     scene::{
         Distance, Limits, Link, LinkAnswer, Probe, Scene, TickAnswer, TissueOptions, Tool,
         ToolParts,
         tick::{Session, TickOptions, ToolPose},
+        tissue::deform::Deformation,
         tool::field::field_of,
     },
     sdf::FieldOptions,
@@ -188,6 +192,128 @@ fn ticks_end_soon_after_their_deadline() {
             }
             assert!(n_cut > TICKS / 4, "{name}: {n_cut} of {TICKS} ticks were late");
             assert!(most <= STEPS_MAX, "{name}, rendered {is_rendered}: {most} steps");
+        }
+    }
+}
+
+/// A flat box of two layers of `cells` by `cells` squares, `size` metres wide: its lower side in z = 0.
+fn plate(cells: u32, size: f64) -> MeshData {
+    let side = cells + 1;
+    let mut data = shapes::sheet(side, side, size / f64::from(cells));
+    let n = side * side;
+    let half = (0.5 * size) as f32;
+    data.positions.iter_mut().for_each(|p| *p -= glam::Vec3::new(half, half, 0.0));
+    let above: Vec<_> = data.positions.iter().map(|p| *p + glam::Vec3::Z * 2e-3).collect();
+    data.positions.extend(above);
+    let upper: Vec<_> = data.triangles.iter().map(|t| t.map(|v| v + n)).collect();
+    data.triangles.iter_mut().for_each(|t| t.swap(1, 2));
+    data.triangles.extend(upper);
+    let id = |i: u32, j: u32| i * side + j;
+    for k in 0..cells {
+        for (a, b) in [
+            (id(k, 0), id(k + 1, 0)),
+            (id(k + 1, cells), id(k, cells)),
+            (id(0, k + 1), id(0, k)),
+            (id(cells, k), id(cells, k + 1)),
+        ] {
+            data.triangles.extend([[a, b, b + n], [a, b + n, a + n]]);
+        }
+    }
+    data
+}
+
+/// Of a rendered tool under a budget.
+struct Budgeted {
+    name: &'static str,
+    tissue: MeshData,
+    links: Vec<MeshData>,
+    /// Where it touches, metres.
+    surface_m: f64,
+    /// So much is near that it gets on by little: how near the tissue it comes, metres, and whether it slips.
+    crowded: Option<(f64, bool)>,
+}
+
+fn budgeted() -> Vec<Budgeted> {
+    let sheet = || {
+        let mut data = shapes::sheet(100, 100, 1e-3);
+        data.positions.iter_mut().for_each(|p| *p -= glam::Vec3::new(0.05, 0.05, 0.0));
+        data
+    };
+    let ball = || shapes::sphere(0.05, 30);
+    let case = |name, tissue, links, surface_m, crowded| Budgeted {
+        name,
+        tissue,
+        links,
+        surface_m,
+        crowded,
+    };
+    vec![
+        case("plate", sheet(), vec![plate(13, 0.02)], 0.0, Some((STAND_OFF_M, true))),
+        // More than a search may hold is within its stand-off.
+        case("fine plate", sheet(), vec![plate(55, 0.02)], 0.0, Some((2e-4, false))),
+        case("tip", ball(), vec![shapes::sphere(0.003, 16)], 0.053, None),
+        case("jaws", ball(), vec![shapes::jaw(0.03, 12), shapes::jaw(0.02, 12)], 0.047, None),
+    ]
+}
+
+/// Ticks of a hundred microseconds, of which a millisecond has ten, get on: a tool that presses and slips, and tissue that is
+/// dented below it, are followed to the end, if only over many ticks.
+#[test]
+fn ticks_get_on_under_any_budget() {
+    for Budgeted { name, tissue, links, surface_m, crowded } in budgeted() {
+        for budget in [1_000, 3_000, 9_000] {
+            let options = TickOptions::default();
+            let mut stage = Stage::new(tissue.clone(), links.clone(), options, true);
+            let at = |x: f64, above_m: f64| ToolPose {
+                tool: stage.tool.id,
+                scene_from_tool: Pose {
+                    translation: DVec3::new(x, 0.0, surface_m + above_m),
+                    ..Pose::IDENTITY
+                },
+                tool_from_link: Vec::new(),
+                teleport: false,
+            };
+            let (above, pressed, slipped) = (at(0.0, 2e-3), at(0.0, -1e-3), at(0.01, -1e-3));
+            stage.tick(&above, u64::MAX);
+            let what = |step: &str| format!("{name}, {budget} steps a tick: {step}");
+            let get_on =
+                |stage: &mut Stage, pose: &ToolPose, is_there: &dyn Fn(&Rendering) -> bool| {
+                    let is_late = |stage: &mut Stage| {
+                        stage.tick(pose, budget);
+                        !is_there(stage.session.renderings().next().expect("one tool"))
+                    };
+                    (1..=1_000).find(|_| !is_late(stage))
+                };
+            let in_time = |r: &Rendering| r.state != RenderState::Late;
+            if let Some((height_m, slips)) = crowded {
+                let is_down = |r: &Rendering| r.scene_from_proxy.translation.z < height_m * 1.01;
+                let ticks = get_on(&mut stage, &pressed, &is_down);
+                println!("{} in {ticks:?}", what("down"));
+                assert!(ticks.is_some(), "{}", what("down"));
+                let is_aside = |r: &Rendering| r.scene_from_proxy.translation.x > 1e-5;
+                let ticks = slips.then(|| get_on(&mut stage, &slipped, &is_aside));
+                println!("{} in {ticks:?}", what("aside"));
+                assert_ne!(ticks, Some(None), "{}", what("aside"));
+                continue;
+            }
+            let mut arrive = |pose: &ToolPose, step: &str, dent: u32| {
+                if dent > 0 {
+                    let moved = tissue.positions.iter().map(|p| {
+                        let off = p.as_dvec3().distance(slipped.scene_from_tool.translation);
+                        let near = (1.0 - off / 0.03).max(0.0);
+                        *p - glam::Vec3::Z * (f64::from(dent) * 5e-4 * near) as f32
+                    });
+                    let dense = Deformation::Dense(moved.collect());
+                    stage.scene.tissues()[0].deform(dense, u64::from(dent)).expect("moved");
+                }
+                let ticks = get_on(&mut stage, pose, &in_time);
+                println!("{} in {ticks:?}", what(step));
+                assert!(ticks.is_some(), "{}", what(step));
+            };
+            arrive(&pressed, "pressed", 0);
+            arrive(&slipped, "slipped", 0);
+            (1..=4).for_each(|dent| arrive(&slipped, "dented", dent));
+            arrive(&above, "gone", 0);
         }
     }
 }

@@ -15,6 +15,7 @@ use super::{
     grasps::Grasps,
     linearised,
     local_bounds::Surroundings,
+    motion::HowFar,
     near_contact::{ContactKey, NearContact},
     options::{RenderError, RenderOptions},
     put_tissue,
@@ -252,25 +253,24 @@ impl ToolProxy {
         }
         self.look_at_new(tick);
         let followed = self.follow_tissues(tick);
-        let (mut arrived, mut last) = (followed, None);
+        let (mut drawn, mut last) = (if followed { HowFar::Arrived } else { HowFar::Late }, None);
         let god_object = &mut self.god_object;
         for posture in &self.waypoints {
             last = Some(*posture);
             // Late, it begins the next tick at the newest pose all the same: a way that is too long is cut short.
-            if arrived {
-                arrived = god_object.draw_to(posture, tissues, &mut self.seen, deadline_to_draw);
+            if drawn == HowFar::Arrived {
+                drawn = god_object.draw_to(posture, tissues, &mut self.seen, deadline_to_draw);
             }
         }
         self.waypoints.clear();
         let device = last.unwrap_or(god_object.posture);
-        if !arrived {
-            let time = if followed { 1.0 } else { 0.0 };
-            god_object.pull_towards(&device, (tissues, &self.seen), time);
+        if drawn == HowFar::OnItsWay {
+            god_object.pull_towards(&device, (tissues, &self.seen));
         }
         self.has_met_nothing =
             followed && !self.was_put && !self.seen.iter().any(|s| s.embeds() || s.has_moved());
         self.free_what_is_outside(tick);
-        self.answer(&device, (followed, arrived), tick);
+        self.answer(&device, (followed, drawn), tick);
     }
 
     /// The force of the last tick, as it is sent `since_s` seconds after the one before was: within its caps and rates.
@@ -296,6 +296,8 @@ impl ToolProxy {
     fn begin(&mut self, posture: Posture, tick: &ProxyTick) {
         self.has_begun = true;
         self.god_object.put(posture);
+        self.rendering.contacts.clear();
+        self.weights.clear();
         seen_tissues::take_all(&mut self.seen, tick.tissues);
         self.seen.iter_mut().for_each(|s| {
             s.set_free();
@@ -340,7 +342,7 @@ impl ToolProxy {
         }
     }
 
-    fn answer(&mut self, device: &Posture, (followed, arrived): (bool, bool), tick: &ProxyTick) {
+    fn answer(&mut self, device: &Posture, (followed, drawn): (bool, HowFar), tick: &ProxyTick) {
         let god_object = &self.god_object;
         let posture = god_object.posture;
         self.rendering.scene_from_proxy = posture.scene_from_tool;
@@ -354,14 +356,19 @@ impl ToolProxy {
         // A proxy that has not arrived has surroundings all the same, and a servo draws its own from there; where
         // tissue was not followed they are not known.
         let margin_m = self.survey(followed, tick);
-        self.list_contacts(tick, margin_m.is_some());
+        self.name_contacts(margin_m.is_some());
+        if drawn == HowFar::Late {
+            self.hold_force(device, tick);
+        } else {
+            self.list_contacts(tick);
+        }
         let bears = self.rendering.contacts.iter().any(|c| c.force_n != DVec3::ZERO);
         let residual_m = self.god_object.residual_m.max(self.god_object.squeezed_m);
         let is_embedded = self.seen.iter().any(SeenTissue::embeds);
         let is_squeezed = residual_m > PROXY_AT_REST_M;
         self.rendering.state = if is_embedded {
             RenderState::Embedded
-        } else if !arrived {
+        } else if drawn == HowFar::Late {
             RenderState::Late
         } else if is_squeezed {
             RenderState::Squeezed
@@ -371,15 +378,6 @@ impl ToolProxy {
             RenderState::Free
         };
         self.rendering.residual_m = if is_squeezed { residual_m } else { 0.0 };
-        let held = posture.scene_from_tool.point(self.options.hold_point_m);
-        self.wanted = Wrench::default();
-        for contact in &self.rendering.contacts {
-            // K (x - x_d) = sum of lambda_i J_i at the programme's minimum: the condition of stationarity (Boyd and
-            // Vandenberghe, "Convex Optimization", 2004, (5.49)). So once the proxy has arrived the sum over the contacts
-            // is the coupling's wrench, k_t (x_p - x_d) and k_r log(R_p R_d^-1).
-            self.wanted.force += contact.force_n;
-            self.wanted.torque += (contact.position - held).cross(contact.force_n);
-        }
         let Rendering { contacts, loads, grasps, link_lag_m, .. } = &mut self.rendering;
         self.loads.fill(contacts, &self.weights, tick.tissues, loads);
         grasps.clear();
@@ -422,12 +420,9 @@ impl ToolProxy {
         followed.then(|| self.god_object.survey(&motion, tick.deadline)).flatten()
     }
 
-    /// Contacts with their ids: those with a force first. `with_survey`: those of the survey get theirs too.
-    fn list_contacts(&mut self, tick: &ProxyTick, with_survey: bool) {
+    /// Gives the contacts their ids, those with a force first. `with_survey`: those of the survey get theirs too.
+    fn name_contacts(&mut self, with_survey: bool) {
         let GodObject { contacts, forces, .. } = &self.god_object;
-        let listed = &mut self.rendering.contacts;
-        listed.clear();
-        self.weights.clear();
         self.memory.begin();
         for bears in [true, false] {
             // Contacts whose features met before go first, so that no neighbour takes their ids.
@@ -437,23 +432,7 @@ impl ToolProxy {
                     if (force.normal_n > 0.0) != bears || self.memory.is_known(key) != is_known {
                         continue;
                     }
-                    let id = self.memory.note(contact);
-                    self.ids.push((contact.key, id));
-                    self.weights.push(contact.tissue_weights);
-                    let (position, gap_m) =
-                        self.god_object.gap_to_newest(contact, (tick.tissues, &self.seen));
-                    listed.push(ProxyContact {
-                        id,
-                        tissue: key.tissue,
-                        triangle: contact.tissue_triangle,
-                        is_forbidden: tick.forbidden.contains(&key.tissue),
-                        link: key.link,
-                        link_triangle: contact.link_triangle,
-                        position,
-                        normal: contact.normal,
-                        gap_m,
-                        force_n: force.force,
-                    });
+                    self.ids.push((contact.key, self.memory.note(contact)));
                 }
             }
         }
@@ -468,6 +447,71 @@ impl ToolProxy {
             }
         }
         self.memory.end();
+    }
+
+    /// The contacts in the order of their names, and the force that they are.
+    fn list_contacts(&mut self, tick: &ProxyTick) {
+        let GodObject { contacts, forces, posture, .. } = &self.god_object;
+        let listed = &mut self.rendering.contacts;
+        listed.clear();
+        self.weights.clear();
+        let held = posture.scene_from_tool.point(self.options.hold_point_m);
+        self.wanted = Wrench::default();
+        for (key, id) in &self.ids[..contacts.len().min(forces.len())] {
+            let at = contacts.iter().position(|c| c.key == *key).expect("contacts were named");
+            let (contact, force_n) = (&contacts[at], forces[at].force);
+            self.weights.push(contact.tissue_weights);
+            let (position, gap_m) =
+                self.god_object.gap_to_newest(contact, (tick.tissues, &self.seen));
+            listed.push(ProxyContact {
+                id: *id,
+                tissue: key.tissue,
+                triangle: contact.tissue_triangle,
+                is_forbidden: tick.forbidden.contains(&key.tissue),
+                link: key.link,
+                link_triangle: contact.link_triangle,
+                position,
+                normal: contact.normal,
+                gap_m,
+                force_n,
+            });
+            // K (x - x_d) = sum of lambda_i J_i at the programme's minimum: the condition of stationarity (Boyd and
+            // Vandenberghe, "Convex Optimization", 2004, (5.49)). So once the proxy has arrived the sum over the contacts
+            // is the coupling's wrench, k_t (x_p - x_d) and k_r log(R_p R_d^-1).
+            self.wanted.force += force_n;
+            self.wanted.torque += (position - held).cross(force_n);
+        }
+    }
+
+    /// What is late keeps the contacts of the last tick that was not, and their force: planes that are continued over
+    /// millimetres would give one that nothing is known of. Contacts of tissue that is gone let go, and a hand that goes
+    /// back to where the proxy is feels no more than the spring between the two.
+    fn hold_force(&mut self, device: &Posture, tick: &ProxyTick) {
+        let (listed, weights) = (&mut self.rendering.contacts, &mut self.weights);
+        let is_there = |c: &ProxyContact| {
+            let tissue = tick.tissues.iter().find(|(id, _)| *id == c.tissue);
+            tissue.is_some_and(|(_, r)| r.surface.mesh().get(c.triangle).is_some())
+        };
+        let held = self.god_object.posture.scene_from_tool.point(self.options.hold_point_m);
+        for place in (0..listed.len()).rev() {
+            if is_there(&listed[place]) {
+                continue;
+            }
+            let gone = listed.remove(place);
+            weights.remove(place);
+            self.wanted.force -= gone.force_n;
+            self.wanted.torque -= (gone.position - held).cross(gone.force_n);
+        }
+        if listed.is_empty() {
+            self.wanted = Wrench::default();
+        }
+        let spring = &self.options.spring;
+        let x = self.god_object.posture.body_displacement_to(device, self.options.hold_point_m);
+        let (shift, turn) = (DVec3::new(x[0], x[1], x[2]), DVec3::new(x[3], x[4], x[5]));
+        let most = spring.stiffness_n_per_m * shift.length();
+        self.wanted.force = self.wanted.force.clamp_length_max(most);
+        let most = spring.rotational_stiffness_nm_per_rad * turn.length();
+        self.wanted.torque = self.wanted.torque.clamp_length_max(most);
     }
 
     /// Panics unless no constrained link crosses a tissue that has a say, and nothing near is unlisted. O(triangles about
