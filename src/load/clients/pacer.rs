@@ -77,6 +77,15 @@ impl Pacer {
         Ok(Some(due))
     }
 
+    /// After a stall: the newest tick whose time has come. The ticks before it are left out.
+    pub fn newest(&mut self, mut due: Due) -> Due {
+        while self.next < self.n_ticks && self.intended(self.next) <= Instant::now() {
+            due = Due { index: self.next, intended: self.intended(self.next) };
+            self.next += 1;
+        }
+        due
+    }
+
     fn intended(&self, index: u64) -> Instant {
         // From the index and not from the instant before: periods that are added up would add up their rounding.
         self.started + Duration::from_secs_f64(index as f64 / self.rate_hz)
