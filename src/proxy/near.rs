@@ -190,7 +190,9 @@ impl NearSearch {
             }
             self.order_contacts(tissues);
         }
-        self.known = Some(LastSearch { standing, margin_m: margin, on_the_way, grows });
+        // Beside another search nothing was left out.
+        let margin_m = if on_the_way.is_some() { margin.max(from) } else { margin };
+        self.known = Some(LastSearch { standing, margin_m, on_the_way, grows });
         SearchEnd::Complete
     }
 

@@ -252,7 +252,7 @@ fn budgeted() -> Vec<Budgeted> {
         // More than a search may hold is within its stand-off.
         case("fine plate", sheet(), vec![plate(55, 0.02)], 0.0, Some((2e-4, false))),
         case("tip", ball(), vec![shapes::sphere(0.003, 16)], 0.053, None),
-        case("jaws", ball(), vec![shapes::jaw(0.03, 12), shapes::jaw(0.02, 12)], 0.047, None),
+        case("jaws", ball(), vec![shapes::jaw(0.03, 12), shapes::jaw(0.02, 12)], 0.05, None),
     ]
 }
 
