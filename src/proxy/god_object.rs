@@ -169,15 +169,15 @@ impl GodObject {
         let around =
             Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
         if self.search.list.is_under_way() {
-            // Without a list nothing is known; what is left of the tick goes to it.
-            self.search.run(motion, &around, (self.margin_m, NEAR_PAIRS_MAX), deadline);
+            // Nothing is known without a list: the rest of the tick continues it.
+            self.search.run(motion, &around, (self.margin_m, NEAR_PAIRS_MAX, false), deadline);
             return None;
         }
         for _ in 0..MARGIN_HALVINGS_MAX {
-            // What was cut short on the way to some margin is known within that alone.
+            // A search that was cut short knows nothing beyond its own margin.
             let margin = self.margins.survey_m.min(self.search.on_the_way_m());
-            let within = (margin, SURVEY_PAIRS_MAX);
-            match self.search.run_beside(motion, &around, within, deadline) {
+            let within = (margin, SURVEY_PAIRS_MAX, true);
+            match self.search.run(motion, &around, within, deadline) {
                 SearchEnd::Full => self.margins.survey_m = 0.5 * margin,
                 SearchEnd::OutOfTime => {
                     // The next tick looks less far and has a model.
@@ -397,7 +397,7 @@ impl GodObject {
                 Around { tool: &self.tool, posture: &self.posture, constrained: &self.constrained };
             let is_wide = self.margin_m > self.margins.min_m;
             let pairs_max = if is_wide { PAIRS_PREFERRED } else { NEAR_PAIRS_MAX };
-            let within = (self.margin_m, pairs_max);
+            let within = (self.margin_m, pairs_max, false);
             match self.search.run(motion, &around, within, deadline) {
                 SearchEnd::Full => {
                     let half = 0.5 * self.margin_m;

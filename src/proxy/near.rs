@@ -95,7 +95,7 @@ impl NearSearch {
         }
     }
 
-    /// A deadline has cut it short, and the next search goes on with it.
+    /// A deadline cut the last search short, and the next one continues it.
     pub(super) fn is_under_way(&self) -> bool {
         self.list.is_under_way() || self.known.is_some_and(|k| k.on_the_way.is_some())
     }
@@ -113,35 +113,13 @@ impl NearSearch {
         known.map(|k| k.margin_m).filter(|margin_m| *margin_m >= 0.0)
     }
 
-    /// Finds all pairs of triangles within `margin` metres of each other, `pairs_max` at most. A search to a wider margin
-    /// that was cut short is taken over.
+    /// Finds all pairs of triangles within a margin, metres, and at most so many. A search to a wider margin that a deadline
+    /// cut short is continued: `keeps_wider` keeps what it found beyond the margin, for a later search to continue.
     pub(super) fn run(
         &mut self,
         tissues: &TissuesInMotion,
         around: &Around,
-        within: (f64, usize),
-        deadline: &TimeLeft,
-    ) -> SearchEnd {
-        self.find(tissues, around, (within, false), deadline)
-    }
-
-    /// The same beside a search to a wider margin that was cut short, and goes on afterwards: some pairs that are farther
-    /// than `margin` are there too.
-    pub(super) fn run_beside(
-        &mut self,
-        tissues: &TissuesInMotion,
-        around: &Around,
-        within: (f64, usize),
-        deadline: &TimeLeft,
-    ) -> SearchEnd {
-        self.find(tissues, around, (within, true), deadline)
-    }
-
-    fn find(
-        &mut self,
-        tissues: &TissuesInMotion,
-        around: &Around,
-        ((margin, pairs_max), goes_on): ((f64, usize), bool),
+        (margin, pairs_max, keeps_wider): (f64, usize, bool),
         deadline: &TimeLeft,
     ) -> SearchEnd {
         debug_assert!(pairs_max <= NEAR_PAIRS_MAX, "room for {pairs_max} pairs");
@@ -155,7 +133,7 @@ impl NearSearch {
         // Nothing is nearer than a distance below 0.
         let from = known.map_or(-1.0, |k| k.margin_m);
         let (wider, first) = begun.and_then(|k| k.on_the_way).unwrap_or((from.min(margin), 0));
-        let stays = if goes_on { wider } else { wider.min(margin) };
+        let stays = if keeps_wider { wider } else { wider.min(margin) };
         self.pairs.retain(|p| p.distance_m <= stays);
         self.contacts.keep_within(stays);
         self.clearance_m = self.pairs.iter().fold(margin, |least, p| least.min(p.distance_m));
@@ -168,7 +146,7 @@ impl NearSearch {
         let (n_there, mut grows) = (self.pairs.len(), known.is_none_or(|k| k.grows));
         let on_the_way = (stays > margin).then_some((wider, first));
         if n_there - n_beyond > pairs_max {
-            self.known = known.filter(|_| goes_on);
+            self.known = known.filter(|_| keeps_wider);
             return SearchEnd::Full;
         }
         if margin > from {

@@ -3,8 +3,8 @@
 //! Rounds of a tick, and ticks one after the other, look at nearly the same pairs. Traversals look farther than a round
 //! needs, by a skin, and list what they come by: until proxy and tissues have together moved through the skin, every
 //! near pair is listed. Each listed pair also knows how far apart it was when it was last measured, so that of some
-//! hundred pairs a round measures those that can be near by now. A list that a deadline cuts short is gone on with by
-//! the next search that it is good for.
+//! hundred pairs a round measures those that can be near by now. The next search continues a list that a
+//! deadline cut short.
 
 use std::ops::ControlFlow;
 
@@ -200,7 +200,7 @@ impl PairList {
             let end = self.go_on(tissues, around, listed_max, deadline);
             let got_on = (self.n_looked, self.n_paired) != before;
             if end == ListEnd::OutOfTime && !got_on && self.reach_m > margin + self.skin_m {
-                // One triangle alone takes too long so far out: the next list looks no farther than it has to.
+                // A single triangle takes too long at this reach: the next list has the least that the search needs.
                 self.forget();
             }
             if end != ListEnd::Full || skin_m <= 0.0 {
@@ -213,7 +213,7 @@ impl PairList {
         }
     }
 
-    /// A deadline has cut it short, and the next search may go on with it.
+    /// A deadline cut the list short, and the next search may continue it.
     pub(super) fn is_under_way(&self) -> bool {
         self.reach_m >= 0.0 && !self.is_whole
     }
@@ -234,7 +234,7 @@ impl PairList {
         self.n_begun += 1;
     }
 
-    /// Goes on with a list to its end. What has moved meanwhile counts as travel: it is good for so much less.
+    /// Continues the list to its end. Motion since it was begun counts as travel and shortens its reach.
     fn go_on(
         &mut self,
         tissues: &TissuesInMotion,
@@ -258,7 +258,8 @@ impl PairList {
         end
     }
 
-    /// Finds the tissue triangles near each link, from the part on where that ended. False when the deadline passed.
+    /// Finds the tissue triangles near each link, and continues where the last call stopped. False when the deadline
+    /// passed.
     fn find_near(
         &mut self,
         tissues: &TissuesInMotion,
@@ -292,7 +293,7 @@ impl PairList {
                 if deadline.was_over() {
                     self.near.truncate(found);
                     if self.n_looked == first && self.parts < PARTS_MAX {
-                        // Not even one part: smaller ones are begun with.
+                        // A single part takes too long: the next list has smaller parts.
                         self.parts *= 2;
                         self.forget();
                     }
@@ -313,7 +314,7 @@ impl PairList {
         true
     }
 
-    /// Lists the pairs of what is near each link, from where that ended.
+    /// Lists the pairs of the tissue triangles near each link, and continues where the last call stopped.
     fn pair_up(
         &mut self,
         tissues: &TissuesInMotion,

@@ -483,9 +483,9 @@ impl ToolProxy {
         }
     }
 
-    /// What is late keeps the contacts of the last tick that was not, and their force: planes that are continued over
-    /// millimetres would give one that nothing is known of. Contacts of tissue that is gone let go, and a hand that goes
-    /// back to where the proxy is feels no more than the spring between the two.
+    /// A late tick keeps the contacts and the force of the last tick that was in time: planes extrapolated over millimetres
+    /// give forces that no surface supports. Contacts on removed tissue are dropped, and the force is at most that of the
+    /// spring between the proxy and the device.
     fn hold_force(&mut self, device: &Posture, tick: &ProxyTick) {
         let (listed, weights) = (&mut self.rendering.contacts, &mut self.weights);
         let is_there = |c: &ProxyContact| {
