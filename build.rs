@@ -6,7 +6,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
     #[cfg(feature = "contract")]
     generate()?;
-    #[cfg(feature = "agones")]
+    #[cfg(feature = "server")]
     generate_agones()?;
     Ok(())
 }
@@ -33,8 +33,8 @@ fn generate() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The protocol of Agones' sidecar; its server's side is for the tests.
-#[cfg(feature = "agones")]
+/// The protocol of Agones' sidecar. Tests need it without the feature too, and its server's side.
+#[cfg(feature = "server")]
 fn generate_agones() -> Result<(), Box<dyn Error>> {
     let descriptors = protox::compile(["sdk.proto", "beta.proto"], ["proto/agones"])?;
     tonic_prost_build::configure().compile_fds(descriptors)?;

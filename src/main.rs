@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::{error::Error, process::ExitCode, time::Duration};
+use std::{error::Error, process::ExitCode, sync::LazyLock, time::Duration};
 
 use clap::{Parser, Subcommand};
 use palpate::{
@@ -22,7 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Haptic collision for virtual surgery: where instruments touch soft tissue, a thousand times a second.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(version, long_version = VERSION.as_str(), arg_required_else_help = true)]
 struct CommandLine {
     #[command(subcommand)]
     command: Command,
@@ -57,6 +57,22 @@ const THIRD_PARTY: &str = include_str!("../THIRD-PARTY.txt");
 
 /// How long what is under way may go on after the server has ended.
 const ENDING_MAX: Duration = Duration::from_secs(1);
+
+/// The version and the optional features of this build.
+static VERSION: LazyLock<String> = LazyLock::new(|| {
+    let features = [
+        ("agones", cfg!(feature = "agones")),
+        ("azure", cfg!(feature = "azure")),
+        ("gcs", cfg!(feature = "gcs")),
+        ("mimalloc", cfg!(feature = "mimalloc")),
+        ("otlp", cfg!(feature = "otlp")),
+        ("s3", cfg!(feature = "s3")),
+    ];
+    let built = features.iter().filter(|(_, is_built)| *is_built).map(|(name, _)| *name);
+    let built = built.collect::<Vec<_>>().join(" ");
+    let built = if built.is_empty() { "none" } else { &built };
+    format!("{}\nfeatures: {built}", env!("CARGO_PKG_VERSION"))
+});
 
 fn main() -> ExitCode {
     match run(CommandLine::parse().command) {

@@ -17,7 +17,7 @@
 //! watchdog have a thread of their own (`control`).
 
 mod access;
-#[cfg(feature = "agones")]
+#[cfg(any(feature = "agones", test))]
 mod agones;
 mod catch_panic;
 pub mod clock;

@@ -28,5 +28,6 @@ pub mod stiffness;
 pub use crate::coupling::wrench::FADE_S;
 pub use device_servo::{DeviceFeed, DevicePose, DeviceServo, device_servo};
 pub use options::{ServoOptions, ServoOptionsError};
+pub use passivity::WorkOfOthers;
 pub use refused::ModelRefused;
 pub use state::{ServoSample, ServoState};

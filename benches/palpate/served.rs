@@ -233,6 +233,7 @@ fn plan(organ: PhantomTissue, tool: &MeshData, n_clients: u32, rate_hz: f64, sec
         is_rendered: false,
         device: None,
         is_guided: false,
+        busy_threads: 0,
         deadline: DEADLINE,
         organ,
         instrument: Arc::new(instrument),

@@ -2,6 +2,7 @@
 
 pub mod baseline;
 pub mod felt_plot;
+pub mod fidelity;
 pub mod files;
 pub mod force_path;
 pub mod latencies;
@@ -24,6 +25,7 @@ use serde::Serialize;
 
 use super::run::objective::ObjectiveVerdict;
 pub use baseline::Baseline;
+use fidelity::FidelityReport;
 use force_path::ForcePath;
 use latencies::Percentiles;
 pub use measured::Measured;
@@ -80,6 +82,8 @@ pub struct RunReport {
     pub rendering: Option<RenderingReport>,
     /// What a simulated hand felt of its servo; null without one.
     pub servo: Option<ServoReport>,
+    /// How near that was to the true force; null without a servo, or where tissue was cut.
+    pub fidelity: Option<FidelityReport>,
     /// Whether answers were right and complete, and who made ticks late.
     pub verdict: RunVerdict,
     /// How late a thread of this machine woke from naps of 1 ms.
@@ -149,6 +153,7 @@ impl RunReport {
             objective: None,
             rendering: tally.renderings.report(tally.round_trip.percentile_us(99.0), path),
             servo: tally.servo.report(),
+            fidelity: measured.fidelity.clone(),
             verdict: RunVerdict::of(measured, deadline),
             hiccup_us: hiccups.percentiles(),
             load_average: load_average(),
@@ -226,7 +231,9 @@ impl RunReport {
         let rendering = self.rendering.iter();
         let felt = rendering
             .flat_map(|r| [("rendering", r.said()), ("stiffness", r.stiffness_said.clone())]);
-        let felt: Vec<_> = felt.chain(self.servo.iter().map(|s| ("servo", s.said()))).collect();
+        let felt = felt.chain(self.servo.iter().map(|s| ("servo", s.said())));
+        let felt: Vec<_> =
+            felt.chain(self.fidelity.iter().map(|f| ("fidelity", f.said()))).collect();
         let mut rows = vec![
             (
                 "ticks",
@@ -301,11 +308,19 @@ mod tests {
         tally.round_trip.add(&hiccups);
         tally.compute.add(&hiccups);
         tally.wait.add(&hiccups);
-        let deformations = Deformations { sent: 60, acknowledged: 60, update: hiccups.clone() };
+        let (update, frames) = (hiccups.clone(), Vec::new());
+        let deformations = Deformations { sent: 60, acknowledged: 60, update, frames };
         let cuts = Cuts::default();
         let stalls = stalls::Stalls::default();
-        let measured =
-            Measured { tally, deformations, cuts, hiccups, stalls, tissue_triangles: 20_480 };
+        let measured = Measured {
+            tally,
+            deformations,
+            cuts,
+            hiccups,
+            stalls,
+            tissue_triangles: 20_480,
+            fidelity: None,
+        };
         RunReport::of(&measured, Duration::from_millis(1), &ForcePath::USUAL)
     }
 
@@ -331,6 +346,7 @@ mod tests {
             "objective",
             "rendering",
             "servo",
+            "fidelity",
             "verdict",
             "contacts",
             "min_signed_distance_m",

@@ -68,6 +68,11 @@ impl Stage {
         }
     }
 
+    /// The connection that set it up.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// Removes the scene.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ use tower::{
 };
 use tracing::{info, warn};
 
-#[cfg(feature = "agones")]
+#[cfg(any(feature = "agones", test))]
 use super::agones::Sidecar;
 use super::{
     access::{Access, credential_file::AccessError},
@@ -246,9 +246,9 @@ async fn serve_and_say(
     let acceptor = Acceptor::new(&config.transport, &table, &access, registry.metrics());
     // Where nothing is kept nothing is read, and whoever asks at once is answered.
     registry.life().set_recovering(is_keeping);
-    #[cfg(feature = "agones")]
+    #[cfg(any(feature = "agones", test))]
     let sidecar = Sidecar::new(registry, sessions, heart, &to_end).talking();
-    #[cfg(not(feature = "agones"))]
+    #[cfg(not(any(feature = "agones", test)))]
     let sidecar = None::<std::future::Pending<()>>;
     let _control = Control::start(metrics_listener.zip(port), heart, sidecar)?;
     let mut recovered = pin!(go_on(&parts, config, is_keeping));

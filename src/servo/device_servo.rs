@@ -4,6 +4,7 @@
 use super::{
     newest::{NewestGiver, NewestTaker, newest},
     options::{ServoOptions, ServoOptionsError},
+    passivity::WorkOfOthers,
     state::{ServoSample, ServoState},
 };
 use crate::coupling::{
@@ -94,6 +95,12 @@ impl DeviceServo {
             posture.tool_from_link = *rest;
         }
         servo.step(&posture, dt_s)
+    }
+
+    /// What tissue and links have done to the springs. With it, energy that the hand was given can be told from energy
+    /// that nobody put in. Zero unless [`ServoOptions::observes_passivity`].
+    pub fn work_of_others(&self) -> WorkOfOthers {
+        self.servo.work_of_others()
     }
 }
 

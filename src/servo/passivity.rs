@@ -55,6 +55,15 @@ pub(super) struct Stored {
     pub(super) by_tissue_w: f64,
 }
 
+/// Work that was done on the springs since the servo began, by others than the hand, joules. Below 0: it was done by them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WorkOfOthers {
+    /// By tissue that moves, as the models say.
+    pub tissue_j: f64,
+    /// By the tool's links, as jaws that close.
+    pub links_j: f64,
+}
+
 /// The books of the springs of one tool.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EnergyBooks {
@@ -65,6 +74,7 @@ pub(super) struct EnergyBooks {
     /// Stored and paid by nobody, joules; below 0 more was paid than is stored.
     unpaid_j: f64,
     stored: Stored,
+    pub(super) others: WorkOfOthers,
     /// The share of the force that is withheld.
     withheld: f64,
     /// Of the device, smoothed, m/s and rad/s.
@@ -106,6 +116,7 @@ impl EnergyBooks {
             radius_squared: spring.rotational_stiffness_nm_per_rad / stiffness,
             unpaid_j: 0.0,
             stored: Stored::default(),
+            others: WorkOfOthers::default(),
             withheld: 0.0,
             velocity: (DVec3::ZERO, DVec3::ZERO),
             last_step_m: 0.0,
@@ -116,7 +127,10 @@ impl EnergyBooks {
     /// sent.
     pub(super) fn enter(&mut self, stored: Stored, sent: &Wrench, motion: &Motion, dt_s: f64) {
         let to_links = motion.links.iter().zip(&self.stored.links_n).map(|(x, f)| x * f);
-        let given_j = motion.work_j(sent) + to_links.sum::<f64>();
+        let to_links_j = to_links.sum::<f64>();
+        let given_j = motion.work_j(sent) + to_links_j;
+        self.others.links_j -= to_links_j;
+        self.others.tissue_j += stored.by_tissue_w * dt_s;
         let change_j = stored.energy_j - self.stored.energy_j;
         let kept = (-dt_s / FORGOTTEN_S).exp();
         let unpaid_j = self.unpaid_j * kept + change_j + given_j - stored.by_tissue_w * dt_s;

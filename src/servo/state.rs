@@ -5,7 +5,7 @@ use glam::DVec3;
 use super::{
     fade::Fade,
     options::{ServoOptions, ServoOptionsError},
-    passivity::{EnergyBooks, Motion, Stored},
+    passivity::{EnergyBooks, Motion, Stored, WorkOfOthers},
     refused::ModelRefused,
 };
 use crate::coupling::{
@@ -134,6 +134,11 @@ impl ServoState {
         if let Some(held) = self.held.as_mut().filter(|_| age_s.is_finite() && age_s >= 0.0) {
             (held.age_s, held.is_aged) = (age_s, true);
         }
+    }
+
+    /// As [`super::DeviceServo::work_of_others`].
+    pub fn work_of_others(&self) -> WorkOfOthers {
+        self.books.others
     }
 
     /// One sample: the force for a device that is at `device`, `dt_s` seconds after the last one.

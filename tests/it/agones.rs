@@ -8,6 +8,7 @@ use tonic::Code;
 use crate::support::{
     messages::{SCENE, start, start_message, tick, tick_message},
     process::Process,
+    program::has_feature,
     server::TestServer,
 };
 use fake_sidecar::{FakeSidecar, Heard};
@@ -28,6 +29,9 @@ fn counted(name: &str, count: i64) -> Heard {
 
 #[tokio::test]
 async fn a_placed_server_is_ready_then_used_and_ends_when_agones_says_so() {
+    if !has_feature("agones") {
+        return;
+    }
     let fake = FakeSidecar::start(&["scenes", "loops"]).await;
     let port = fake.address.port().to_string();
     let variables = [("AGONES_SDK_GRPC_HOST", "127.0.0.1"), ("AGONES_SDK_GRPC_PORT", &port)];
@@ -54,6 +58,9 @@ async fn a_placed_server_is_ready_then_used_and_ends_when_agones_says_so() {
 
 #[tokio::test]
 async fn sigterm_is_told_too_and_places_are_free_again() {
+    if !has_feature("agones") {
+        return;
+    }
     let fake = FakeSidecar::start(&["scenes", "loops"]).await;
     let port = fake.address.port().to_string();
     let variables = [("AGONES_SDK_GRPC_HOST", "127.0.0.1"), ("AGONES_SDK_GRPC_PORT", &port)];

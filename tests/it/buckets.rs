@@ -17,6 +17,7 @@ use crate::{
         messages::{SCENE, sparse},
         paced::Paced,
         process::Process,
+        program::under_test,
         server::TestServer,
     },
 };
@@ -290,7 +291,7 @@ async fn damaged_and_missing_objects_are_told_and_foreign_ones_left_alone() {
 
 /// `palpate scenes` on the bucket.
 fn scenes(wire: &Wire, arguments: &[&str]) -> (bool, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     command.arg("scenes").args(arguments).envs(Bucket::variables(wire.address));
     let done = command.env("RUST_LOG", "off").output().expect("it was built");
     let said = [done.stdout, done.stderr].map(|said| String::from_utf8_lossy(&said).into_owned());

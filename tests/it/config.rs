@@ -6,6 +6,8 @@ use std::{
     process::{self, Command, Output},
 };
 
+use crate::support::program::under_test;
+
 /// A file of this test, removed at the end.
 struct Settings(PathBuf);
 
@@ -30,7 +32,7 @@ fn palpate(args: &[&str], file: &Settings, variable: Option<(&str, &str)>) -> Ou
 }
 
 fn told_by(args: &[&str], variable: Option<(&str, &str)>) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     command.args(args).env("RUST_LOG", "off").envs(variable);
     command.output().expect("it was built")
 }

@@ -16,9 +16,8 @@ use palpate::{
 };
 use serde_json::Value;
 
-use crate::support::{folder::Folder, process::signal};
+use crate::support::{folder::Folder, process::signal, program::under_test};
 
-const PALPATE: &str = env!("CARGO_BIN_EXE_palpate");
 /// Far more than a run of two seconds and its server's start and stop take.
 const RUN_MAX: Duration = Duration::from_secs(60);
 
@@ -57,7 +56,7 @@ fn listens(address: &str) -> bool {
 #[test]
 fn demo_reports_contacts_depths_and_deformations_and_leaves_no_server() {
     let report = ReportFile::new("demo");
-    let done = Command::new(PALPATE)
+    let done = Command::new(under_test())
         .args(["demo", "--no-render", "--seconds", "2", "--report"])
         .arg(&report.0)
         .output()
@@ -99,7 +98,7 @@ fn demo_reports_contacts_depths_and_deformations_and_leaves_no_server() {
 #[test]
 fn a_rendered_demo_tells_what_the_hand_felt() {
     let (report, picture) = (ReportFile::new("felt"), ReportFile::new("felt-picture"));
-    let done = Command::new(PALPATE)
+    let done = Command::new(under_test())
         .args(["demo", "--seconds", "2", "--report"])
         .arg(&report.0)
         .arg("--picture")
@@ -136,7 +135,7 @@ fn a_rendered_demo_tells_what_the_hand_felt() {
 #[cfg_attr(windows, ignore = "a Ctrl-C reaches the tests too")]
 #[test]
 fn an_interrupted_demo_stops_its_server_and_says_so() {
-    let mut demo = Command::new(PALPATE)
+    let mut demo = Command::new(under_test())
         .args(["demo", "--seconds", "600"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -316,7 +315,7 @@ fn an_answer_that_is_wrong_or_missing_fails_the_run() {
 fn watch_shows_the_demo_until_it_is_stopped() {
     let folder = Folder::new("demo-viewer");
     folder.write("index.html", "<title>Palpate</title>");
-    let mut demo = Command::new(PALPATE)
+    let mut demo = Command::new(under_test())
         .args(["demo", "--watch", "--viewer"])
         .arg(&folder.0)
         .stdout(Stdio::piped())
@@ -336,7 +335,8 @@ fn watch_shows_the_demo_until_it_is_stopped() {
     assert!(demo.wait().expect("it ends").success());
     assert!(!listens(address), "a server is left");
 
-    let elsewhere = Command::new(PALPATE).args(["demo", "--watch"]).current_dir(&folder.0).output();
+    let elsewhere =
+        Command::new(under_test()).args(["demo", "--watch"]).current_dir(&folder.0).output();
     let said = String::from_utf8(elsewhere.expect("it runs").stderr).expect("text");
     assert!(said.contains("--viewer DIR"), "{said}");
 }

@@ -4,8 +4,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::support::program::under_test;
+
 fn doctor(args: &[&str]) -> String {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     let done = command.args(["doctor", "--seconds", "0.2"]).args(args).output().expect("built");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     String::from_utf8(done.stdout).expect("text")
@@ -38,7 +40,7 @@ fn its_json_has_the_same() {
 
 #[test]
 fn a_bad_duration_is_refused() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     let done = command.args(["doctor", "--seconds", "0"]).output().expect("built");
     assert_eq!(done.status.code(), Some(2));
 }

@@ -27,11 +27,10 @@ use tonic::{
 
 mod stall;
 
-#[cfg(feature = "s3")]
-use crate::support::bucket::Bucket;
 use crate::{
     seed::scaled,
     support::{
+        bucket::Bucket,
         certificates::Authority,
         envoy::{Envoy, HOST, certified, program},
         folder::Folder,
@@ -176,7 +175,6 @@ async fn furnish(
 }
 
 /// Asks whoever Envoy chooses until one has the scene: who that is.
-#[cfg(feature = "s3")]
 async fn taken(channel: Channel, id: &str) -> MetadataValue<Ascii> {
     let mut scenes = SceneServiceClient::new(channel);
     let until = Instant::now() + SOON;
@@ -338,7 +336,6 @@ async fn the_hop_through_envoy_is_measured() {
 }
 
 /// Servers without a common folder: a scene outlives its server, and whoever is asked for it takes it.
-#[cfg(feature = "s3")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scenes_of_a_killed_server_are_taken_by_others_through_an_object_store() {
     let (Some(program), Some(bucket)) = (program(), Bucket::open()) else { return };

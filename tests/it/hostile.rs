@@ -20,12 +20,15 @@ mod tissue;
 
 use std::time::Duration;
 
-use palpate::{config::Config, oracle::Random};
+use palpate::oracle::Random;
 use tokio::time::Instant;
 
 use crate::{
     seed::{Seed, scaled},
-    support::{kept_recordings::KeptRecordings, server::TestServer},
+    support::{
+        kept_recordings::KeptRecordings,
+        server::{TestServer, with_kept_fields},
+    },
 };
 use client::Episode;
 use fault::Fault;
@@ -43,7 +46,7 @@ const TOLD_EVERY: u64 = 100;
 async fn no_answer_to_a_hostile_client_is_wrong() {
     let seed = Seed::or(1_801);
     let recordings = KeptRecordings::new("hostile");
-    let mut config = Config::default();
+    let mut config = with_kept_fields();
     config.record.dir = Some(recordings.folder().to_owned());
     let mut server = TestServer::configured(config).await;
     let until = Instant::now() + RUN.mul_f64(scaled(1_000) as f64 / 1_000.0);
@@ -67,7 +70,7 @@ async fn no_answer_to_a_hostile_client_is_wrong() {
 /// A fault of each kind in some answers, put in between the server and the judge, is found for what it is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_fault_in_an_answer_is_found() {
-    let mut server = TestServer::configured(Config::default()).await;
+    let mut server = TestServer::configured(with_kept_fields()).await;
     for fault in Fault::ALL {
         let mut tally = Tally::default();
         // Bodies and a ball, slivers and a ring, an organ and a needle: few faults need more than the first.

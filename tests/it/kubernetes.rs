@@ -6,10 +6,10 @@ use std::{fs, path::Path, process::Command, sync::mpsc, thread, time::Duration};
 use palpate::config::Config;
 use serde_json::Value;
 
-#[cfg(feature = "s3")]
-use crate::support::folder::Folder;
 use crate::support::{
+    folder::Folder,
     metrics::get,
+    program::{has_feature, under_test},
     server::{TestServer, free_address},
 };
 
@@ -64,9 +64,11 @@ fn a_server_has_the_cores_that_it_is_planned_with_and_no_quota() {
 }
 
 /// A server that is started so shares its scenes, in a bucket, and tells others where it is by its pod's name.
-#[cfg(feature = "s3")]
 #[test]
 fn servers_of_an_object_store_share_it_and_say_where_they_are() {
+    if !has_feature("s3") {
+        return;
+    }
     let text = read(WITH_STORE);
     let names = [
         "PALPATE_STORE_URL",
@@ -81,7 +83,7 @@ fn servers_of_an_object_store_share_it_and_say_where_they_are() {
     assert!(before.contains("name: POD_NAME") && before.contains("fieldPath: metadata.name"));
     let folder = Folder::new("kubernetes-store");
     let file = folder.write("empty.toml", "");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     command.args(["config", "check"]).arg(&file).env("RUST_LOG", "off").envs(variables);
     let done = command.output().expect("built");
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -130,7 +132,7 @@ fn a_fleet_has_as_many_places_as_a_plan_says() {
         &memory,
         "--json",
     ];
-    let done = Command::new(env!("CARGO_BIN_EXE_palpate")).arg("plan").args(args).output();
+    let done = Command::new(under_test()).arg("plan").args(args).output();
     let plan: Value = serde_json::from_slice(&done.expect("built").stdout).expect("JSON");
     let planned =
         ["scenes_per_machine", "loops_per_machine"].map(|name| plan["sizing"][name].to_string());

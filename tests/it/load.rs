@@ -20,18 +20,19 @@ use crate::seed::figure;
 use crate::support::{
     certificates::{Authority, with_tls},
     folder::Folder,
+    program::under_test,
     server::{link, tissue},
 };
 
 fn load(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     command.arg("load").args(args).output().expect("it runs")
 }
 
 #[test]
 fn a_reader_that_has_gone_is_no_error() {
     for args in [&["load", "--seconds=1", "--rate=20"][..], &["plan", "--scenes=1", "--loops=1"]] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        let mut command = Command::new(under_test());
         command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut running = command.spawn().expect("it runs");
         drop(running.stdout.take());

@@ -9,9 +9,8 @@
 //!
 //! `PALPATE_GOLDEN=write cargo test golden` writes the digests of all answers anew.
 
-#[cfg(feature = "agones")]
 mod agones;
-#[cfg(all(unix, feature = "s3"))]
+#[cfg(unix)]
 mod buckets;
 mod client;
 mod cluster;

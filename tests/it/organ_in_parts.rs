@@ -271,7 +271,7 @@ fn a_ball_is_as_deep_in_parts_as_in_the_whole() {
     let mut session = Session::new(Arc::clone(&scene), &[tool.id], options).expect("a tool");
     let ball = TriangleMesh::new(shapes::sphere(RADIUS_M, 3));
     let (mut inside, mut outside) = (0, 0);
-    for sequence in 1..=scaled(120) as u64 {
+    for sequence in 1..=scaled(45) as u64 {
         if sequence % 40 == 0 {
             deform(&scene, |_, p| p + Vec3::Z * (0.002 * (50.0 * p.x).sin()));
         }

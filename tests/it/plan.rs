@@ -8,8 +8,10 @@ use std::{
 use palpate::plan::FIGURES;
 use serde_json::Value;
 
+use crate::support::program::under_test;
+
 fn plan(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     command.arg("plan").args(args).output().expect("built")
 }
 

@@ -150,7 +150,7 @@ fn a_wandering_probe_is_found_at_its_depth() {
     bench.pose.teleport = false;
     let rest = bench.tissue_mesh.positions.clone();
     let (mut off_most, mut touched, mut beside) = (0.0f64, 0, 0);
-    for _ in 0..scaled(40) {
+    for _ in 0..scaled(14) {
         let mut pose = over_the_sheet(&bench.tissue_mesh, &mut random);
         let step_m = 10f64.powf(random.range(-5.0, -3.9));
         let (displacement, axis) = (random.unit_vector() * step_m, random.unit_vector());
@@ -192,8 +192,8 @@ fn a_wandering_probe_is_found_at_its_depth() {
             }
         }
     }
-    assert!(touched - beside > scaled(40) * 20, "{touched} touched, {beside} beside");
-    assert!(beside > scaled(40) * 20, "{beside} beside");
+    assert!(touched - beside > scaled(14) * 20, "{touched} touched, {beside} beside");
+    assert!(beside > scaled(14) * 20, "{beside} beside");
     println!(
         "{touched} touched, {beside} beside, {:.2} tolerances off at most",
         off_most / tolerance_m(&bench)
@@ -285,7 +285,7 @@ fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
     let tolerance = tolerance_m(&bench);
     let subspaces: Vec<_> = bench.tool.links[0].field.subspaces().collect();
     let (mut n_normals, mut met_both) = (0, 0);
-    for i in 0..scaled(20_000) {
+    for i in 0..scaled(6_000) {
         let (min, max) = subspaces[random.below(subspaces.len())];
         let mut p = random.point(min, max);
         let axis = random.below(3);
@@ -313,7 +313,7 @@ fn depth_and_normal_pass_the_borders_of_subspaces_without_a_jump() {
             n_normals += 1;
         }
     }
-    assert!(n_normals > scaled(20_000) / 50, "{n_normals} normals, {met_both} depths compared");
+    assert!(n_normals > scaled(6_000) / 50, "{n_normals} normals, {met_both} depths compared");
 }
 
 /// Greatest angle between two faces that share so many vertices, radians.

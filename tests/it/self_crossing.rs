@@ -235,7 +235,7 @@ fn a_tool_that_crosses_itself_has_one_inside() {
     let bounds = *link.surface.bounds();
     let (low, high) = (bounds.min.as_dvec3(), bounds.max.as_dvec3());
     let (mut twice, mut inside) = (0, 0);
-    for _ in 0..scaled(20_000) {
+    for _ in 0..scaled(6_000) {
         let p = random.point(low, high);
         let winding = winding_number(&tool_mesh, p);
         let distance = nearest(&tool_mesh, p).expect("a tool").distance;
@@ -248,7 +248,7 @@ fn a_tool_that_crosses_itself_has_one_inside() {
         twice += usize::from(winding > 1.5);
         inside += usize::from(winding > 0.5);
     }
-    let n = scaled(20_000);
+    let n = scaled(6_000);
     assert!(is_crossing && inside > n / 20 && twice > n / 500, "{inside} inside, {twice} twice");
 }
 

@@ -1,7 +1,6 @@
 //! What the integration tests share.
 
 pub mod bench;
-#[cfg(feature = "s3")]
 pub mod bucket;
 pub mod certificates;
 pub mod envoy;
@@ -14,6 +13,7 @@ pub mod messages;
 pub mod metrics;
 pub mod paced;
 pub mod process;
+pub mod program;
 pub mod raw_http2;
 pub mod refusal;
 pub mod relay;

@@ -15,7 +15,7 @@ use crate::proto::{DeformRequest, DeformResponse, deform_request::Positions};
 use crate::{
     client::{Client, ClientError, Duplex, address::ServerAddress},
     load::{
-        report::latencies::Latencies,
+        report::{fidelity::COMPARED_S, latencies::Latencies},
         run::start::Starter,
         stage::{dent::Dent, path::Path},
     },
@@ -59,6 +59,17 @@ pub struct Deformations {
     pub acknowledged: u64,
     /// In the engine, as the server says.
     pub update: Latencies,
+    /// Of the first minute.
+    pub frames: Vec<SentFrame>,
+}
+
+/// A deformation that was sent.
+#[derive(Clone, Copy, Debug)]
+pub struct SentFrame {
+    /// When it was sent, seconds since the run's start.
+    pub sent_s: f64,
+    /// Which time of the path its shape is of, seconds.
+    pub site_s: f64,
 }
 
 /// Runs it to its end on the calling thread.
@@ -103,11 +114,16 @@ async fn drive(
                 // would leave its vertices at the server where they were.
                 match requests.try_reserve() {
                     Ok(room) => {
-                        let on_path = plan.path.site((due.intended - started).as_secs_f64());
+                        let site_s = (due.intended - started).as_secs_f64();
+                        let on_path = plan.path.site(site_s);
                         let site = plan.guide.as_ref().and_then(|g| g.site()).unwrap_or(on_path);
                         if let Some(moved) = plan.dent.follow(&site) {
                             room.send(plan.request(due.index + 1, moved));
                             done.sent += 1;
+                            let sent_s = started.elapsed().as_secs_f64();
+                            if sent_s < COMPARED_S {
+                                done.frames.push(SentFrame { sent_s, site_s });
+                            }
                         }
                     }
                     // A frame that is skipped is not made up for: the next one has the newest shape.

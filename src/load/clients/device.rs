@@ -16,7 +16,10 @@ use crate::{
     coupling::{local_model::LocalModel, posture::Posture, spring::Spring},
     geometry::Pose,
     load::{
-        report::servo::ServoTally,
+        report::{
+            fidelity::{COMPARED_HZ, COMPARED_S, HeldSample},
+            servo::ServoTally,
+        },
         stage::{
             held_device::{DeviceMotion, HeldDevice},
             path::Path,
@@ -135,6 +138,8 @@ impl DeviceLoop {
     fn run(mut self) -> ServoTally {
         let dt_s = 1.0 / self.plan.servo_hz;
         let mut tally = ServoTally::default();
+        // Of a slow servo each sample is compared.
+        let compared_every = (self.plan.servo_hz / COMPARED_HZ).round().max(1.0) as u64;
         let mut motion =
             DeviceMotion { position: self.wanted(0.0).translation, ..Default::default() };
         for sample in 0..self.n_samples {
@@ -152,11 +157,15 @@ impl DeviceLoop {
             posture.tool_from_link[..links.len()].copy_from_slice(&links);
             let at_ns = Duration::from_secs_f64(seconds).as_nanos() as u64;
             let felt = self.servo.step(&DevicePose { posture, n_links: links.len(), at_ns }, dt_s);
+            if sample.is_multiple_of(compared_every) && seconds < COMPARED_S {
+                tally.held.push(HeldSample { seconds, at: pose, felt_n: felt.force_n });
+            }
             let before = motion.position;
             self.plan.device.step(&mut motion, wanted.translation, felt.force_n, dt_s);
             let holds = self.plan.holds && seconds >= Path::DEEPEST_S + SETTLED_S;
             tally.note(seconds, &felt, motion.position - before, holds.then_some(motion.position));
         }
+        tally.others = self.servo.work_of_others();
         tally
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{latencies::Latencies, stalls::Stalls, tally::Tally};
+use super::{fidelity::FidelityReport, latencies::Latencies, stalls::Stalls, tally::Tally};
 use crate::load::clients::{cutter::Cuts, deformer::Deformations};
 
 /// What was measured.
@@ -20,6 +20,8 @@ pub struct Measured {
     pub stalls: Stalls,
     /// Of the tissue.
     pub tissue_triangles: u64,
+    /// How near a felt force was to the true one.
+    pub fidelity: Option<FidelityReport>,
 }
 
 impl Measured {
@@ -32,6 +34,7 @@ impl Measured {
             hiccups: Latencies::new(),
             stalls: Stalls::default(),
             tissue_triangles: 0,
+            fidelity: None,
         }
     }
 }

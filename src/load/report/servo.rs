@@ -4,10 +4,11 @@ use glam::DVec3;
 use serde::Serialize;
 
 use super::{
+    fidelity::HeldSample,
     latencies::{Latencies, Percentiles},
     thinned::Thinned,
 };
-use crate::servo::ServoSample;
+use crate::servo::{ServoSample, WorkOfOthers};
 
 /// The samples of a run.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,10 @@ pub struct ServoTally {
     last_force: DVec3,
     model_age: Latencies,
     forces: Thinned<ServoForce>,
+    /// What tissue and links have done to the springs.
+    pub others: WorkOfOthers,
+    /// To be compared with the true force afterwards.
+    pub held: Vec<HeldSample>,
 }
 
 /// A force at the device.
@@ -51,6 +56,10 @@ pub struct ServoReport {
     pub energy_in_j: f64,
     /// That it was given back.
     pub energy_out_j: f64,
+    /// That moving tissue put into the spring.
+    pub energy_by_tissue_j: f64,
+    /// That the tool's links, as jaws that close, put into their springs.
+    pub energy_by_links_j: f64,
     /// The greatest.
     pub force_n_max: f64,
     /// From sample to sample.
@@ -125,6 +134,8 @@ impl ServoTally {
             position_rms_m: self.place.rms(),
             energy_in_j: self.energy_in_j,
             energy_out_j: self.energy_out_j,
+            energy_by_tissue_j: self.others.tissue_j,
+            energy_by_links_j: self.others.links_j,
             force_n_max: self.force_n_max,
             force_step_n_max: self.force_step_n_max,
             model_age_us: self.model_age.percentiles(),
@@ -150,10 +161,13 @@ impl ServoReport {
         );
         let share = |n: u64| 100.0 * n as f64 / self.samples as f64;
         format!(
-            "{steady}{:.3} N from sample to sample at most; {:.2} mJ put in, {:.2} given back; {age}; {:.1} % fading, \
+            "{steady}{:.3} N from sample to sample at most; {:.2} mJ put in by the hand, {:.2} by \
+             tissue, {:.2} by links, {:.2} given to the hand; {age}; {:.1} % fading, \
              {:.1} % beyond the radius",
             self.force_step_n_max,
             1e3 * self.energy_in_j,
+            1e3 * self.energy_by_tissue_j,
+            1e3 * self.energy_by_links_j,
             1e3 * self.energy_out_j,
             share(self.fading),
             share(self.beyond_radius)

@@ -26,6 +26,8 @@ const SECONDS_MAX: f64 = 86_400.0;
 /// Haptic clients of one run.
 // The connections that a server takes by default.
 pub const CLIENTS_MAX: u32 = 256;
+/// More than the cores of most machines.
+const BUSY_MAX: u32 = 256;
 
 /// The arguments of `palpate demo`.
 #[derive(Clone, Debug, clap::Args)]
@@ -133,6 +135,10 @@ pub(in crate::load) struct RunArgs {
     /// Fills each hole of the tool in a box with a diagonal of no more than this, metres; 0 for none.
     #[arg(long, value_name = "X", default_value_t = 0.0)]
     fill_holes_m: f64,
+    /// Threads that keep a core busy each beside the run, as a solver on this machine would.
+    #[arg(long, value_name = "N", default_value_t = 0,
+          value_parser = clap::value_parser!(u32).range(..=i64::from(BUSY_MAX)))]
+    busy: u32,
     /// A tick answered later than this after its instant is missed.
     #[arg(long, value_name = "US", default_value_t = 1000)]
     deadline_us: u64,
@@ -236,6 +242,7 @@ impl RunArgs {
             is_rendered: false,
             device: None,
             is_guided: false,
+            busy_threads: self.busy,
             deadline: Duration::from_micros(self.deadline_us),
             organ,
             instrument: Arc::new(instrument),

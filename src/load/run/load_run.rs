@@ -4,6 +4,7 @@ use std::{env, net::SocketAddr, path::PathBuf};
 
 use super::{
     args::{DemoArgs, LoadArgs},
+    lock_step,
     objective::Objective,
     plan::Plan,
     run_recording::RunRecording,
@@ -111,7 +112,7 @@ impl LoadRun {
             print(&format!("The live view is at http://{address}/view/ until Ctrl-C.\n"))?;
         }
         let engine = (Answerer::Engine, &address);
-        let measured = measure(&stage, &self.plan, engine, interrupt).await;
+        let mut measured = measure(&stage, &self.plan, engine, interrupt).await;
         let echo = match &measured {
             Ok((measured, Ending::Done)) if self.with_baseline => {
                 // In another process, its answers of the run's mean size: it takes what the transport and the machine
@@ -125,6 +126,12 @@ impl LoadRun {
             }
             _ => None,
         };
+        if let Ok((measured, Ending::Done)) = &mut measured {
+            measured.fidelity = tokio::select! {
+                compared = lock_step::compare(&stage, &self.plan, measured) => compared?,
+                () = interrupt.came() => None,
+            };
+        }
         // Before the run's own error is returned: a server that goes on must not keep the scene.
         let closed = stage.close().await;
         let (measured, ending) = measured?;

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use crate::load::{
     clients::device::DevicePlan,
     report::force_path::ForcePath,
-    stage::phantom::{Instrument, PhantomTissue},
+    stage::{
+        dent::Dent,
+        phantom::{Instrument, PhantomTissue},
+    },
 };
 
 /// What is run.
@@ -31,6 +34,8 @@ pub struct Plan {
     pub device: Option<DevicePlan>,
     /// Viewers of the live view may move the device.
     pub is_guided: bool,
+    /// Threads that keep cores busy meanwhile.
+    pub busy_threads: u32,
     /// Later than this is missed.
     pub deadline: Duration,
     /// The tissue.
@@ -50,6 +55,15 @@ impl Plan {
             ForcePath { damping_n_s_per_m: plan.device.damping(), ..path }
         } else {
             path
+        }
+    }
+
+    /// The tissue as it deforms, at rest.
+    pub fn dent(&self) -> Dent {
+        let (rest, length_m) = (self.organ.rest.clone(), self.organ.length_m());
+        match self.deform_share {
+            Some(share) => Dent::of_share(rest, length_m, share),
+            None => Dent::new(rest, length_m),
         }
     }
 

@@ -12,7 +12,9 @@ use std::{
 
 use tokio::runtime::{Builder, Runtime};
 
-use super::{hiccup::HiccupMeter, plan::Plan, progress::Progress, start::Gate};
+use super::{
+    busy_threads::BusyThreads, hiccup::HiccupMeter, plan::Plan, progress::Progress, start::Gate,
+};
 use crate::{
     client::{Client, address::ServerAddress},
     load::{
@@ -24,7 +26,7 @@ use crate::{
         },
         error::LoadError,
         report::{Measured, tally::Tally},
-        stage::{Stage, dent::Dent},
+        stage::Stage,
     },
     os::interrupt::Interrupt,
 };
@@ -63,6 +65,7 @@ pub async fn measure(
 ) -> Result<(Measured, Ending), LoadError> {
     // Beside the run, not before it: hiccups come and go.
     let hiccups = HiccupMeter::start()?;
+    let _busy = BusyThreads::start(plan.busy_threads)?;
     let workers = Workers::start(plan, stage, answerer, server).await?;
     let ending = workers.watch(plan, interrupt).await;
     let mut measured = workers.finish(plan)?;
@@ -220,15 +223,11 @@ fn start_deformer(
     if n_frames == 0 {
         return Ok(None);
     }
-    let (rest, length_m) = (plan.organ.rest.clone(), plan.organ.length_m());
     let deform = DeformPlan {
         server: server.clone(),
         scene_id: stage.scene_id.clone(),
         tissue_id: stage.tissue_id,
-        dent: match plan.deform_share {
-            Some(share) => Dent::of_share(rest, length_m, share),
-            None => Dent::new(rest, length_m),
-        },
+        dent: plan.dent(),
         path: Arc::clone(&stage.path),
         guide,
         rate_hz: plan.deform_hz,

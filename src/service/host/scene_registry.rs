@@ -460,7 +460,7 @@ impl SceneRegistry {
     }
 
     /// How many there are.
-    #[cfg(feature = "agones")]
+    #[cfg(any(feature = "agones", test))]
     pub fn n_scenes(&self) -> usize {
         self.hosts.read().len()
     }

@@ -250,7 +250,7 @@ impl SessionRegistry {
     }
 
     /// Sessions now, those that wait for their client included.
-    #[cfg(feature = "agones")]
+    #[cfg(any(feature = "agones", test))]
     pub fn n_sessions(&self) -> usize {
         self.now.lock().len()
     }

@@ -14,14 +14,15 @@ use palpate::{
 };
 
 use super::theatre::{LEASE, Theatre};
-#[cfg(feature = "s3")]
-use crate::support::{
-    bucket::{Wire, WireState},
-    keeping::Keeping,
-};
 use crate::{
     seed::scaled,
-    support::{messages::SCENE, slab::slab_and_ball},
+    support::{
+        bucket::{Wire, WireState},
+        keeping::Keeping,
+        messages::SCENE,
+        program::under_test,
+        slab::slab_and_ball,
+    },
 };
 
 const DT: Duration = Duration::from_millis(1);
@@ -132,7 +133,7 @@ impl Hand {
 
 /// Through the command, as whoever runs servers does it.
 fn move_scene(asked: &str, to: &str) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     command.args(["scenes", "move", SCENE, "--to", to, "--server", asked]);
     let done = command.env("RUST_LOG", "off").output().expect("it was built");
     let said = String::from_utf8_lossy(&done.stdout);
@@ -212,9 +213,8 @@ async fn a_hand_feels_a_gap_and_no_step_when_its_server_stops_or_dies() {
 
 /// The store is out of reach of the hand's own server, which refuses each tick, and then of both for longer than a loop
 /// seeks a server that is gone.
-#[cfg(feature = "s3")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_hand_leaves_a_server_that_alone_has_lost_the_store() {
+async fn a_hand_leaves_a_server_that_alone_has_lost_the_object_store() {
     let Some(keeping) = Keeping::in_bucket("hands-store") else { return };
     let wires = [Wire::to(keeping.store()).await, Wire::to(keeping.store()).await];
     let mut theatre = Theatre::of(keeping, 0);
@@ -241,9 +241,8 @@ async fn a_hand_leaves_a_server_that_alone_has_lost_the_store() {
 }
 
 /// A store is slow, or a field takes long to build: longer than a loop seeks a server that says nothing.
-#[cfg(feature = "s3")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_loop_comes_back_for_a_scene_that_is_still_taken_in() {
+async fn a_loop_comes_back_for_a_scene_still_taken_in_from_an_object_store() {
     let Some(keeping) = Keeping::in_bucket("hands-taken") else { return };
     let wire = Wire::to(keeping.store()).await;
     let mut theatre = Theatre::of(keeping, 1);

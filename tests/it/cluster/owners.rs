@@ -33,7 +33,6 @@ async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners() {
 }
 
 /// The same without a common folder. Fewer scenes, as the stand-in answers one request after the other.
-#[cfg(feature = "s3")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_in_an_object_store() {
     let Some(bucket) = Keeping::in_bucket("owners-s3") else { return };
@@ -41,14 +40,12 @@ async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_in_an_object_s
     disturb(Theatre::of(bucket, N_SERVERS), n_scenes, pause_of_bucket(n_scenes)).await;
 }
 
-/// All of it at once: Envoy is the only way to the servers, and a build that has object stores needs no common folder.
+/// All of it at once: Envoy is the only way to the servers, which have no common folder where there is an object store.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_acknowledged_edit_is_lost_and_no_scene_has_two_owners_behind_envoy() {
-    #[cfg(feature = "s3")]
-    let keeping = Keeping::in_bucket("owners-envoy");
-    #[cfg(not(feature = "s3"))]
-    let keeping = Some(Keeping::in_folder("owners-envoy"));
-    let (Some(program), Some(keeping)) = (program(), keeping) else { return };
+    let Some(program) = program() else { return };
+    let keeping =
+        Keeping::in_bucket("owners-envoy").unwrap_or_else(|| Keeping::in_folder("owners-envoy"));
     // One for the killed, and one for each that is restarted.
     let theatre = Theatre::behind_envoy(&program, keeping, N_SERVERS, 1 + N_SERVERS);
     let n_scenes = scaled(6);

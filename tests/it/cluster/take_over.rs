@@ -23,6 +23,7 @@ use crate::{
         keys::{ADMIN, SURGEON, all_keys, by},
         messages::SCENE,
         process::Process,
+        program::under_test,
         refusal::assert_refused,
         server::TestServer,
         viewer::{Viewer, all_of},
@@ -36,7 +37,7 @@ pub fn taking(scene_id: &str, to: SocketAddr) -> MoveSceneRequest {
 
 /// Through the command, as an admin does it. The server that it would ask otherwise is none.
 fn take_over(id: String, to: SocketAddr) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     let to = to.to_string();
     command.args(["scenes", "move", &id, "--to", &to, "--take-over", "--server", "127.0.0.1:1"]);
     command.env("RUST_LOG", "off").output().expect("it was built")

@@ -16,6 +16,7 @@ use crate::support::{
     folder::Folder,
     messages::{SCENE, long_cut, sparse},
     process::Process,
+    program::under_test,
     server::TestServer,
 };
 
@@ -25,7 +26,7 @@ fn scenes(folder: &Folder, args: &[&str]) -> Result<String, String> {
 }
 
 fn scenes_of(folder: &Path, args: &[&str]) -> Result<String, String> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+    let mut command = Command::new(under_test());
     command.arg("scenes").args(args).env("PALPATE_DATA_DIR", folder).env("RUST_LOG", "off");
     // So that a file may be given by its name alone.
     command.current_dir(folder);

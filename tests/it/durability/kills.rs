@@ -53,7 +53,6 @@ async fn what_was_acknowledged_survives_kill_9_at_any_moment() {
 }
 
 /// The next server has to wait for the lease of the one that was killed.
-#[cfg(feature = "s3")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_kill_9_in_an_object_store() {
     let Some(bucket) = Keeping::in_bucket("kills-s3") else { return };
@@ -61,7 +60,6 @@ async fn what_was_acknowledged_survives_kill_9_in_an_object_store() {
 }
 
 /// The same in Azure's Blob Storage: `--features azure`.
-#[cfg(feature = "azure")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_acknowledged_survives_kill_9_in_a_container() {
     let Some(container) = Keeping::in_container("kills-azure") else { return };

@@ -1,10 +1,10 @@
 //! Servers that have to give the same answers.
 
-use std::{env, net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, path::PathBuf};
 
 use palpate::store::FieldCache;
 
-use crate::support::{folder::Folder, process::Process};
+use crate::support::{folder::Folder, process::Process, program::under_test};
 
 /// How a server is run.
 pub struct Configuration {
@@ -62,8 +62,7 @@ impl Configuration {
 
     /// A server that has not built a field yet. No session of it is ever stale or given up, and no tick cut short.
     pub fn start(&self) -> Started {
-        let program = env::var_os("PALPATE_SERVER_BIN")
-            .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_palpate")), PathBuf::from);
+        let program = under_test();
         let data = Folder::new(&format!("golden-{}", self.name));
         let recordings = data.0.join("recordings");
         let variables = [

@@ -14,7 +14,7 @@ use crate::{
         equal::{ended, file_of, recording_server},
         performance::{Instrument, TICKS, end, furnish, play},
     },
-    support::folder::Folder,
+    support::{folder::Folder, program::under_test},
 };
 
 /// A few ticks of a conversation come while its scene is not there any more. Of generated meshes alone there are 850.
@@ -84,8 +84,7 @@ async fn write_anew(instrument: Instrument) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn recordings_of_earlier_builds_are_answered_as_they_were() {
     let is_writing = env::var("PALPATE_GOLDEN").is_ok_and(|what| what == "write");
-    let program = env::var_os("PALPATE_SERVER_BIN")
-        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_palpate")), PathBuf::from);
+    let program = under_test();
     for instrument in Instrument::ALL {
         if is_writing {
             write_anew(instrument).await;

@@ -28,9 +28,9 @@ use super::{
     equal::{ALL, ended, file_of, recorded},
     performance::Instrument,
 };
-use crate::support::{folder::Folder, process::signal, server::TestServer, viewer::Viewer};
-
-const PALPATE: &str = env!("CARGO_BIN_EXE_palpate");
+use crate::support::{
+    folder::Folder, process::signal, program::under_test, server::TestServer, viewer::Viewer,
+};
 
 /// By sequence.
 fn answers(recording: &Recording) -> BTreeMap<u64, TrackResponse> {
@@ -101,7 +101,7 @@ async fn replay_prints_a_tick_or_says_that_there_is_none() {
     let folder = Folder::new("dumped");
     recorded(&folder.0, Instrument::Probe).await;
     let dump = |sequence: &str| {
-        let mut replay = Command::new(PALPATE);
+        let mut replay = Command::new(under_test());
         replay.args(["replay", "--dump", sequence]).arg(file_of(&folder.0));
         let done = replay.output().expect("it runs");
         (done.status.code(), format!("{done:?}"))
@@ -120,7 +120,7 @@ async fn replay_plays_a_recording_for_whoever_watches() {
     recorded(&folder.0, Instrument::Probe).await;
     ended(&file_of(&folder.0));
     folder.write("index.html", "<title>Palpate</title>");
-    let mut replay = Command::new(PALPATE)
+    let mut replay = Command::new(under_test())
         .args(["replay", "--watch", "--viewer"])
         .args([&folder.0, &file_of(&folder.0)])
         .stdout(Stdio::piped())
@@ -158,7 +158,7 @@ async fn replay_plays_a_recording_for_whoever_watches() {
     assert!(replay.wait().expect("it ends").success());
 
     let refused = |arguments: &[&str]| {
-        let mut replay = Command::new(PALPATE);
+        let mut replay = Command::new(under_test());
         replay.args(["replay", "--watch"]).args(arguments).current_dir(&folder.0);
         let refused = replay.output().expect("it runs");
         assert!(!refused.status.success());

@@ -43,11 +43,11 @@ fn step(surface: &mut Surface, model: &mut Model, random: &mut Random) {
     }
 }
 
-/// 10^5 operations in all.
+/// 30,000 operations in all.
 #[test]
 fn random_operations_on_small_surfaces() {
     let seed = Seed::or(50);
-    for run in 0..scaled(100) {
+    for run in 0..scaled(30) {
         let mut random = seed.random(run as u64);
         let data = start(&mut random);
         let mut model = Model::new(&data);

@@ -24,6 +24,7 @@ use crate::support::{
         SCENE, start, start_message, tick, tick_message, tissue_upload, tool_head, tool_header,
         tool_piece,
     },
+    program::under_test,
     refusal::{assert_refused, refusal},
     server::{TestServer, link, tissue},
 };
@@ -212,7 +213,7 @@ fn a_bad_keys_file_is_refused_without_its_secrets() {
     ];
     for (case, text, part) in cases {
         let file = folder.write("keys.toml", &text);
-        let done = std::process::Command::new(env!("CARGO_BIN_EXE_palpate"))
+        let done = std::process::Command::new(under_test())
             .args(["config", "check"])
             .env("PALPATE_ACCESS_KEYS_FILE", &file)
             .output()

@@ -56,7 +56,7 @@ async fn served(folder: &Folder, config: impl FnOnce(&mut Config)) -> TestServer
 async fn a_key_that_floods_self_collisions_does_not_keep_another_waiting() {
     let folder = Folder::new("fair-collisions");
     let mut server = served(&folder, |_| ()).await;
-    let sent = by(SURGEON, tokio_stream::iter(upload(SCENE, "liver", 60)));
+    let sent = by(SURGEON, tokio_stream::iter(upload(SCENE, "liver", 35)));
     server.scenes.add_tissue(sent).await.expect("tissue 1");
     let tissues = vec![TissueInterval { tissue_id: 1, ..Default::default() }];
     let scene_id = SCENE.to_owned();
@@ -97,7 +97,7 @@ async fn a_key_that_floods_uploads_does_not_keep_another_waiting() {
     let mut greedy = JoinSet::new();
     for at in 0..GREEDY {
         let (mut scenes, done) = (server.scenes.clone(), Arc::clone(&done));
-        let sent = by(OTHER, tokio_stream::iter(upload("other", &format!("t{at}"), 70)));
+        let sent = by(OTHER, tokio_stream::iter(upload("other", &format!("t{at}"), 45)));
         greedy.spawn(async move {
             scenes.add_tissue(sent).await?;
             done.fetch_add(1, SeqCst);

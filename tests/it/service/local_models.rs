@@ -16,7 +16,7 @@ use crate::support::{
         SCENE, start, start_message, tick_message, tissue_head, tissue_header, tissue_piece,
         tool_head, tool_header, tool_piece, vec3,
     },
-    server::{HandFed, TestServer},
+    server::{HandFed, TestServer, with_kept_fields},
 };
 
 const RADIUS_M: f64 = 0.01;
@@ -24,7 +24,7 @@ const DT_S: f64 = 2.5e-4;
 
 /// A slab whose upper face is z = 0 and a ball, held at its centre.
 async fn bench() -> HandFed {
-    let mut server = TestServer::configured(palpate::config::Config::default()).await;
+    let mut server = TestServer::configured(with_kept_fields()).await;
     server.create(SCENE).await.expect("a new scene");
     let mut slab = shapes::cuboid(DVec3::new(0.2, 0.2, 0.04));
     slab.positions.iter_mut().for_each(|p| p.z -= 0.02);

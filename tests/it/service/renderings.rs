@@ -4,7 +4,6 @@ use std::{net::SocketAddr, time::Duration};
 
 use glam::DVec3;
 use palpate::{
-    config::Config,
     oracle::shapes,
     proto::{
         AddTissueHeader, Flag, Pose, RenderOptions, RenderState, Rendering, Tick, TissueKind,
@@ -21,7 +20,7 @@ use crate::support::{
     },
     metrics::{get, value},
     refusal::assert_refused,
-    server::{HandFed, TestServer, free_address},
+    server::{HandFed, TestServer, free_address, with_kept_fields},
 };
 
 const RADIUS_M: f64 = 0.01;
@@ -35,7 +34,7 @@ const SETTLED_MAX: u64 = 5_000;
 /// A slab whose upper face is z = 0, tissue 1, and a ball, tool 1; and where the metrics are.
 async fn bench(kind: TissueKind) -> (TestServer, SocketAddr) {
     let metrics = free_address();
-    let mut config = Config::default();
+    let mut config = with_kept_fields();
     config.metrics.listen = Some(metrics);
     let mut server = TestServer::configured(config).await;
     server.create(SCENE).await.expect("a new scene");

@@ -6,14 +6,13 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
 };
 
-use super::{folder::Folder, process::Process};
+use super::{bucket::Bucket, folder::Folder, process::Process, program::under_test};
 
 /// A folder, or an object store.
 pub struct Keeping {
     /// Of all servers; with an object store each has one of its own in it.
     folder: Folder,
-    #[cfg(feature = "s3")]
-    bucket: Option<super::bucket::Bucket>,
+    bucket: Option<Bucket>,
     variables: Vec<(&'static str, String)>,
     n_servers: AtomicUsize,
 }
@@ -22,7 +21,6 @@ impl Keeping {
     pub fn in_folder(name: &str) -> Keeping {
         Keeping {
             folder: Folder::new(name),
-            #[cfg(feature = "s3")]
             bucket: None,
             variables: Vec::new(),
             n_servers: AtomicUsize::new(0),
@@ -30,21 +28,18 @@ impl Keeping {
     }
 
     /// `None` where there is no stand-in for an object store.
-    #[cfg(feature = "s3")]
     pub fn in_bucket(name: &str) -> Option<Keeping> {
-        let bucket = super::bucket::Bucket::open()?;
-        let variables = super::bucket::Bucket::variables(bucket.address);
+        let bucket = Bucket::open()?;
+        let variables = Bucket::variables(bucket.address);
         Some(Keeping { bucket: Some(bucket), variables, ..Keeping::in_folder(name) })
     }
 
     /// Where the bucket is, for a test that has the network to it in its hands.
-    #[cfg(feature = "s3")]
     pub fn store(&self) -> std::net::SocketAddr {
         self.bucket.as_ref().expect("in a bucket").address
     }
 
     /// A container `palpate` of Azurite, which stands in for Azure; `None` where `PALPATE_AZURITE` names no address of one.
-    #[cfg(feature = "azure")]
     pub fn in_container(name: &str) -> Option<Keeping> {
         let Ok(address) = std::env::var("PALPATE_AZURITE") else {
             println!("skipped: PALPATE_AZURITE is no address as http://127.0.0.1:10000");
@@ -68,7 +63,7 @@ impl Keeping {
 
     /// Holds what the command says of all scenes of a folder to be whole.
     pub fn verify(&self) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_palpate"));
+        let mut command = Command::new(under_test());
         command.args(["scenes", "verify", "--data-dir"]).arg(self.path());
         let done = command.env("RUST_LOG", "off").output().expect("it was built");
         let said = String::from_utf8_lossy(&done.stdout).into_owned();

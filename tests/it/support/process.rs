@@ -7,10 +7,10 @@ use std::{
     process::{Child, Command, ExitStatus, Stdio},
 };
 
+use super::program::under_test;
+
 /// A server or a client, killed when a test fails before it ended.
 pub struct Process(Child);
-
-const PALPATE: &str = env!("CARGO_BIN_EXE_palpate");
 
 impl Process {
     /// `palpate serve --listen ADDR` and more arguments.
@@ -20,7 +20,7 @@ impl Process {
 
     /// The same with variables.
     pub fn serve_with(listen: &str, more: &[&str], variables: &[(&str, &str)]) -> Process {
-        let mut command = Command::new(PALPATE);
+        let mut command = Command::new(under_test());
         command.args(["serve", "--listen", listen]).args(more).env("RUST_LOG", "off");
         // Shared by all tests for its fields; a server that keeps scenes needs a folder of its own.
         command.env("PALPATE_DATA_DIR", env!("CARGO_TARGET_TMPDIR"));
@@ -32,7 +32,8 @@ impl Process {
     /// A server on a free port with its data in `folder`, as a command's arguments say: `exec \"$0\" \"$@\"` starts it.
     pub fn serve_through(command: &[&str], folder: &Path) -> Process {
         let mut through = Command::new(command[0]);
-        through.args(&command[1..]).args([PALPATE, "serve", "--listen", "127.0.0.1:0"]);
+        through.args(&command[1..]).arg(under_test());
+        through.args(["serve", "--listen", "127.0.0.1:0"]);
         through.env("RUST_LOG", "warn").env("PALPATE_DATA_DIR", folder);
         through.env("PALPATE_STORE_SCENES", "false");
         Process::spawn(through)
@@ -42,10 +43,10 @@ impl Process {
     /// say where.
     pub fn serve_keeping(folder: &Path, through: &[&str], variables: &[(&str, &str)]) -> Process {
         let mut command = match through {
-            [] => Command::new(PALPATE),
+            [] => Command::new(under_test()),
             [first, rest @ ..] => {
                 let mut command = Command::new(first);
-                command.args(rest).arg(PALPATE);
+                command.args(rest).arg(under_test());
                 command
             }
         };
@@ -65,7 +66,7 @@ impl Process {
 
     /// `palpate load` and its arguments.
     pub fn load(args: &[&str]) -> Process {
-        let mut command = Command::new(PALPATE);
+        let mut command = Command::new(under_test());
         command.arg("load").args(args);
         Process::spawn(command)
     }

@@ -61,6 +61,14 @@ pub fn link() -> Mesh {
     octahedron(0.01)
 }
 
+/// The default settings, with a folder for built fields that all tests share: the same tool is built once.
+pub fn with_kept_fields() -> Config {
+    let mut config = Config::default();
+    config.data_dir = Some(env!("CARGO_TARGET_TMPDIR").into());
+    config.store.scenes = false;
+    config
+}
+
 /// A loopback port that nobody listens on now.
 pub fn free_address() -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -1,0 +1,149 @@
+//! The poses of a run's device, once more and in lock-step: the tissue as it was at each, each tick answered before the next,
+//! and one that was late asked again. So the true force is known of each pose, beside what the hand felt.
+
+use glam::DVec3;
+
+use super::plan::Plan;
+use crate::{
+    client::{Client, ClientError, Duplex, local_model::on_the_wire},
+    coupling::wrench::WrenchLimits,
+    load::{
+        clients::deformer::SentFrame,
+        report::{
+            Measured,
+            fidelity::{Fidelity, FidelityReport, HeldSample},
+        },
+        stage::{Stage, dent::Dent},
+    },
+    proto::{
+        DeformRequest, DeformResponse, DensePositions, RenderOptions, RenderState, Tick, ToolPose,
+        TrackMode, TrackRequest, TrackResponse, TrackStart, deform_request::Positions,
+        track_request::Message,
+    },
+};
+
+/// A tick that is late is asked again so often. The proxy goes on each time.
+const ATTEMPTS: u32 = 100;
+
+/// The scene of a run, and streams of its own into it.
+struct LockStep<'a> {
+    stage: &'a Stage,
+    plan: &'a Plan,
+    client: Client,
+    ticks: Duplex<TrackRequest, TrackResponse>,
+    shapes: Duplex<DeformRequest, DeformResponse>,
+    sequence: u64,
+    frame: u64,
+}
+
+/// What the hand felt, against the true force; `None` where no device was held or nothing touched.
+///
+/// # Errors
+/// When the server refuses or goes.
+pub async fn compare(
+    stage: &Stage,
+    plan: &Plan,
+    measured: &Measured,
+) -> Result<Option<FidelityReport>, ClientError> {
+    let held = &measured.tally.servo.held;
+    // What is cut cannot be put back.
+    let Some(device) = plan.device.as_ref().filter(|_| plan.cut_hz == 0.0 && !held.is_empty())
+    else {
+        return Ok(None);
+    };
+    eprintln!("palpate: {} poses once more, in lock-step, for the true force", held.len());
+    let mut client = stage.client();
+    let start = TrackStart {
+        scene_id: stage.scene_id.clone(),
+        tool_ids: vec![stage.tool_id],
+        mode: TrackMode::Every.into(),
+        render: vec![RenderOptions {
+            tool_id: stage.tool_id,
+            stiffness_n_per_m: device.stiffness_n_per_m,
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let (ticks, shapes) = (client.track(start, 1).await?, client.deform(1).await?);
+    let mut run = LockStep { stage, plan, client, ticks, shapes, sequence: 0, frame: 0 };
+    run.rest().await?;
+    let mut dent = plan.dent();
+    let mut frames = measured.deformations.frames.iter().peekable();
+    let mut fidelity = Fidelity::default();
+    for sample in held {
+        let mut newest = None;
+        while let Some(frame) = frames.next_if(|frame| frame.sent_s <= sample.seconds) {
+            newest = Some(frame);
+        }
+        if let Some(frame) = newest {
+            run.deform(&mut dent, frame).await?;
+        }
+        let offset = run.proxy_from(sample).await?;
+        let spring_n = offset * device.stiffness_n_per_m;
+        let true_n = spring_n.clamp_length_max(WrenchLimits::DESKTOP.max_force_n);
+        fidelity.note(sample.seconds, sample.felt_n, true_n);
+    }
+    Ok(fidelity.report())
+}
+
+impl LockStep<'_> {
+    /// All of the tissue where it was before the run.
+    async fn rest(&mut self) -> Result<(), ClientError> {
+        let positions_m = self.plan.organ.rest.iter().flat_map(|p| p.to_array()).collect();
+        self.send(Positions::Dense(DensePositions { positions_m })).await
+    }
+
+    async fn deform(&mut self, dent: &mut Dent, frame: &SentFrame) -> Result<(), ClientError> {
+        match dent.follow(&self.stage.path.site(frame.site_s)) {
+            Some(moved) => self.send(moved).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn send(&mut self, moved: Positions) -> Result<(), ClientError> {
+        self.frame += 1;
+        let request = DeformRequest {
+            scene_id: self.stage.scene_id.clone(),
+            tissue_id: self.stage.tissue_id,
+            sequence: self.frame,
+            positions: Some(moved),
+            hold: false,
+        };
+        let ended = ClientError::ended(self.client.server(), "Deform");
+        // Where it was not taken the answer says why.
+        let _ = self.shapes.requests.send(request).await;
+        let answer = self.shapes.answers.message().await;
+        let answer = answer.map_err(|s| ClientError::of(self.client.server(), "Deform", &s))?;
+        answer.map(drop).ok_or(ended)
+    }
+
+    /// Where the proxy is, from where the device is, metres.
+    async fn proxy_from(&mut self, sample: &HeldSample) -> Result<DVec3, ClientError> {
+        let links = self.plan.instrument.link_poses(sample.seconds);
+        let mut offset = DVec3::ZERO;
+        for _ in 0..ATTEMPTS {
+            self.sequence += 1;
+            let tool = ToolPose {
+                tool_id: self.stage.tool_id,
+                pose: Some(on_the_wire(&sample.at)),
+                link_poses: links.iter().map(on_the_wire).collect(),
+                teleport: self.sequence == 1,
+            };
+            let tick = Tick { sequence: self.sequence, tools: vec![tool], ..Default::default() };
+            let request = TrackRequest { message: Some(Message::Tick(tick)) };
+            let ended = ClientError::ended(self.client.server(), "Track");
+            let _ = self.ticks.requests.send(request).await;
+            let answer = self.ticks.answers.message().await;
+            let answer = answer.map_err(|s| ClientError::of(self.client.server(), "Track", &s))?;
+            let answer = answer.ok_or(ended)?;
+            let Some(rendering) = answer.renderings.first() else { continue };
+            let proxy = rendering.proxy.as_ref().and_then(|pose| pose.position_m);
+            let proxy = proxy.map_or(sample.at.translation, |p| DVec3::new(p.x, p.y, p.z));
+            offset = proxy - sample.at.translation;
+            if rendering.state() != RenderState::Late {
+                break;
+            }
+        }
+        Ok(offset)
+    }
+}
