@@ -16,7 +16,8 @@ use crate::geometry::tolerance::{CONTACT_SLACK, COORDINATE_MAX_M};
 /// A contact near the proxy, taken for a plane. Scene frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocalRow {
-    /// That of the proxy's contact; it stays while the contact does.
+    /// That of the proxy's contact; it stays while the contact does. [`LocalRow::OF_NO_CONTACT`]: the plane keeps two
+    /// triangles apart that no contact's plane does. It has no friction.
     pub contact_id: u64,
     /// Whose surface.
     pub tissue: u32,
@@ -35,6 +36,9 @@ pub struct LocalRow {
 }
 
 impl LocalRow {
+    /// The id of a plane that is no contact's. Contacts have ids from 1 on.
+    pub const OF_NO_CONTACT: u64 = 0;
+
     const EMPTY: LocalRow = LocalRow {
         contact_id: 0,
         tissue: 0,

@@ -22,11 +22,15 @@ pub(super) fn fill(
     (model.reference, model.screws) = (*about.posture, *about.screws);
     model.reach_m = about.reach_m;
     model.clear();
-    for (contact, plane) in contacts.iter().zip(&*planes) {
-        let id = ids.iter().find(|(key, _)| *key == contact.key);
+    for (i, plane) in planes.iter().enumerate() {
+        // Behind those of the contacts there are planes of pairs that are none.
+        let contact_id = contacts.get(i).map_or(LocalRow::OF_NO_CONTACT, |contact| {
+            let id = ids.iter().find(|(key, _)| *key == contact.key);
+            id.expect("each contact was named").1
+        });
         let row = LocalRow {
-            contact_id: id.expect("each contact was named").1,
-            tissue: contact.key.tissue.0,
+            contact_id,
+            tissue: about.motion.tissues[plane.tissue].0.0,
             link: plane.link,
             on_tool: plane.on_tool,
             normal: plane.normal,
@@ -34,6 +38,6 @@ pub(super) fn fill(
             normal_velocity_m_s: plane.velocity_m_s,
             gap_error_m: plane.error_m,
         };
-        model.push(row).expect("contacts were reduced to as many as there is room for");
+        model.push(row).expect("there are no more planes than rows");
     }
 }

@@ -13,6 +13,9 @@
 //! e = s + max over b of (-n.w + phi |w x n| + phi^2/2 |w|) + curved: convex in b, so corners will do. Only parts that can
 //! come within reach of each other count. Where one row cannot hold all corners of a face, as on a flat patch, each
 //! corner has the row that holds it best; a row with another normal m is off by |n - m| times the corner's distance.
+//!
+//! A pair that no plane of a contact holds, as the flank of a fold, has a plane of its own between its closest points, as far
+//! as there is room for rows. Nothing above asks that a plane be a contact's: both triangles lie on their sides of it.
 
 use glam::DVec3;
 
@@ -24,7 +27,9 @@ use crate::coupling::{
     posture::{LinkScrews, Posture},
     quadratic_programme::ROWS_MAX,
 };
-use crate::geometry::clipped_triangle::ClippedTriangle;
+use crate::geometry::{
+    clipped_triangle::ClippedTriangle, distance::triangle_triangle::closest_pair,
+};
 use crate::scene::Tool;
 use crate::time_left::TimeLeft;
 
@@ -62,9 +67,10 @@ struct Allowance {
 }
 
 impl Surroundings<'_> {
-    /// The radius in which the planes are complete, metres; each plane is told how far off it may be there.
-    pub(super) fn bound(&self, planes: &mut [ContactPlane]) -> f64 {
-        let mut best = 0.0;
+    /// The radius in which the planes are complete, metres; each plane is told how far off it may be there. Adds planes of
+    /// pairs that no contact's plane holds.
+    pub(super) fn bound(&self, planes: &mut Vec<ContactPlane>) -> f64 {
+        let (mut best, mut n_best) = (0.0, planes.len());
         let mut radius = self.margin_m;
         for _ in 0..HALVINGS {
             if radius <= best {
@@ -74,13 +80,15 @@ impl Surroundings<'_> {
             let mut errors = [0.0; ROWS_MAX];
             let complete = self.complete(planes, &mut errors, &allowance);
             if complete > best || best == 0.0 {
-                best = complete;
+                (best, n_best) = (complete, planes.len());
                 for (plane, error) in planes.iter_mut().zip(errors) {
                     // What the plane itself is off by grows with the radius; only the one that is told counts.
                     let uneven = plane.unevenness(&self.motion, complete, allowance.time_s);
                     plane.error_m = error.max(uneven + allowance.curved_m);
                 }
             }
+            // Those that a smaller radius added are of no use to a larger one.
+            planes.truncate(n_best);
             radius *= 0.5;
         }
         best
@@ -105,14 +113,52 @@ impl Surroundings<'_> {
     }
 
     /// The distance of the first pair that no plane holds apart; the radius asked for when there is none.
-    fn complete(&self, planes: &[ContactPlane], errors: &mut [f64], a: &Allowance) -> f64 {
+    fn complete(&self, planes: &mut Vec<ContactPlane>, errors: &mut [f64], a: &Allowance) -> f64 {
         for pair in self.pairs.iter().take_while(|p| p.distance_m < a.radius_m) {
             // A pair that there was no time to look at may be one that nothing holds.
-            if self.deadline.is_over() || !self.is_held(pair, planes, errors, a) {
+            if self.deadline.is_over() {
+                return pair.distance_m;
+            }
+            if self.is_held(pair, planes, errors, a) {
+                continue;
+            }
+            let room = planes.len() < ROWS_MAX;
+            let Some(own) = self.own_plane(pair).filter(|_| room) else { return pair.distance_m };
+            planes.push(own);
+            if !self.is_held(pair, planes, errors, a) {
+                planes.pop();
                 return pair.distance_m;
             }
         }
         a.radius_m
+    }
+
+    /// The plane through the pair's closest points; `None` where they meet.
+    fn own_plane(&self, pair: &NearTriangles) -> Option<ContactPlane> {
+        let (tissue, own) = self.triangles(pair);
+        let closest = closest_pair(&tissue, &own);
+        let normal = closest.direction()?;
+        let mesh = self.motion.tissues[pair.tissue].1.surface.mesh();
+        let velocities = mesh.vertices(pair.tissue_triangle);
+        let velocities = velocities.map(|v| normal.dot(self.motion.velocity(pair.tissue, v)));
+        Some(ContactPlane {
+            link: pair.link,
+            tissue: pair.tissue,
+            triangle: pair.tissue_triangle,
+            on_tissue: closest.on_a,
+            on_tool: closest.on_b,
+            normal,
+            velocity_m_s: velocities.into_iter().fold(f64::NEG_INFINITY, f64::max),
+            error_m: 0.0,
+        })
+    }
+
+    /// The tissue's and the link's, scene frame.
+    fn triangles(&self, pair: &NearTriangles) -> ([DVec3; 3], [DVec3; 3]) {
+        let view = self.motion.view(pair.tissue);
+        let tissue = view.triangle_at(pair.tissue_triangle, view.time);
+        let own = self.tool.links[pair.link].surface.mesh().triangle(pair.link_triangle);
+        (tissue, self.posture.scene_from_link(pair.link).triangle(&own))
     }
 
     fn is_held(
@@ -123,11 +169,7 @@ impl Surroundings<'_> {
         a: &Allowance,
     ) -> bool {
         let mesh = self.motion.tissues[pair.tissue].1.surface.mesh();
-        let view = self.motion.view(pair.tissue);
-        let tissue = view.triangle_at(pair.tissue_triangle, view.time);
-        let scene_from_link = self.posture.scene_from_link(pair.link);
-        let own = self.tool.links[pair.link].surface.mesh().triangle(pair.link_triangle);
-        let own = scene_from_link.triangle(&own);
+        let (tissue, own) = self.triangles(pair);
         let velocities =
             mesh.vertices(pair.tissue_triangle).map(|v| self.motion.velocity(pair.tissue, v));
         let keeps = Keeps { link: pair.link, planes, velocities: &velocities, allowance: a };

@@ -196,6 +196,42 @@ fn ticks_end_soon_after_their_deadline() {
     }
 }
 
+/// A hand whose proxy has no time to come along is given the force of the last tick that was in time.
+#[test]
+fn a_late_tick_holds_the_force_of_the_last_one() {
+    let links = vec![shapes::sphere(0.003, 16)];
+    let mut stage = Stage::new(shapes::sphere(0.05, 30), links, TickOptions::default(), true);
+    let at = |x: f64, above_m: f64| ToolPose {
+        tool: stage.tool.id,
+        scene_from_tool: Pose {
+            translation: DVec3::new(x, 0.0, 0.053 + above_m),
+            ..Pose::IDENTITY
+        },
+        tool_from_link: Vec::new(),
+        teleport: false,
+    };
+    let (above, pressed, aside) = (at(0.0, 2e-3), at(0.0, -1e-3), at(0.02, -1e-3));
+    stage.tick(&above, u64::MAX);
+    for _ in 0..20 {
+        stage.tick(&pressed, u64::MAX);
+    }
+    let felt = |stage: &Stage| {
+        let rendering = stage.session.renderings().next().expect("one tool");
+        (rendering.state, rendering.force_n)
+    };
+    let (state, force) = felt(&stage);
+    assert_eq!(state, RenderState::Touching);
+    assert!((force.length() - 0.5).abs() < 0.05, "{force}");
+    for _ in 0..5 {
+        stage.tick(&aside, 20);
+        let (state, held) = felt(&stage);
+        assert_eq!(state, RenderState::Late);
+        assert!(held.distance(force) < 1e-9, "{held} for {force}");
+    }
+    stage.tick(&aside, u64::MAX);
+    assert_ne!(felt(&stage).0, RenderState::Late);
+}
+
 /// A flat box of two layers of `cells` by `cells` squares, `size` metres wide: its lower side in z = 0.
 fn plate(cells: u32, size: f64) -> MeshData {
     let side = cells + 1;

@@ -84,3 +84,34 @@ impl TissueVelocity {
         moved.map_or(DVec3::ZERO, |moved| moved / self.interval_s)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec3;
+
+    use super::*;
+    use crate::{
+        geometry::{LoadOptions, mesh::load::load},
+        oracle::shapes,
+        scene::{Limits, Scene, TissueOptions, tissue::deform::Deformation},
+    };
+
+    #[test]
+    fn a_step_that_comes_late_makes_the_tissue_neither_slow_nor_fast() {
+        let scene = Scene::new("test".to_owned(), Limits::default());
+        let ball = shapes::sphere(0.05, 2);
+        let rest = ball.positions.clone();
+        let ball = load(ball, &LoadOptions::default()).expect("a mesh");
+        let tissue = scene.add_tissue("ball", ball, TissueOptions::default(), 0).expect("room");
+        let mut velocity = TissueVelocity::at_rest(&tissue.current());
+        // The fourth is late, and the fifth comes at once after it.
+        for (n, at_ms) in (1u8..).zip([16.0, 32.0, 48.0, 79.9, 80.0, 96.0]) {
+            let moved = rest.iter().map(|p| *p + Vec3::Z * (5e-4 * f32::from(n)));
+            let dense = Deformation::Dense(moved.collect());
+            tissue.deform(dense, (at_ms * 1e6) as u64).expect("moved");
+            velocity.look(&tissue.current(), 0.0, 0.001);
+            let usual_m_s = 5e-4 / 0.016;
+            assert!((velocity.speed_m_s / usual_m_s - 1.0).abs() < 1e-3, "{n}: {velocity:?}");
+        }
+    }
+}

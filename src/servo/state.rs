@@ -11,7 +11,7 @@ use super::{
 use crate::coupling::{
     force_ramp::ForceRamp,
     friction::{FrictionRows, with_friction},
-    local_model::LocalModel,
+    local_model::{LocalModel, LocalRow},
     posture::{FIRST_LINK, Posture, RENDERED_LINKS_MAX},
     quadratic_programme::{
         COORDINATES_MAX, ConstraintRow, Displacement, Optimum, Programme, ROWS_MAX,
@@ -278,7 +278,9 @@ impl HeldModel {
         let is_far = held.is_beyond_radius();
         for (i, row) in model.rows().iter().enumerate() {
             let gap = held.gap(i, &held.x);
-            let known = before.model.rows().iter().position(|r| r.contact_id == row.contact_id);
+            let is_it = |other: &LocalRow| other.contact_id == row.contact_id;
+            let is_contact = row.contact_id != LocalRow::OF_NO_CONTACT;
+            let known = before.model.rows().iter().position(|other| is_contact && is_it(other));
             // A contact that is new lets a proxy that it would be in go on, and takes it out as gently.
             held.offsets[i] = match known {
                 Some(k) => before.gap(k, &before.x) - gap,
@@ -411,6 +413,9 @@ impl HeldModel {
             // Where the proxy is now is where a new contact begins to hold.
             anchors[i] = self.anchors[i].unwrap_or_else(|| self.model.point_after(row, &self.x));
             let slip = row.on_tool - anchors[i];
+            if row.contact_id == LocalRow::OF_NO_CONTACT {
+                continue;
+            }
             let (first, second) = row.normal.any_orthonormal_pair();
             tangents[i].tangents = [first, second].map(|along| ConstraintRow {
                 jacobian: self.model.jacobian(row, along),

@@ -183,4 +183,17 @@ mod tests {
         }
         assert_eq!(pacer.due().await.expect("timer"), None);
     }
+
+    #[tokio::test]
+    async fn after_a_stall_the_newest_is_given_and_those_before_it_are_left_out() {
+        let started = Instant::now() - Duration::from_millis(50);
+        let mut pacer = Pacer::new(started, 100.0, 1_000, 1).expect("a timer");
+        let first = pacer.due().await.expect("timer").expect("more");
+        assert_eq!(first.index, 0);
+        let newest = pacer.newest(first);
+        assert!(newest.index >= 5 && newest.intended.elapsed() < Duration::from_secs(5));
+        let next = pacer.due().await.expect("timer").expect("more");
+        assert_eq!(next.index, newest.index + 1);
+        assert!(next.intended > newest.intended);
+    }
 }
