@@ -173,7 +173,8 @@ impl Surroundings<'_> {
         let velocities =
             mesh.vertices(pair.tissue_triangle).map(|v| self.motion.velocity(pair.tissue, v));
         let keeps = Keeps { link: pair.link, planes, velocities: &velocities, allowance: a };
-        if keeps.apart(&tissue, &own, errors) {
+        let is_apart = |i| keeps.apart_by(i, &tissue, &own, errors);
+        if (0..planes.len()).any(is_apart) || keeps.apart(&tissue, &own, errors) {
             return true;
         }
         let near_own = within_reach(&tissue, &own, a.radius_m);
@@ -206,6 +207,26 @@ struct Keeps<'a> {
 }
 
 impl Keeps<'_> {
+    /// Whether a plane keeps the pair apart that need not be taken to be more wrong for it than it is already: most
+    /// pairs ask no more, and the search below takes longer.
+    fn apart_by(&self, i: usize, tissue: &[DVec3], own: &[DVec3], errors: &[f64]) -> bool {
+        let plane = &self.planes[i];
+        if plane.link != self.link {
+            return false;
+        }
+        let above = tissue.iter().map(|a| plane.normal.dot(*a - plane.on_tissue));
+        let above = above.fold(f64::NEG_INFINITY, f64::max);
+        let drift = self.drift(self.fastest(plane), i);
+        let most = errors[i].max(self.allowance.curved_m) - above - drift;
+        own.iter().all(|corner| self.error(plane, i, *corner) <= most)
+    }
+
+    /// Of the tissue along a plane's normal, m/s.
+    fn fastest(&self, plane: &ContactPlane) -> f64 {
+        let along = self.velocities.iter().map(|u| plane.normal.dot(*u));
+        along.fold(f64::NEG_INFINITY, f64::max)
+    }
+
     /// Whether planes of the pair's link keep its corners from the tissue's; notes how wrong each is taken to be then.
     fn apart(&self, tissue: &[DVec3], own: &[DVec3], errors: &mut [f64]) -> bool {
         let of_link = || self.planes.iter().enumerate().filter(|(_, p)| p.link == self.link);
@@ -219,8 +240,7 @@ impl Keeps<'_> {
         let Some((_, i)) = straight.min_by(|a, b| a.0.total_cmp(&b.0)) else { return false };
         let direction = &self.planes[i];
         let above = above(direction);
-        let fastest = self.velocities.iter().map(|u| direction.normal.dot(*u));
-        let fastest = fastest.fold(f64::NEG_INFINITY, f64::max);
+        let fastest = self.fastest(direction);
         let most = ERROR_SHARE * self.allowance.radius_m;
         let mut found = [(0, 0.0); CORNERS_MAX];
         for (found, corner) in found.iter_mut().zip(own) {

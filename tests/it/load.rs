@@ -158,7 +158,11 @@ fn a_simulated_hand_is_held_by_its_servo() {
     let rms_n = number("force_rms_n");
     assert!(rms_n < 0.5, "{rms_n} N RMS: {text}");
     figure("a hand at 800 N/m, 20 ms late", 1e3 * rms_n, 20.0, "mN RMS");
-    assert!(text.contains("servo  "), "{text}");
+    assert!(text.contains("servo  ") && text.contains("fidelity  "), "{text}");
+    let off = json.pointer("/fidelity/rms_n").and_then(Value::as_f64).expect("it was touched");
+    figure("off the true force at 800 N/m, 20 ms late", 1e3 * off, 250.0, "mN RMS");
+    let samples = json.pointer("/fidelity/samples").and_then(Value::as_u64);
+    assert!(off < 1.0 && samples.is_some_and(|n| n > 1_000), "{off} N RMS off: {text}");
     // By what this run was told: 0.15 + 0.8 N s/m over half of a tick of 2 ms and 25 ms of delay, less by the round trip;
     // and over half of a sample of 0.25 ms.
     let stiffness = text.lines().find(|line| line.trim_start().starts_with("stiffness  "));

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use glam::{DQuat, DVec3};
+use glam::{DQuat, DVec3, Vec3};
 use palpate::{
     coupling::{
         local_model::{LocalModel, LocalRow},
@@ -318,6 +318,8 @@ struct Shown {
     motions: usize,
     touching: usize,
     rows: usize,
+    /// Of those, planes of pairs that no contact's plane holds.
+    own_planes: usize,
     /// Gaps that were measured, and those of rows that have no tissue along their normal.
     gaps: usize,
     aside: usize,
@@ -329,6 +331,8 @@ impl Shown {
         let model = &case.model;
         self.radii.push(model.complete_radius_m);
         self.rows += model.rows().len();
+        let is_own = |row: &&LocalRow| row.contact_id == LocalRow::OF_NO_CONTACT;
+        self.own_planes += model.rows().iter().filter(is_own).count();
         let errors = model.rows().iter().map(|r| r.gap_error_m / model.complete_radius_m);
         self.errors.extend(errors);
         for _ in 0..MOTIONS {
@@ -394,10 +398,11 @@ fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
     let of = |all: &[f64], share: f64| all[(share * (all.len() - 1) as f64) as usize];
     println!(
         "{n_models} models, {n_late} of late proxies, {n_jaws} of jaws, {n_lags} with one that is held, with {} rows, \
-         {} motions, {} touch; {} gaps, {} without tissue along the normal; radius mm: least {:.3}, 10 % {:.3}, half \
+         {} of them of no contact, {} motions, {} touch; {} gaps, {} without tissue along the normal; radius mm: least {:.3}, 10 % {:.3}, half \
          {:.3}, most {:.3}; error over radius: half {:.2}, 90 % {:.2}, most {:.2}; gaps off by, of what is said: half \
          {:.3}, 90 % {:.3}, most {:.3}",
         shown.rows,
+        shown.own_planes,
         shown.motions,
         shown.touching,
         shown.gaps,
@@ -420,6 +425,37 @@ fn within_its_radius_a_model_leaves_nothing_out_and_is_as_right_as_it_says() {
     assert!(n_jaws * 4 > n_models && n_lags * 20 > n_models, "{n_jaws} of jaws, {n_lags} held");
     assert!(shown.touching * 20 > shown.motions, "{} touch", shown.touching);
     assert!(shown.aside * 5 < shown.gaps, "{} of {} rows say little", shown.aside, shown.gaps);
+}
+
+/// Flanks of folds are no contacts of what lies in the valley between them, and the model holds beyond them.
+#[test]
+fn planes_of_no_contact_hold_the_flanks_of_folds() {
+    let seed = Seed::or(43);
+    let tools = tools();
+    let mut folds = shapes::sheet(61, 61, 1e-3);
+    for p in &mut folds.positions {
+        *p -= Vec3::new(0.03, 0.03, 0.0);
+        p.z = -0.002 * (1.0 - (p.x * 1_200.0).cos());
+    }
+    let mut shown = Shown::default();
+    for run in 0..scaled(50) {
+        let mut random = seed.random(run as u64);
+        let time = Countdown::of(usize::MAX);
+        let moves = run / 5 % 2 == 1;
+        let case = Case::new(&mut random, &folds, &tools[run % 5], moves, &time);
+        if let Some(case) = case {
+            shown.look(&case, &mut random, run);
+        }
+    }
+    let n_models = shown.radii.len();
+    shown.radii.sort_by(f64::total_cmp);
+    println!(
+        "{n_models} models with {} rows, {} of them of no contact; half of the radii above {:.3} mm",
+        shown.rows,
+        shown.own_planes,
+        1e3 * shown.radii[n_models / 2]
+    );
+    assert!(shown.own_planes > 0, "{} planes of no contact", shown.own_planes);
 }
 
 /// A tick whose time is over while the model is bounded has the model of less: the same rows, and a smaller radius in
