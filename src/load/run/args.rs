@@ -82,6 +82,9 @@ pub struct LoadArgs {
     /// That device and hand, as mass=0.08,damping=0.15,hand=150,hand-damping=0.8: kg, N s/m and N/m.
     #[arg(long, value_name = "PARTS", requires = "servo_hz")]
     device: Option<HeldDevice>,
+    /// A hand that is led along the path, as the demo's is, instead of one that holds where it presses deepest.
+    #[arg(long, requires = "servo_hz", conflicts_with = "device")]
+    led: bool,
     /// Of the servo's spring, N/m [default: 500].
     #[arg(long, value_name = "N_PER_M", requires = "servo_hz", value_parser = stiffness)]
     stiffness: Option<f64>,
@@ -208,12 +211,12 @@ impl LoadArgs {
     fn device_plan(&self) -> Option<DevicePlan> {
         Some(DevicePlan {
             servo_hz: self.servo_hz?,
-            device: self.device.unwrap_or_default(),
+            device: if self.led { HeldDevice::led() } else { self.device.unwrap_or_default() },
             stiffness_n_per_m: self.stiffness.unwrap_or(Spring::DESKTOP.stiffness_n_per_m),
             delay: self.delay.unwrap_or_default(),
             jitter: self.jitter.unwrap_or_default(),
             loss: self.loss.unwrap_or_default(),
-            holds: true,
+            holds: !self.led,
         })
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use palpate::{
-    config::{Config, TickSettings},
+    config::{Config, StoreSettings, TickSettings},
     proto::{
         AddTissueRequest, AddTissueResponse, AddToolRequest, AddToolResponse, CreateSceneRequest,
         DeformRequest, DeformResponse, ExportTissueRequest, ExportTissueResponse, GetSceneRequest,
@@ -63,10 +63,9 @@ pub fn link() -> Mesh {
 
 /// The default settings, with a folder for built fields that all tests share: the same tool is built once.
 pub fn with_kept_fields() -> Config {
-    let mut config = Config::default();
-    config.data_dir = Some(env!("CARGO_TARGET_TMPDIR").into());
-    config.store.scenes = false;
-    config
+    let store = StoreSettings { scenes: false, ..StoreSettings::default() };
+    let data_dir = Some(env!("CARGO_TARGET_TMPDIR").into());
+    Config { data_dir, store, ..Config::default() }
 }
 
 /// A loopback port that nobody listens on now.
